@@ -1,0 +1,61 @@
+"""Keys: how one is minted, told from a typo, and turned into a digest. Pure.
+
+A key is `sk-echo-`, 32 random base62 characters, and 6 base62 characters of the
+CRC-32 of all that stands before them. The checksum is no secret: it tells a typo or
+a cut-off paste from a wrong key without asking a database. Only the digest and the
+last four characters of a key are ever stored.
+"""
+
+import re
+import secrets
+from hashlib import sha256
+from zlib import crc32
+
+PREFIX = "sk-echo-"
+SECRET_LENGTH = 32
+CHECKSUM_LENGTH = 6
+LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+_FORM = re.compile(
+    f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode()
+)
+
+
+def mint() -> str:
+    """Make a new key; the caller shows it once and stores only its digest."""
+    secret = "".join(secrets.choice(ALPHABET) for _ in range(SECRET_LENGTH))
+    return f"{PREFIX}{secret}{_checksum(PREFIX + secret)}"
+
+
+def flaw(key: bytes) -> str | None:
+    """Say what is wrong with the form of a key, without the key; None if nothing."""
+    prefix = PREFIX.encode()
+    if not key.startswith(prefix):
+        return f"a key begins with {PREFIX}"
+    if len(key) != LENGTH:
+        return f"a key has {LENGTH} characters, and {len(key)} came"
+    if not _FORM.fullmatch(key):
+        return f"after {PREFIX} a key has only letters and digits"
+    if _checksum(key[:-CHECKSUM_LENGTH].decode()) != key[-CHECKSUM_LENGTH:].decode():
+        return "its checksum does not fit, so a character is mistyped"
+    return None
+
+
+def digest(key: bytes) -> bytes:
+    """Give what is stored of a key: a fast hash is right for 190 random bits."""
+    return sha256(key).digest()
+
+
+def masked(last_four: str) -> str:
+    """Show which key is meant to somebody who has it."""
+    return f"{PREFIX}…{last_four}"
+
+
+def _checksum(text: str) -> str:
+    number = crc32(text.encode())
+    digits = []
+    for _ in range(CHECKSUM_LENGTH):
+        number, remainder = divmod(number, len(ALPHABET))
+        digits.append(ALPHABET[remainder])
+    return "".join(reversed(digits))
