@@ -21,6 +21,8 @@ from readback.contract import VERSION_PREFIX
 T = TypeVar("T")
 
 NAMESPACE = "READBACK_"
+# What stands after it is the path as it is: sqlite:///var/x or sqlite:////srv/x.
+_SQLITE = "sqlite:///"
 # Read by the probe, which is a client: not settings of the service.
 _CLIENT_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
 # What Kubernetes puts into every pod beside a Service called "readback".
@@ -120,8 +122,16 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         _ = parts.port
     except ValueError:
         return False
-    local = parts.scheme == "sqlite" and bool(parts.path)
+    # A database may have no host: a file, or PostgreSQL behind a unix socket.
+    local = parts.scheme in ("sqlite", "postgresql") and len(parts.path) > 1
     return f"{parts.scheme}://" in schemes and (bool(parts.hostname) or local)
+
+
+def _database_url(value: str) -> str:
+    url = _url("postgresql://", "sqlite://")(value)
+    if url.startswith("sqlite:") and not url.startswith(_SQLITE):
+        raise ValueError(f"must look like {_SQLITE}path, with three slashes")
+    return url
 
 
 def _base_url(value: str) -> str:
@@ -155,7 +165,7 @@ class Config:
     )
     database_url: str = _setting(
         "",
-        _url("postgresql://", "sqlite://"),
+        _database_url,
         "Database of both planes: postgresql://user:password@host:port/name, or "
         "sqlite:///path; empty means readback.sqlite3 in READBACK_DATA_DIR.",
         secret=True,
@@ -273,8 +283,14 @@ class Config:
 
     @property
     def effective_database_url(self) -> str:
-        embedded = f"sqlite:///{self.data_dir.absolute() / 'readback.sqlite3'}"
+        embedded = f"{_SQLITE}{self.data_dir.absolute() / 'readback.sqlite3'}"
         return self.database_url or embedded
+
+    @property
+    def sqlite_path(self) -> Path | None:
+        """The file of the database; None when it is PostgreSQL."""
+        url = self.effective_database_url
+        return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
 
     @property
     def base_url(self) -> str:
