@@ -14,6 +14,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 install: .venv/run.stamp ## Make .venv and install what a server needs, all of it locked.
+	@echo "Installed in .venv: try $(BIN)/readback --help."
 
 run: .venv/run.stamp ## Start both planes on this machine; options in ARGS=.
 	@echo "Starting Readback; Ctrl-C stops it."
