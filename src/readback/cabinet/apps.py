@@ -1,0 +1,9 @@
+"""The one Django app of the cabinet; its label is the prefix of its tables."""
+
+from django.apps import AppConfig
+
+
+class CabinetConfig(AppConfig):
+    name = "readback.cabinet"
+    label = "cabinet"
+    verbose_name = "Readback"

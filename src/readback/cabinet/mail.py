@@ -1,0 +1,25 @@
+"""How Django sends mail: the settings' one address, taken apart. Sends nothing."""
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+_PORTS = {"smtp": 25, "smtps": 465}
+_TIMEOUT_SECONDS = 10
+
+
+def settings(smtp_url: str) -> dict[str, Any]:
+    """Give Django's EMAIL_… settings; without a server, mails go to the terminal."""
+    if not smtp_url:
+        return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+    url = urlsplit(smtp_url)
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": url.hostname,
+        "EMAIL_PORT": url.port or _PORTS[url.scheme],
+        "EMAIL_HOST_USER": unquote(url.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(url.password or ""),
+        "EMAIL_USE_SSL": url.scheme == "smtps",
+        # A password never goes over a line that is not encrypted.
+        "EMAIL_USE_TLS": url.scheme == "smtp" and bool(url.username),
+        "EMAIL_TIMEOUT": _TIMEOUT_SECONDS,
+    }

@@ -1,0 +1,157 @@
+"""Everything that changes an account, a key or the address: `<entity>_<action>`.
+
+Pages, the admin and the command line call these and nothing below them. A service
+that cannot do what it is asked raises `ServiceError`, whose text is for people.
+Nothing here knows about requests, pages or terminals.
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from allauth.account.models import EmailAddress
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from readback import keys
+from readback.cabinet import selectors
+from readback.cabinet.models import LABEL_LENGTH, Address, Key, User
+from readback.contract import MAX_ACTIVE_KEYS
+
+
+class ServiceError(Exception):
+    """What was asked cannot be done; the text tells a person why."""
+
+
+class NewKey(NamedTuple):
+    """A key just made: `text` is the key itself, which nothing can show again."""
+
+    key: Key
+    text: str
+
+
+def account_create(
+    email: str, password: str | None = None, *, confirmed: bool = False
+) -> User:
+    """Make an account as its operator; `confirmed` vouches for the address."""
+    email = email.strip().lower()
+    try:
+        validate_email(email)
+    except ValidationError:
+        raise ServiceError(_("This is not an e-mail address.")) from None
+    try:
+        with transaction.atomic():
+            account = User.objects.create_user(email, password)
+            EmailAddress.objects.create(
+                user=account, email=email, primary=True, verified=confirmed
+            )
+    except IntegrityError:
+        raise ServiceError(_("There is an account with this address.")) from None
+    return account
+
+
+def account_confirm(account: User) -> None:
+    """Vouch for the account's address, as a click on the mailed link would."""
+    EmailAddress.objects.update_or_create(
+        user=account,
+        email=account.email,
+        defaults={"primary": True, "verified": True},
+    )
+
+
+def account_activate(account: User) -> None:
+    account.is_active = True
+    account.save(update_fields=["is_active"])
+
+
+def account_deactivate(account: User) -> None:
+    """Shut the account out; its keys stop working with it."""
+    account.is_active = False
+    account.save(update_fields=["is_active"])
+
+
+@transaction.atomic
+def account_delete(account: User) -> None:
+    """Delete the account and all that belongs to it."""
+    _lock(account)
+    # The API writes usage and journal rows all the time. Its rows need their key's
+    # row, so with these locked none can appear behind the back of the deletion.
+    # Always in the same order, so that two of us cannot wait for each other.
+    held = Key.objects.select_for_update().filter(owner=account).order_by("pk")
+    list(held.values_list("pk"))
+    account.delete()
+
+
+@transaction.atomic
+def key_create(
+    owner: User, label: str = "", expires_at: datetime | None = None
+) -> NewKey:
+    """Make a key; the answer holds its text for the only time."""
+    # With the owner's row locked, parallel calls count one after the other.
+    owner = _lock(owner)
+    if not owner.is_active:
+        raise ServiceError(_("The account is not active."))
+    if not selectors.account_is_confirmed(owner):
+        raise ServiceError(_("The account's e-mail address is not confirmed."))
+    if selectors.keys_active(owner).count() >= MAX_ACTIVE_KEYS:
+        raise ServiceError(
+            _("The account has %(limit)d active keys, the most it can have: revoke one")
+            % {"limit": MAX_ACTIVE_KEYS}
+        )
+    return _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
+
+
+def key_revoke(key: Key) -> None:
+    """End a key for good; a key that is revoked already keeps its time."""
+    Key.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
+    key.refresh_from_db(fields=["revoked_at"])
+
+
+def address_record(base_url: str) -> None:
+    """Note the address of the API in the history, if it is not the current one."""
+    current = selectors.address_history().first()
+    if current is None or current.base_url != base_url:
+        Address.objects.create(base_url=base_url)
+
+
+def _lock(account: User) -> User:
+    """Hold the account's row until the transaction ends.
+
+    SQLite has no row locks and needs none: its transactions begin IMMEDIATE, so
+    there is one writer at a time.
+    """
+    try:
+        return User.objects.select_for_update().get(pk=account.pk)
+    except User.DoesNotExist:
+        raise ServiceError(_("The account does not exist any more.")) from None
+
+
+def _checked_label(label: str) -> str:
+    label = label.strip()
+    if len(label) > LABEL_LENGTH:
+        raise ServiceError(
+            _("A name has at most %(limit)d characters.") % {"limit": LABEL_LENGTH}
+        )
+    if not label.isprintable():
+        raise ServiceError(_("A name has no control characters."))
+    return label
+
+
+def _checked_expiry(expires_at: datetime | None) -> datetime | None:
+    if expires_at is not None and expires_at <= timezone.now():
+        raise ServiceError(_("A key cannot expire in the past."))
+    return expires_at
+
+
+def _key_store(owner: User, label: str, expires_at: datetime | None) -> NewKey:
+    text = keys.mint()
+    key = Key.objects.create(
+        owner=owner,
+        label=label,
+        digest=keys.digest(text.encode()),
+        last_four=text[-4:],
+        expires_at=expires_at,
+    )
+    return NewKey(key, text)

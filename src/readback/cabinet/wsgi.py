@@ -1,0 +1,8 @@
+"""The cabinet as a WSGI application, for gunicorn and any other server."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
+application = get_wsgi_application()
