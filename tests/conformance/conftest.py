@@ -1,0 +1,153 @@
+"""The servers and keys that the conformance tests speak to.
+
+Given --base-url, that server is asked, and a test that needs more of it than the
+options tell is skipped. Otherwise servers are started here, each as a process.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.register_assert_rewrite("tests.conformance.dialogue")
+
+from tests.conformance.dialogue import MARKER, Api  # noqa: E402
+from tests.support.server import UNLIMITED, Server, ephemeral_server  # noqa: E402
+from tests.support.wire import Endpoint  # noqa: E402
+
+KeyMaker = Callable[[], str]
+
+# Slow to refill, so that a test can use a rate up, and short of patience.
+STRICT = UNLIMITED | {
+    "READBACK_KEY_RATE": "1",
+    "READBACK_KEY_BURST": "3",
+    "READBACK_HEAD_TIMEOUT": "1",
+    "READBACK_BODY_TIMEOUT": "1",
+}
+WARY = UNLIMITED | {
+    "READBACK_AUTH_FAILURE_RATE": "1",
+    "READBACK_AUTH_FAILURE_BURST": "3",
+}
+
+
+@pytest.fixture(scope="session")
+def own_server(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server | None]:
+    """The server started for this run; None when --base-url names another."""
+    if pytestconfig.getoption("--base-url"):
+        yield None
+        return
+    folder = tmp_path_factory.mktemp("server")
+    with ephemeral_server(folder, UNLIMITED) as server:
+        yield server
+    assert_nothing_said_was_kept(folder, server.api_key)
+
+
+@pytest.fixture(scope="session")
+def api(pytestconfig: pytest.Config, own_server: Server | None) -> Api:
+    if own_server:
+        return api_of(own_server)
+    base_url = pytestconfig.getoption("--base-url")
+    key = pytestconfig.getoption("--api-key")
+    if not key:
+        raise pytest.UsageError("--base-url needs --api-key")
+    if urlsplit(base_url).path.rstrip("/") != "/v1":
+        raise pytest.UsageError("--base-url must be an origin and /v1")
+    return Api(Endpoint.of(base_url), key)
+
+
+@pytest.fixture(scope="session")
+def new_key(own_server: Server | None) -> KeyMaker:
+    if own_server is None:
+        pytest.skip("needs keys of its own: not with --base-url")
+    return key_maker(own_server)
+
+
+@pytest.fixture(scope="session")
+def revoked_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
+    if own_server is None:
+        return _given(pytestconfig, "--revoked-key")
+    key = own_server.new_key("revoked")
+    assert _is_accepted(own_server, key)
+    own_server.revoke_key("revoked")
+    return _until_refused(own_server, key)
+
+
+@pytest.fixture(scope="session")
+def expired_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
+    if own_server is None:
+        return _given(pytestconfig, "--expired-key")
+    key = own_server.new_key("expired", expires_in="1s")
+    return _until_refused(own_server, key)
+
+
+@pytest.fixture(scope="session")
+def strict_server(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    yield from _extra_server(pytestconfig, tmp_path_factory, STRICT)
+
+
+@pytest.fixture(scope="session")
+def wary_server(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    yield from _extra_server(pytestconfig, tmp_path_factory, WARY)
+
+
+def api_of(server: Server) -> Api:
+    return Api(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
+
+
+def key_maker(server: Server) -> KeyMaker:
+    numbers = count(1)
+    return lambda: server.new_key(f"conformance {next(numbers)}")
+
+
+def assert_nothing_said_was_kept(folder: Path, key: str) -> None:
+    """No text and no key in what the server wrote, but for the line that hands it out.
+
+    The server has stopped, so everything it ever wanted to write is written.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != "stdout":
+            written = path.read_bytes()
+            assert MARKER.encode() not in written, f"a message's text is in {path}"
+            assert key.encode() not in written, f"a key is in {path}"
+    _, after_ready_line = (folder / "stdout").read_text().split("\n", 1)
+    assert MARKER not in after_ready_line
+    assert key not in after_ready_line
+
+
+def _extra_server(
+    config: pytest.Config,
+    folders: pytest.TempPathFactory,
+    settings: dict[str, str],
+) -> Iterator[Server]:
+    if config.getoption("--base-url"):
+        pytest.skip("needs limits of its own: not with --base-url")
+    with ephemeral_server(folders.mktemp("server"), settings) as server:
+        yield server
+
+
+def _given(config: pytest.Config, option: str) -> str:
+    key = config.getoption(option)
+    if not key:
+        pytest.skip(f"needs {option}")
+    return key
+
+
+def _is_accepted(server: Server, key: str) -> bool:
+    return api_of(server).with_key(key).models().status == 200
+
+
+def _until_refused(server: Server, key: str) -> str:
+    """Wait until the key stops working; if it never does, its test says so."""
+    deadline = time.monotonic() + 5
+    while _is_accepted(server, key) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return key

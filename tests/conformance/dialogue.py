@@ -1,0 +1,215 @@
+"""How the suite speaks to the service, and what it expects of every answer.
+
+The literals of the contract that several files need stand here, and the checks that
+hold for each success and each refusal. A rule that only one file tests belongs there.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from tests.support.wire import Answer, Endpoint, Fields, chunked, exchange, request
+
+MODEL = "vendor-cabinet-preview-echo"
+MODELS = "/v1/models"
+CHAT = "/v1/chat/completions"
+
+STATUS = {
+    "malformed_request": 400,
+    "unsupported_transfer_coding": 501,
+    "target_too_long": 414,
+    "headers_too_large": 431,
+    "not_found": 404,
+    "invalid_key": 401,
+    "rate_limited": 429,
+    "request_too_large": 413,
+    "unsupported_media_type": 415,
+    "invalid_json": 400,
+    "unknown_field": 400,
+    "missing_field": 400,
+    "invalid_model": 400,
+    "invalid_messages": 400,
+    "invalid_role": 400,
+    "invalid_content": 400,
+    "empty_content": 400,
+    "content_too_large": 400,
+    "stream_unavailable": 400,
+    "invalid_max_tokens": 400,
+    "request_timeout": 408,
+}
+
+# The text of every request whose text does not matter. It must not come to light
+# anywhere but in the answer to the one who sent it.
+MARKER = "zyzzyva-47"
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,398}[.?]")
+_HTTP_DATE = re.compile(
+    r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] "
+    r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) "
+    r"[0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT"
+)
+_ANY_KEY = re.compile(rb"sk-echo-[0-9A-Za-z]{4}")
+
+
+def each(names: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
+    """Run a test for every row of a table; the row's name is part of the test's."""
+    return pytest.mark.parametrize(names, table.values(), ids=table.keys())
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def compact(value: object, *, escaped: bool = False) -> bytes:
+    """JSON without white space: raw UTF-8, or with \\u escapes."""
+    return json.dumps(value, ensure_ascii=escaped, separators=(",", ":")).encode()
+
+
+def draft(content: object = MARKER, **members: object) -> dict[str, Any]:
+    """A chat request; a member given by name replaces or extends it."""
+    message = {"role": "user", "content": content}
+    return {"model": MODEL, "messages": [message], **members}
+
+
+def key_with_checksum(secret: str) -> str:
+    """A key of the right form: `sk-echo-`, the secret, base62 of its CRC-32."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    number, checksum = crc32(f"sk-echo-{secret}".encode()), ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        checksum = digits[digit] + checksum
+    return f"sk-echo-{secret}{checksum}"
+
+
+@dataclass(frozen=True)
+class Api:
+    """An address and the key that is sent to it."""
+
+    endpoint: Endpoint
+    key: str
+    cabinet_url: str | None = None
+
+    def with_key(self, key: str) -> "Api":
+        return replace(self, key=key)
+
+    @property
+    def host(self) -> tuple[str, str]:
+        return ("Host", self.endpoint.authority)
+
+    @property
+    def bearer(self) -> tuple[str, str]:
+        return ("Authorization", f"Bearer {self.key}")
+
+    @property
+    def known(self) -> list[tuple[str, str | bytes]]:
+        """The fields that every request needs."""
+        return [self.host, self.bearer]
+
+    def send(self, raw: bytes, *, bodiless: bool = False) -> Answer:
+        return exchange(self.endpoint, raw, bodiless=bodiless)
+
+    def ask(
+        self, method: str, target: str, fields: Fields | None = None, body: bytes = b""
+    ) -> Answer:
+        """Exactly these fields, and Content-Length when there is a body."""
+        fields = self.known if fields is None else fields
+        length = [("Content-Length", str(len(body)))] if body else []
+        raw = request(method, target, [*fields, *length], body)
+        return self.send(raw, bodiless=method == "HEAD")
+
+    def models(self) -> Answer:
+        return self.ask("GET", MODELS)
+
+    def chat(self, body: object, *, extra: Fields = ()) -> Answer:
+        """Post the body: bytes as they are, anything else as compact JSON."""
+        return self.send(self.chat_bytes(body, extra=extra))
+
+    def chat_in_chunks(self, body: object, *, size: int = 4096) -> Answer:
+        body = body if isinstance(body, bytes) else compact(body)
+        coding = ("Transfer-Encoding", "chunked")
+        fields = [*self.known, ("Content-Type", "application/json"), coding]
+        return self.send(request("POST", CHAT, fields, chunked(body, size)))
+
+    def chat_bytes(self, body: object, *, extra: Fields = ()) -> bytes:
+        body = body if isinstance(body, bytes) else compact(body)
+        media = ("Content-Type", "application/json")
+        length = ("Content-Length", str(len(body)))
+        return request("POST", CHAT, [*self.known, media, length, *extra], body)
+
+
+def assert_common_headers(answer: Answer) -> None:
+    """What every answer carries, whatever it says."""
+    assert answer.header("Content-Type") == "application/json"
+    assert answer.header("Cache-Control") == "no-store"
+    assert answer.header("X-Content-Type-Options") == "nosniff"
+    assert _UUID.fullmatch(answer.header("X-Request-Id") or "")
+    assert _HTTP_DATE.fullmatch(answer.header("Date") or "")
+    assert not re.search(r"[0-9/]", answer.header("Server") or "")
+    assert answer.header("X-Powered-By") is None
+    assert not _ANY_KEY.search(answer.head)
+
+
+def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
+    """The exact form of a refusal; return its sentence."""
+    body = b'{"error":{"code":"%b"}}' % code.encode()
+    assert (answer.status, answer.body) == (STATUS[code], b"" if bodiless else body)
+    assert answer.header("Content-Length") == str(len(body))
+    assert_common_headers(answer)
+    assert answer.reason.endswith(f" ({code})")
+    sentence = answer.header("X-Error-Detail")
+    assert sentence and _SENTENCE.fullmatch(sentence), sentence
+    assert MARKER.encode() not in answer.head
+    return sentence
+
+
+def assert_success(answer: Answer) -> Any:
+    """The form of a success; return its body, in which no name stands twice."""
+    assert (answer.status, answer.reason) == (200, "OK"), answer
+    assert_common_headers(answer)
+    assert answer.header("X-Error-Detail") is None
+    assert answer.header("WWW-Authenticate") is None
+    return json.loads(answer.body.decode(), object_pairs_hook=_without_repetition)
+
+
+def assert_echo(answer: Answer, content: str) -> dict[str, Any]:
+    """Every member of the chat answer, its value and its type, and no other."""
+    said = assert_success(answer)
+    assert _UUID.fullmatch(said["id"])
+    assert said["id"] == answer.header("X-Request-Id")
+    assert type(said["created"]) is int
+    assert _same(said, _expected_echo(said["id"], said["created"], content))
+    return said
+
+
+def _expected_echo(answer_id: str, created: int, content: str) -> dict[str, Any]:
+    tokens = (len(content.encode()) + 3) // 4
+    message = {"role": "assistant", "content": content}
+    return {
+        "id": answer_id,
+        "object": "chat.completion",
+        "created": created,
+        "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": tokens,
+            "completion_tokens": tokens,
+            "total_tokens": 2 * tokens,
+        },
+    }
+
+
+def _same(left: object, right: object) -> bool:
+    """Equal as JSON: unlike ==, 0 is neither 0.0 nor false."""
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+
+
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    names = [name for name, _ in pairs]
+    assert len(names) == len(set(names)), names
+    return dict(pairs)

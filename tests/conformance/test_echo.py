@@ -1,0 +1,180 @@
+"""The text request when all is well: the text comes back, code point for code point.
+
+Sizes at the limits are in test_limits.py.
+"""
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conformance.conftest import KeyMaker
+from tests.conformance.dialogue import (
+    MODEL,
+    Api,
+    assert_echo,
+    assert_success,
+    compact,
+    draft,
+    each,
+)
+
+TEXTS = {
+    "one letter": "a",
+    "a sentence": "The quick brown fox jumps over the lazy dog.",
+    "cyrillic": "Съешь же ещё этих мягких французских булок, да выпей чаю.",
+    "emoji": "😀🚀",
+    "emoji of several code points": "👩‍👩‍👧‍👦 🏳️‍🌈 🇷🇺 👍🏽",
+    "combining marks": "e\u0301 и\u0306 a\u030a\u0323",
+    "composed marks": "é й ậ",
+    "compatibility forms": "ﬁ ① ﬀ Å K",
+    "right to left": "שלום مرحبا \u202e abc \u202c",
+    "chinese beyond the basic plane": "漢字 𠀀𪛖",
+    "NUL": "\x00",
+    "NUL within": "a\x00b",
+    "every control character": "".join(map(chr, range(0x20))),
+    "DEL and C1 controls": "".join(map(chr, range(0x7F, 0xA0))),
+    "byte order mark": "\ufeff",
+    "byte order mark first": "\ufefftext",
+    "CRLF": "one\r\ntwo\r\n",
+    "CR alone": "one\rtwo",
+    "LF first": "\ntext",
+    "tabs": "\tone\ttwo\t",
+    "spaces around": "  text  ",
+    "one space": " ",
+    "white space alone": " \t\r\n",
+    "unicode white space alone": "\u00a0\u2003\u3000\u200b",
+    "line separators": "a\u2028b\u2029c\u0085d",
+    "noncharacters": "\ufffe\uffff\ufdd0\U0001fffe\U0010ffff",
+    "replacement character": "\ufffd",
+    "private use": "\ue000\U000f0000",
+    "quotes and backslashes": '"\'`\\ \\" \\n \\u0041 \\\\',
+    "slashes": "/ // </script>",
+    "JSON within": '{"model":"x","messages":[]}',
+    "HTTP within": "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n",
+    "format marks": "%s %d {0} ${x} $(x) <%= x %>",
+}
+
+
+@each("text", TEXTS)
+def test_the_text_comes_back_unchanged(api: Api, text: str) -> None:
+    assert_echo(api.chat(compact(draft(text))), text)
+
+
+@each("text", TEXTS)
+def test_the_text_comes_back_unchanged_when_sent_in_escapes(
+    api: Api, text: str
+) -> None:
+    assert_echo(api.chat(compact(draft(text), escaped=True)), text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_any_text_comes_back_unchanged(api: Api, text: str) -> None:
+    assert_echo(api.chat(draft(text)), text)
+
+
+@each(
+    "written, text",
+    {
+        "short escapes": (rb"\"\\\/\b\f\n\r\t", '"\\/\b\f\n\r\t'),
+        "hex digits in both cases": (rb"\u00e9\u00E9\uABcd", "éé\uabcd"),
+        "an escaped letter": (rb"\u0041", "A"),
+        "an escaped NUL": (rb"a\u0000b", "a\x00b"),
+        "an escaped byte order mark": (rb"\ufeff", "\ufeff"),
+        "a surrogate pair": (rb"\ud83d\ude00", "😀"),
+        "a surrogate pair in capitals": (rb"\uD83D\uDE00", "😀"),
+        "the highest code point": (rb"\udbff\udfff", "\U0010ffff"),
+        "an escaped noncharacter": (rb"\uffff", "\uffff"),
+        "raw and escaped side by side": ("д\\u0434".encode(), "дд"),
+        "an escaped backslash before u": (rb"\\ud800", "\\ud800"),
+    },
+)
+def test_an_escape_means_the_character(api: Api, written: bytes, text: str) -> None:
+    body = compact(draft("CONTENT")).replace(b"CONTENT", written)
+    assert_echo(api.chat(body), text)
+
+
+@each(
+    "body",
+    {
+        "the defaults said aloud": draft("x", stream=False, max_tokens=2000),
+        "stream alone": draft("x", stream=False),
+        "max_tokens alone": draft("x", max_tokens=2000),
+        "another order": {
+            "max_tokens": 2000,
+            "messages": [{"content": "x", "role": "user"}],
+            "stream": False,
+            "model": MODEL,
+        },
+    },
+)
+def test_the_optional_fields_and_any_order_are_accepted(
+    api: Api, body: dict[str, object]
+) -> None:
+    assert_echo(api.chat(body), "x")
+
+
+def test_white_space_between_the_parts_of_the_json_does_not_matter(api: Api) -> None:
+    spaced = json.dumps(draft("x"), indent="\t", separators=(" ,\r", " : "))
+    assert_echo(api.chat(f"\r\n\t {spaced} \r\n\t".encode()), "x")
+
+
+def test_a_name_written_in_escapes_is_the_same_name(api: Api) -> None:
+    body = compact(draft("x")).replace(b'"role"', rb'"\u0072ole"')
+    assert_echo(api.chat(body.replace(b'"model"', rb'"mod\u0065l"')), "x")
+
+
+def test_the_body_may_come_in_chunks(api: Api) -> None:
+    for size in (1, 2, 7, 4096):
+        assert_echo(api.chat_in_chunks(draft("дом"), size=size), "дом")
+
+
+@pytest.mark.parametrize(
+    "text, tokens",
+    [("a", 1), ("abcd", 1), ("abcde", 2), ("abcdefgh", 2), ("abcdefghi", 3)]
+    + [("дом", 2), ("дома", 2), ("домик", 3), ("😀", 1), ("😀!", 2), ("€€€", 3)]
+    + [("x" * 8191, 2048), ("x" * 8192, 2048)],
+)
+def test_usage_counts_a_token_for_each_four_bytes_begun(
+    api: Api, text: str, tokens: int
+) -> None:
+    assert assert_success(api.chat(draft(text)))["usage"] == {
+        "prompt_tokens": tokens,
+        "completion_tokens": tokens,
+        "total_tokens": 2 * tokens,
+    }
+
+
+def test_each_answer_has_an_id_of_its_own(api: Api) -> None:
+    ids = {assert_echo(api.chat(draft("x")), "x")["id"] for _ in range(50)}
+    assert len(ids) == 50
+
+
+def test_created_changes_on_every_answer_to_one_key(
+    api: Api, new_key: KeyMaker
+) -> None:
+    fresh, before = api.with_key(new_key()), int(time.time())
+    created = [fresh.chat(draft("x")) for _ in range(30)]
+    seconds = [assert_success(answer)["created"] for answer in created]
+    assert before <= seconds[0] <= int(time.time())
+    assert all(
+        earlier < later for earlier, later in zip(seconds, seconds[1:], strict=False)
+    )
+    assert seconds[-1] <= int(time.time()) + 60
+
+
+def test_created_is_never_more_than_a_minute_ahead(api: Api, new_key: KeyMaker) -> None:
+    hurried = api.with_key(new_key())
+    with hurried.endpoint.connect() as connection:
+        for _ in range(100):
+            connection.send(hurried.chat_bytes(draft("x")))
+            said = assert_success(connection.read_answer())
+            assert said["created"] <= int(time.time()) + 60
+
+
+def test_an_answer_within_the_rate_says_nothing_about_rates(api: Api) -> None:
+    names = {name.lower() for name, _ in api.chat(draft("x")).headers}
+    assert not {name for name in names if "ratelimit" in name or "retry" in name}

@@ -1,0 +1,242 @@
+"""Exactly one `Authorization: Bearer <key>` that is accepted; all else is a 401.
+
+The body of the refusal is the same whatever is wrong with the key; only the sentence
+beside it helps a person who mistyped it. Nothing here depends on a rate.
+"""
+
+import base64
+
+import pytest
+
+from tests.conformance.dialogue import (
+    CHAT,
+    MODELS,
+    Api,
+    assert_refused,
+    assert_success,
+    compact,
+    draft,
+    each,
+    key_with_checksum,
+)
+from tests.support.wire import Answer, request
+
+UNKNOWN_KEY = key_with_checksum("Mallory0Mallory0Mallory0Mallory0")
+
+# {key} is the accepted key.
+NOT_ACCEPTED = {
+    "an empty value": "",
+    "a bare key": "{key}",
+    "the scheme alone": "Bearer",
+    "the scheme and a space": "Bearer ",
+    "no space": "Bearer{key}",
+    "a tab for the space": "Bearer\t{key}",
+    "a colon": "Bearer: {key}",
+    "an equals sign": "Bearer={key}",
+    "the scheme twice": "Bearer Bearer {key}",
+    "another scheme": "Token {key}",
+    "a scheme that begins alike": "Bear {key}",
+    "a longer scheme": "Bearers {key}",
+    "digest": 'Digest username="{key}"',
+    "quotes": 'Bearer "{key}"',
+    "apostrophes": "Bearer '{key}'",
+    "angle brackets": "Bearer <{key}>",
+    "a placeholder": "Bearer <API_KEY>",
+    "a shell variable": "Bearer $API_KEY",
+    "a word": "Bearer test",
+    "null": "Bearer null",
+    "something after the key": "Bearer {key} x",
+    "two keys": "Bearer {key} {key}",
+    "two credentials in one line": "Bearer {key}, Bearer {key}",
+    "a comma after the key": "Bearer {key},",
+    "a semicolon after the key": "Bearer {key};",
+    "a parameter": "Bearer key={key}",
+    "padding after the key": "Bearer {key}==",
+    "an escaped line end": "Bearer {key}\\n",
+    "the prefix alone": "Bearer sk-echo-",
+    "a key of another vendor": "Bearer sk-proj-0123456789abcdefghijklmnopqrstuv",
+    "a key in capitals": "Bearer SK-ECHO-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "zeros": "Bearer sk-echo-" + "0" * 38,
+    "the right form, never made": f"Bearer {UNKNOWN_KEY}",
+    "percent-encoded": "Bearer %73k-echo-",
+    "long": "Bearer sk-echo-" + "a" * 8000,
+    "very long after the key": "Bearer {key}" + "a" * 8000,
+    "commas alone": "Bearer " + "," * 100,
+}
+
+ACCEPTED = {
+    "as written in the contract": "Bearer {key}",
+    "in small letters": "bearer {key}",
+    "in capitals": "BEARER {key}",
+    "in mixed letters": "bEaReR {key}",
+    "several spaces": "Bearer    {key}",
+    "a space after it": "Bearer {key} ",
+    "white space after it": "Bearer {key} \t \t",
+    "white space before it": " \t Bearer {key}",
+}
+
+
+def ask_with(api: Api, *values: str | bytes) -> Answer:
+    fields = [api.host, *(("Authorization", value) for value in values)]
+    return api.ask("GET", MODELS, fields)
+
+
+def test_a_request_without_a_key_is_refused(api: Api) -> None:
+    assert_refused(ask_with(api), "invalid_key")
+
+
+@each("value", NOT_ACCEPTED)
+def test_what_is_not_the_bearer_of_a_known_key_is_refused(api: Api, value: str) -> None:
+    answer = ask_with(api, value.format(key=api.key))
+    assert_refused(answer, "invalid_key")
+    assert answer.header("WWW-Authenticate") == "Bearer"
+
+
+@each("value", NOT_ACCEPTED)
+def test_it_is_refused_for_the_text_request_too(api: Api, value: str) -> None:
+    bearer = ("Authorization", value.format(key=api.key))
+    media = ("Content-Type", "application/json")
+    answer = api.ask("POST", CHAT, [api.host, bearer, media], compact(draft()))
+    assert_refused(answer, "invalid_key")
+    assert answer.header("WWW-Authenticate") == "Bearer"
+
+
+@each("value", ACCEPTED)
+def test_the_scheme_may_be_written_in_any_case_and_with_spaces(
+    api: Api, value: str
+) -> None:
+    assert_success(ask_with(api, value.format(key=api.key)))
+
+
+def spoilt_keys(key: str) -> dict[str, str]:
+    other = "b" if key[20] == "a" else "a"
+    return {
+        "the last character is missing": key[:-1],
+        "half of it is missing": key[:24],
+        "the first character is missing": key[1:],
+        "a character too many": key + "a",
+        "one character differs": key[:20] + other + key[21:],
+        "two neighbours are exchanged": _exchanged(key),
+        "the checksum differs": key[:-1] + ("b" if key[-1] == "a" else "a"),
+        "all in capitals": key.upper(),
+        "the case is exchanged": key.swapcase(),
+        "the prefix differs": key.replace("sk-echo-", "sk-test-"),
+        "the hyphens are dashes": key.replace("-", "_"),
+    }
+
+
+def _exchanged(key: str) -> str:
+    place = next(i for i in range(10, 40) if key[i] != key[i + 1])
+    return key[:place] + key[place + 1] + key[place] + key[place + 2 :]
+
+
+@pytest.mark.parametrize("fault", spoilt_keys(UNKNOWN_KEY))
+def test_a_key_that_is_not_quite_right_is_refused(api: Api, fault: str) -> None:
+    spoilt = spoilt_keys(api.key)[fault]
+    assert_refused(ask_with(api, f"Bearer {spoilt}"), "invalid_key")
+
+
+def test_the_sentence_tells_a_typing_error_from_a_wrong_key(api: Api) -> None:
+    wrong = assert_refused(ask_with(api, f"Bearer {UNKNOWN_KEY}"), "invalid_key")
+    spoilt = spoilt_keys(api.key)
+    for fault in ("the last character is missing", "one character differs"):
+        answer = ask_with(api, f"Bearer {spoilt[fault]}")
+        assert assert_refused(answer, "invalid_key") != wrong
+
+
+def test_the_form_of_an_accepted_key_is_the_one_written_down(api: Api) -> None:
+    # So that "the right form, never made" is refused for being unknown.
+    assert key_with_checksum(api.key[8:40]) == api.key
+
+
+def test_a_revoked_key_is_refused(api: Api, revoked_key: str) -> None:
+    assert_refused(ask_with(api, f"Bearer {revoked_key}"), "invalid_key")
+    answer = api.with_key(revoked_key).chat(draft())
+    assert_refused(answer, "invalid_key")
+
+
+def test_an_expired_key_is_refused(api: Api, expired_key: str) -> None:
+    assert_refused(ask_with(api, f"Bearer {expired_key}"), "invalid_key")
+    answer = api.with_key(expired_key).chat(draft())
+    assert_refused(answer, "invalid_key")
+
+
+def test_two_authorization_fields_are_refused_whatever_they_say(api: Api) -> None:
+    good, bad = f"Bearer {api.key}", f"Bearer {UNKNOWN_KEY}"
+    for values in ((good, good), (good, bad), (bad, good), ("", good), (good, "")):
+        assert_refused(ask_with(api, *values), "invalid_key")
+
+
+@each(
+    "value",
+    {
+        "0xff": b"Bearer \xff",
+        "0xff within": b"Bearer sk-echo-\xff\xfe",
+        "0xff for the scheme": b"\xff\xff sk-echo-",
+        "0xff alone": b"\xff",
+        "cyrillic in UTF-8": "Bearer sk-echo-ключ".encode(),
+        "cyrillic in the scheme": "Веаrer sk-echo-".encode(),
+        "high bytes of the right length": b"Bearer sk-echo-" + b"\x80" * 38,
+    },
+)
+def test_bytes_outside_ascii_are_refused(api: Api, value: bytes) -> None:
+    assert_refused(ask_with(api, value), "invalid_key")
+
+
+def test_a_letter_that_only_looks_right_is_refused(api: Api) -> None:
+    for look_alike in ("\u0441", "\u017f", "\uff53"):
+        spoilt = look_alike + api.key[1:]
+        assert_refused(ask_with(api, f"Bearer {spoilt}".encode()), "invalid_key")
+
+
+@pytest.mark.parametrize("size", [20_000, 1_000_000])
+def test_a_key_that_bursts_the_head_is_the_head_s_fault(api: Api, size: int) -> None:
+    answer = ask_with(api, "Bearer sk-echo-" + "a" * size)
+    assert_refused(answer, "headers_too_large")
+
+
+@pytest.mark.parametrize(
+    "name", ["X-Api-Key", "Api-Key", "X-Authorization", "Proxy-Authorization", "Cookie"]
+)
+def test_a_key_in_another_field_does_not_count(api: Api, name: str) -> None:
+    for value in (api.key, f"Bearer {api.key}"):
+        answer = api.ask("GET", MODELS, [api.host, (name, value)])
+        assert_refused(answer, "invalid_key")
+
+
+def test_a_key_as_a_user_s_name_or_password_does_not_count(api: Api) -> None:
+    for pair in (f"{api.key}:", f":{api.key}", f"Bearer:{api.key}"):
+        encoded = base64.b64encode(pair.encode()).decode()
+        assert_refused(ask_with(api, f"Basic {encoded}"), "invalid_key")
+
+
+def test_a_key_in_the_url_does_not_count(api: Api) -> None:
+    for name in ("api_key", "key", "access_token"):
+        answer = api.ask("GET", f"{MODELS}?{name}={api.key}", [api.host])
+        assert_refused(answer, "not_found")
+
+
+def test_a_key_in_the_trailers_does_not_count(api: Api) -> None:
+    # RFC 9110 §6.5.1: a trailer must not be read as a header.
+    media = ("Content-Type", "application/json")
+    fields = [api.host, media, ("Transfer-Encoding", "chunked")]
+    body = compact(draft())
+    trailer = f"Authorization: Bearer {api.key}\r\n".encode()
+    chunks = b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(body), body, trailer)
+    answer = api.send(request("POST", CHAT, fields, chunks))
+    assert_refused(answer, "invalid_key")
+
+
+def test_a_key_does_not_count_for_the_next_request_of_a_connection(api: Api) -> None:
+    with api.endpoint.connect() as connection:
+        connection.send(request("GET", MODELS, api.known))
+        assert_success(connection.read_answer())
+        connection.send(request("GET", MODELS, [api.host]))
+        assert_refused(connection.read_answer(), "invalid_key")
+
+
+def test_a_refused_key_is_refused_before_the_body_is_read(api: Api) -> None:
+    length = ("Content-Length", "1000000")
+    media = ("Content-Type", "text/plain")
+    answer = api.ask("POST", CHAT, [api.host, length, media])
+    assert_refused(answer, "invalid_key")

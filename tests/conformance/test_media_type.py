@@ -1,0 +1,136 @@
+"""The body is declared as application/json, once, and not encoded any further."""
+
+import pytest
+
+from tests.conformance.dialogue import (
+    CHAT,
+    Api,
+    assert_echo,
+    assert_refused,
+    compact,
+    draft,
+    each,
+)
+from tests.support.wire import Answer, Fields, chunked, request
+
+ACCEPTED = [
+    "application/json",
+    "Application/JSON",
+    "APPLICATION/JSON",
+    "application/json; charset=utf-8",
+    "application/json;charset=UTF-8",
+    "application/json ; charset=utf-8",
+    'application/json; charset="utf-8"',
+    "application/json; charset=utf-8; version=1",
+    "application/json ",
+]
+
+NOT_ACCEPTED = [
+    "application/x-www-form-urlencoded",
+    "application/x-www-form-urlencoded; charset=utf-8",
+    "multipart/form-data; boundary=x",
+    "text/plain",
+    "text/plain; charset=utf-8",
+    "text/json",
+    "text/html",
+    "application/octet-stream",
+    "application/jsonp",
+    "application/json5",
+    "application/jsonl",
+    "application/json-seq",
+    "application/x-ndjson",
+    "application/problem+json",
+    "application/vnd.api+json",
+    "application/xml",
+    "application/jso",
+    "xapplication/json",
+    "application/ json",
+    "application /json",
+    "application/json charset=utf-8",
+    "application/json, application/json",
+    "application/json, text/plain",
+    "application/*",
+    "*/*",
+    "json",
+    "application",
+    "/json",
+    "; charset=utf-8",
+    '"application/json"',
+    "",
+]
+
+
+def post(api: Api, *fields: tuple[str, str | bytes]) -> Answer:
+    return api.ask("POST", CHAT, [*api.known, *fields], compact(draft()))
+
+
+@pytest.mark.parametrize("media", ACCEPTED)
+def test_json_is_accepted_with_parameters_and_in_any_case(api: Api, media: str) -> None:
+    assert_echo(post(api, ("Content-Type", media)), "zyzzyva-47")
+
+
+@pytest.mark.parametrize("media", NOT_ACCEPTED)
+def test_any_other_type_is_refused(api: Api, media: str) -> None:
+    answer = post(api, ("Content-Type", media))
+    assert_refused(answer, "unsupported_media_type")
+
+
+def test_a_missing_type_is_refused(api: Api) -> None:
+    detail = assert_refused(post(api), "unsupported_media_type")
+    assert "Content-Type" in detail
+
+
+@pytest.mark.parametrize(
+    "media", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
+def test_the_sentence_for_a_form_says_which_header_to_add(api: Api, media: str) -> None:
+    answer = post(api, ("Content-Type", media))
+    detail = assert_refused(answer, "unsupported_media_type")
+    assert "Content-Type: application/json" in detail
+
+
+@each(
+    "types",
+    {
+        "both right": ("application/json", "application/json"),
+        "the second wrong": ("application/json", "text/plain"),
+        "the first wrong": ("text/plain", "application/json"),
+        "the second empty": ("application/json", ""),
+    },
+)
+def test_two_types_are_refused(api: Api, types: tuple[str, str]) -> None:
+    answer = post(api, *(("Content-Type", media) for media in types))
+    assert_refused(answer, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("value", [b"application/json\xff", b"\xff", b"\xd0\xb4/json"])
+def test_bytes_outside_ascii_in_the_type_are_refused(api: Api, value: bytes) -> None:
+    assert_refused(post(api, ("Content-Type", value)), "unsupported_media_type")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "identity", "br", "deflate", "zstd", "x"])
+def test_a_content_encoding_is_refused(api: Api, coding: str) -> None:
+    fields: Fields = [
+        ("Content-Type", "application/json"),
+        ("Content-Encoding", coding),
+    ]
+    detail = assert_refused(post(api, *fields), "unsupported_media_type")
+    assert "Content-Encoding" in detail
+
+
+def test_the_type_matters_before_an_empty_body(api: Api) -> None:
+    fields = [*api.known, ("Content-Type", "text/plain"), ("Content-Length", "0")]
+    assert_refused(api.ask("POST", CHAT, fields), "unsupported_media_type")
+    assert_refused(api.ask("POST", CHAT, api.known), "unsupported_media_type")
+
+
+def test_a_wrong_type_in_chunks_is_refused(api: Api) -> None:
+    coding = ("Transfer-Encoding", "chunked")
+    fields = [*api.known, ("Content-Type", "text/plain"), coding]
+    answer = api.send(request("POST", CHAT, fields, chunked(compact(draft()))))
+    assert_refused(answer, "unsupported_media_type")
+
+
+def test_what_the_client_wants_to_read_does_not_matter(api: Api) -> None:
+    fields = [("Content-Type", "application/json"), ("Accept", "text/event-stream")]
+    assert_echo(post(api, *fields), "zyzzyva-47")

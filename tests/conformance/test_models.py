@@ -1,0 +1,47 @@
+"""The model list: one model, every member of it, and nothing else."""
+
+from tests.conformance.dialogue import MODELS, Api, assert_success, each
+
+THE_LIST = {
+    "object": "list",
+    "data": [
+        {"id": "vendor-cabinet-preview-echo", "object": "model", "owned_by": "vendor"}
+    ],
+}
+
+
+def test_the_list_is_the_one_model_and_nothing_else(api: Api) -> None:
+    assert assert_success(api.models()) == THE_LIST
+
+
+def test_each_list_has_an_id_of_its_own(api: Api) -> None:
+    ids = {api.models().header("X-Request-Id") for _ in range(20)}
+    assert len(ids) == 20
+
+
+@each(
+    "field",
+    {
+        "an empty body": ("Content-Length", "0"),
+        "any wish about the answer's type": ("Accept", "text/html"),
+        "a content type of no body": ("Content-Type", "text/plain"),
+        "a cookie": ("Cookie", "a=b"),
+        "a proxy's address": ("X-Forwarded-For", "192.0.2.1"),
+        "a condition": ("If-None-Match", "*"),
+        "a range": ("Range", "bytes=0-3"),
+        "another compression": ("Accept-Encoding", "gzip, br, zstd"),
+    },
+)
+def test_the_list_does_not_mind(api: Api, field: tuple[str, str]) -> None:
+    assert assert_success(api.ask("GET", MODELS, [*api.known, field])) == THE_LIST
+
+
+def test_field_names_are_known_in_any_case(api: Api) -> None:
+    fields = [("hOsT", api.host[1]), ("AUTHORIZATION", api.bearer[1])]
+    assert assert_success(api.ask("GET", MODELS, fields)) == THE_LIST
+
+
+def test_a_target_in_absolute_form_is_the_same_target(api: Api) -> None:
+    # RFC 9112 §3.2.2: a server must accept it, whoever sends it.
+    target = f"http://{api.endpoint.authority}/v1/models"
+    assert assert_success(api.ask("GET", target)) == THE_LIST

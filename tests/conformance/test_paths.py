@@ -1,0 +1,199 @@
+"""Two paths, one method each, no URL parameter: everything else is a 404.
+
+The 404 comes before any look at the key or the body, and when the request is one
+slip away from a good one, its sentence names the slip.
+"""
+
+import pytest
+
+from tests.conformance.dialogue import (
+    CHAT,
+    MODELS,
+    Api,
+    assert_refused,
+    compact,
+    draft,
+    each,
+    words,
+)
+from tests.support.wire import Answer, request
+
+OTHER_PATHS = words("""
+    / /v1 /v1/ /v2/models /v1/model /v1/models2 /v1/mode /v1/chat /v1/chat/
+    /v1/chat/completion /v1/chat/completions/1 /v1/completions /v1/responses
+    /v1/responses/1 /v1/messages /v1/files /v1/uploads /v1/embeddings
+    /v1/audio/speech /v1/images/generations /v1/moderations /v1/assistants /v1/threads
+    /v1/batches /v1/fine_tuning/jobs /v1/organization/api_keys /v1/keys /v1/account
+    /v1/models/vendor-cabinet-preview-echo /api/v1/models /openai/v1/models
+    /favicon.ico /robots.txt /docs /docs/errors /openapi.json /healthz /readyz /health
+    /metrics /status /admin /admin/ /accounts/login/ /address.json /static/ /index.html
+    /.well-known/security.txt /.git/config /.env /server-status /v1/models.json
+""")
+
+# The right path, written in another way: bytes are compared, nothing is decoded.
+OTHER_SPELLINGS = words("""
+    /v1/%6dodels /v1/model%73 /%76%31/models /v1%2fmodels /v1%2Fmodels /v1/models%2f
+    /v1/./models /v1/../v1/models /./v1/models /../v1/models /v1/x/../models
+    //v1/models /v1//models ///v1/models /v1/models/ /v1/models// /v1/models/.
+    /V1/models /v1/Models /v1/MODELS /v1/models;x /v1;x/models /v1/models;
+    /v1/models#f /v1/models# /v1/models%00 /v1/models%20 /v1/models. /v1/models,
+    /v1/models& /v1/models%3f /v1/models%3fx=1 /v1/models+ /v1/models: /v1/models*
+    /v1/models%0d%0a /v1/models%ff /v1/models%zz /v1/models%
+""")
+
+PARAMETERS = words("? ?? ?x ?x= ?=x ?x=1 ?& ?/ ?a=1&b=2 ?limit=20 ?api-version=1")
+
+OTHER_METHODS = words("""
+    HEAD OPTIONS PUT PATCH DELETE TRACE QUERY PROPFIND MKCOL PURGE SEARCH LINK REPORT
+    M-SEARCH NOTIFY FOO BREW get post Get gET GETS GE G PoST X-MY-METHOD 1 _
+    !#$%&'*+-.^`|~
+""")
+
+
+def ask_with_body(api: Api, method: str, target: str) -> Answer:
+    fields = [*api.known, ("Content-Type", "application/json")]
+    return api.ask(method, target, fields, compact(draft()))
+
+
+@pytest.mark.parametrize("path", OTHER_PATHS)
+def test_every_other_path_is_not_found(api: Api, path: str) -> None:
+    assert_refused(api.ask("GET", path), "not_found")
+    assert_refused(ask_with_body(api, "POST", path), "not_found")
+
+
+@pytest.mark.parametrize("path", OTHER_SPELLINGS)
+def test_another_spelling_of_the_path_is_not_found(api: Api, path: str) -> None:
+    assert_refused(api.ask("GET", path), "not_found")
+    chat = path.replace("models", "chat/completions")
+    assert_refused(ask_with_body(api, "POST", chat), "not_found")
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_any_url_parameter_is_not_found(api: Api, parameters: str) -> None:
+    detail = assert_refused(api.ask("GET", MODELS + parameters), "not_found")
+    assert "parameter" in detail
+    detail = assert_refused(ask_with_body(api, "POST", CHAT + parameters), "not_found")
+    assert "parameter" in detail
+
+
+@pytest.mark.parametrize("target", ["/v1/models?x=1", "/v1/models?", "/", "", "/v2"])
+def test_the_absolute_form_changes_nothing(api: Api, target: str) -> None:
+    absolute = f"http://{api.endpoint.authority}{target}"
+    assert_refused(api.ask("GET", absolute), "not_found")
+
+
+@pytest.mark.parametrize("method", OTHER_METHODS)
+@pytest.mark.parametrize("path", [MODELS, CHAT])
+def test_every_other_method_is_not_found(api: Api, path: str, method: str) -> None:
+    answer = api.ask(method, path)
+    assert_refused(answer, "not_found", bodiless=method == "HEAD")
+
+
+def test_the_methods_of_the_two_paths_are_not_exchanged(api: Api) -> None:
+    assert "POST" in assert_refused(api.ask("GET", CHAT), "not_found")
+    assert "GET" in assert_refused(ask_with_body(api, "POST", MODELS), "not_found")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "FOO"])
+def test_a_method_with_a_body_is_not_found(api: Api, method: str) -> None:
+    assert_refused(ask_with_body(api, method, MODELS), "not_found")
+    assert_refused(ask_with_body(api, method, CHAT), "not_found")
+
+
+def test_the_asterisk_of_options_is_not_found(api: Api) -> None:
+    assert_refused(api.ask("OPTIONS", "*"), "not_found")
+
+
+def test_a_browser_s_question_before_a_request_is_not_found(api: Api) -> None:
+    asked = [
+        ("Origin", "https://example.org"),
+        ("Access-Control-Request-Method", "POST"),
+    ]
+    answer = api.ask("OPTIONS", CHAT, [api.host, *asked])
+    assert_refused(answer, "not_found")
+    assert not [name for name, _ in answer.headers if "access-control" in name.lower()]
+
+
+@pytest.mark.parametrize("path", [MODELS, CHAT, "/", "/v1/nothing", "/v1/models?x"])
+def test_head_has_no_body_and_the_connection_goes_on(api: Api, path: str) -> None:
+    with api.endpoint.connect() as connection:
+        connection.send(request("HEAD", path, api.known))
+        answer = connection.read_answer(bodiless=True)
+        assert_refused(answer, "not_found", bodiless=True)
+        connection.send(request("GET", MODELS, api.known))
+        assert connection.read_answer().status == 200
+
+
+@each(
+    "value",
+    {
+        "no key": None,
+        "a wrong key": "Bearer sk-echo-wrong",
+        "another scheme": "Basic YTpi",
+    },
+)
+@pytest.mark.parametrize(
+    "method, target",
+    [("GET", "/v1/nothing"), ("GET", "/v1/models?x"), ("POST", MODELS), ("PUT", CHAT)]
+    + [("OPTIONS", CHAT), ("FOO", MODELS), ("GET", "/")],
+)
+def test_the_path_is_looked_at_before_the_key(
+    api: Api, method: str, target: str, value: str | None
+) -> None:
+    fields = [api.host, *([("Authorization", value)] if value else [])]
+    answer = api.ask(method, target, fields)
+    assert_refused(answer, "not_found")
+    assert answer.header("WWW-Authenticate") is None
+
+
+def test_the_path_is_looked_at_before_the_body(api: Api) -> None:
+    assert_refused(api.ask("POST", "/v1/nothing", body=b" " * 32_769), "not_found")
+    declared = [api.host, ("Content-Length", "1000000000")]
+    assert_refused(api.ask("POST", "/v1/nothing", declared), "not_found")
+    asked_first = [*declared, ("Expect", "100-continue")]
+    assert_refused(api.ask("POST", "/v1/nothing", asked_first), "not_found")
+
+
+def test_a_large_body_to_a_wrong_path_is_answered_without_a_reset(api: Api) -> None:
+    answer = api.ask("POST", "/v1/files", body=b"x" * 5_000_000)
+    assert_refused(answer, "not_found")
+
+
+NEAR_MISSES = {
+    "no version": ("POST", "/chat/completions", "/v1"),
+    "no version, models": ("GET", "/models", "/v1"),
+    "the version twice": ("POST", "/v1/v1/chat/completions", "twice"),
+    "the version twice, models": ("GET", "/v1/v1/models", "twice"),
+    "no slash after the version": ("POST", "/v1chat/completions", "slash"),
+    "no slash after the version, models": ("GET", "/v1models", "slash"),
+    "two slashes after the version": ("POST", "/v1//chat/completions", "slash"),
+    "two slashes after the version, models": ("GET", "/v1//models", "slash"),
+    "two slashes first": ("POST", "//v1/chat/completions", "slash"),
+    "a trailing slash": ("POST", "/v1/chat/completions/", "trailing slash"),
+    "a trailing slash, models": ("GET", "/v1/models/", "trailing slash"),
+    "the responses API": ("POST", "/v1/responses", "Responses"),
+    "the responses API with no version": ("POST", "/responses", "Responses"),
+    "the old completions API": ("POST", "/v1/completions", "/chat/completions"),
+    "an Anthropic client": ("POST", "/v1/messages", "Anthropic"),
+    "one model": ("GET", "/v1/models/vendor-cabinet-preview-echo", "/v1/models"),
+    "another model": ("GET", "/v1/models/gpt-4o", "/v1/models"),
+    "a method of chat": ("GET", "/v1/chat/completions", "POST"),
+    "a method of models": ("POST", "/v1/models", "GET"),
+    "a rare method": ("PUT", "/v1/chat/completions", "POST"),
+    "an unknown method": ("FOO", "/v1/models", "GET"),
+    "a parameter": ("GET", "/v1/models?limit=20", "parameter"),
+    "an empty parameter": ("GET", "/v1/models?", "parameter"),
+    "a parameter of chat": ("POST", "/v1/chat/completions?stream=1", "parameter"),
+}
+
+
+@each("method, target, word", NEAR_MISSES)
+def test_a_near_miss_is_named(api: Api, method: str, target: str, word: str) -> None:
+    detail = assert_refused(api.ask(method, target), "not_found")
+    assert word in detail, detail
+
+
+def test_a_near_miss_says_more_than_a_miss(api: Api) -> None:
+    miss = assert_refused(api.ask("GET", "/zebra"), "not_found")
+    for method, target, _ in NEAR_MISSES.values():
+        assert assert_refused(api.ask(method, target), "not_found") != miss

@@ -1,0 +1,161 @@
+"""What depends on time: the rate of a key, of failed keys, and slow requests.
+
+Each test has a key of its own on a server whose rates are low: one request a second,
+three at once.
+"""
+
+import time
+
+import pytest
+
+from tests.conformance.conftest import api_of, key_maker
+from tests.conformance.dialogue import (
+    CHAT,
+    MODELS,
+    Api,
+    assert_refused,
+    assert_success,
+    draft,
+    key_with_checksum,
+)
+from tests.support.server import Server
+from tests.support.wire import Answer, request
+
+BURST = 3
+
+
+@pytest.fixture(scope="module")
+def new_strict_key(strict_server: Server):
+    return key_maker(strict_server)
+
+
+@pytest.fixture
+def alice(strict_server: Server, new_strict_key) -> Api:
+    return api_of(strict_server).with_key(new_strict_key())
+
+
+@pytest.fixture
+def bob(strict_server: Server, new_strict_key) -> Api:
+    return api_of(strict_server).with_key(new_strict_key())
+
+
+def use_up(api: Api) -> Answer:
+    """Ask until the rate is used up; return the refusal."""
+    for _ in range(BURST):
+        assert_success(api.models())
+    return until_limited(api)
+
+
+def until_limited(api: Api) -> Answer:
+    # The rate refills while we ask; a slow machine needs a few tries more.
+    for _ in range(20):
+        answer = api.models()
+        if answer.status != 200:
+            return answer
+    raise AssertionError("the rate is never used up")
+
+
+def retry_after(answer: Answer) -> int:
+    value = answer.header("Retry-After")
+    assert value and value.isdigit(), value
+    return int(value)
+
+
+def test_a_key_beyond_its_rate_is_told_when_to_come_back(alice: Api) -> None:
+    answer = use_up(alice)
+    assert_refused(answer, "rate_limited")
+    wait = retry_after(answer)
+    assert 1 <= wait <= 2
+    # Not a wait for something to happen: this is the promise under test.
+    time.sleep(wait)
+    assert_success(alice.models())
+
+
+def test_both_operations_share_the_rate_of_a_key(alice: Api) -> None:
+    use_up(alice)
+    until_limited(alice)
+    answer = alice.chat(draft())
+    assert_refused(answer, "rate_limited")
+    assert retry_after(answer) >= 1
+
+
+def test_another_key_is_not_affected(alice: Api, bob: Api) -> None:
+    use_up(alice)
+    for _ in range(BURST):
+        assert_success(bob.models())
+
+
+def test_the_rate_is_checked_after_the_path_and_the_key(alice: Api) -> None:
+    use_up(alice)
+    until_limited(alice)
+    assert_refused(alice.ask("GET", "/v1/nothing"), "not_found")
+    assert_refused(alice.ask("GET", MODELS, [alice.host]), "invalid_key")
+
+
+def test_the_rate_is_checked_before_the_body(alice: Api) -> None:
+    for body, media in (
+        (b" " * 32_769, "application/json"),
+        (b"{}", "text/plain"),
+        (b"{", "application/json"),
+        (b"{}", "application/json"),
+    ):
+        until_limited(alice)
+        fields = [*alice.known, ("Content-Type", media)]
+        assert_refused(alice.ask("POST", CHAT, fields, body), "rate_limited")
+
+
+def test_a_wrong_path_costs_nothing_of_the_rate(alice: Api) -> None:
+    for _ in range(10):
+        assert_refused(alice.ask("GET", "/v1/nothing"), "not_found")
+    for _ in range(BURST):
+        assert_success(alice.models())
+
+
+def test_an_address_that_fails_too_often_is_told_when_to_come_back(
+    wary_server: Server,
+) -> None:
+    api = api_of(wary_server)
+    answers = [ask_as_mallory(api, number) for number in range(30)]
+    for answer in answers[:BURST]:
+        assert_refused(answer, "invalid_key")
+    limited = [answer for answer in answers if answer.status == 429]
+    assert limited, "thirty failures at once are never too many"
+    for answer in limited:
+        assert_refused(answer, "rate_limited")
+        assert 1 <= retry_after(answer) <= 2
+    # Only failures are limited, so who has a key goes on.
+    assert_success(api.models())
+
+
+def ask_as_mallory(api: Api, number: int) -> Answer:
+    secret = f"Mallory{number:02}".ljust(32, "0")
+    return api.with_key(key_with_checksum(secret)).models()
+
+
+def test_a_head_that_does_not_end_in_time_is_refused(strict_server: Server) -> None:
+    api = api_of(strict_server)
+    unended = request("GET", MODELS, api.known).removesuffix(b"\r\n")
+    assert_timed_out(api.send(unended))
+
+
+def test_a_head_that_trickles_is_refused_at_the_same_time(
+    strict_server: Server,
+) -> None:
+    # The time is counted from the first byte, not from the last one.
+    api = api_of(strict_server)
+    with api.endpoint.connect() as connection:
+        connection.send(b"GET /v1/models HTTP/1.1\r\nX-Slow: ")
+        deadline = time.monotonic() + 2.5
+        while time.monotonic() < deadline:
+            connection.send(b"a")
+            time.sleep(0.1)
+        assert_timed_out(connection.read_answer())
+
+
+def test_a_body_that_does_not_end_in_time_is_refused(alice: Api) -> None:
+    assert_timed_out(alice.send(alice.chat_bytes(draft())[:-1]))
+
+
+def assert_timed_out(answer: Answer) -> None:
+    assert_refused(answer, "request_timeout")
+    assert answer.header("Connection") == "close"

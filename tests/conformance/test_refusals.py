@@ -1,0 +1,148 @@
+"""The form of a refusal, the same for every code and every way to get there.
+
+Each file checks it for its own refusals by `assert_refused`; here stands what needs
+all the codes side by side.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conformance.dialogue import (
+    CHAT,
+    MARKER,
+    MODELS,
+    STATUS,
+    Api,
+    assert_refused,
+    draft,
+    each,
+)
+from tests.support.wire import Answer, request
+
+Provocation = Callable[[Api], Answer]
+
+
+def chat_with(**members: object) -> Provocation:
+    return lambda api: api.chat(draft(**members))
+
+
+def without_a_field(api: Api) -> Answer:
+    return api.chat({"model": "vendor-cabinet-preview-echo"})
+
+
+def with_a_message_of(**members: object) -> Provocation:
+    message = {"role": "user", "content": MARKER, **members}
+    return lambda api: api.chat(draft(messages=[message]))
+
+
+# One way to every code; rates and time-outs are in test_rates.py.
+WAYS: dict[str, Provocation] = {
+    "malformed_request": lambda api: api.send(b"GET /v1/models HTTP/1.1\r\n\r\n"),
+    "unsupported_transfer_coding": lambda api: api.ask(
+        "POST", CHAT, [*api.known, ("Transfer-Encoding", "gzip, chunked")]
+    ),
+    "target_too_long": lambda api: api.ask("GET", "/" + "a" * 17_000),
+    "headers_too_large": lambda api: api.ask(
+        "GET", MODELS, [*api.known, ("X-Padding", "a" * 17_000)]
+    ),
+    "not_found": lambda api: api.ask("GET", "/v1/nothing"),
+    "invalid_key": lambda api: api.ask("GET", MODELS, [api.host]),
+    "request_too_large": lambda api: api.chat(b" " * 32_769),
+    "unsupported_media_type": lambda api: api.ask("POST", CHAT, body=b"{}"),
+    "invalid_json": lambda api: api.chat(b'{"zyzzyva-47"'),
+    "unknown_field": chat_with(temperature=0),
+    "missing_field": without_a_field,
+    "invalid_model": chat_with(model="gpt-4o"),
+    "invalid_messages": chat_with(messages=[]),
+    "invalid_role": with_a_message_of(role="system"),
+    "invalid_content": with_a_message_of(content=[MARKER]),
+    "empty_content": with_a_message_of(content=""),
+    "content_too_large": with_a_message_of(content=MARKER * 1000),
+    "stream_unavailable": chat_with(stream=True),
+    "invalid_max_tokens": chat_with(max_tokens=1),
+}
+
+
+def each_way() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("code", WAYS)
+
+
+def test_every_code_has_a_way_here() -> None:
+    assert set(STATUS) - set(WAYS) == {"rate_limited", "request_timeout"}
+
+
+@each_way()
+def test_a_refusal_has_exactly_its_form(api: Api, code: str) -> None:
+    assert_refused(WAYS[code](api), code)
+
+
+@each_way()
+def test_each_refusal_has_an_id_of_its_own(api: Api, code: str) -> None:
+    ids = {WAYS[code](api).header("X-Request-Id") for _ in range(5)}
+    assert len(ids) == 5
+
+
+@each_way()
+def test_a_refusal_links_to_its_page_when_there_is_a_cabinet(
+    api: Api, code: str
+) -> None:
+    if api.cabinet_url is None:
+        pytest.skip("the cabinet's address is not known with --base-url")
+    page = f"{api.cabinet_url.rstrip('/')}/docs/errors#{code}"
+    assert WAYS[code](api).header("Link") == f'<{page}>; rel="help"'
+
+
+@each_way()
+def test_only_a_refused_key_is_asked_for_another(api: Api, code: str) -> None:
+    challenge = "Bearer" if code == "invalid_key" else None
+    assert WAYS[code](api).header("WWW-Authenticate") == challenge
+
+
+@each_way()
+def test_a_refusal_that_time_does_not_mend_names_no_time(api: Api, code: str) -> None:
+    assert WAYS[code](api).header("Retry-After") is None
+
+
+@each(
+    "target",
+    {
+        "the path": "/v1/{key}",
+        "a parameter": "/v1/models?api_key={key}",
+        "a parameter of a wrong path": "/models?key={key}",
+        "the address of the whole": "http://{key}@example/v1/models",
+    },
+)
+def test_a_key_in_the_url_is_not_repeated(api: Api, target: str) -> None:
+    # The form of the answer is checked too: it must not have a key in its head.
+    answer = api.ask("GET", target.format(key=api.key), [api.host])
+    code = "not_found" if answer.status == 404 else "malformed_request"
+    assert_refused(answer, code)
+
+
+def test_a_key_in_the_body_is_not_repeated(api: Api) -> None:
+    for field in ("model", "stream", "max_tokens", "messages"):
+        answer = api.chat(draft(**{field: api.key}))
+        assert api.key.encode() not in answer.head + answer.body
+
+
+def test_nothing_from_the_url_is_written_into_the_head(api: Api) -> None:
+    # A target cannot hold a raw line end; its percent-encoding must stay unread.
+    answer = api.ask("GET", "/v1/%0d%0aX-Injected:%201")
+    assert_refused(answer, "not_found")
+    assert answer.header("X-Injected") is None
+
+
+def test_the_same_fault_is_told_in_the_same_words(api: Api) -> None:
+    said = {assert_refused(api.chat(b"{"), "invalid_json") for _ in range(5)}
+    assert len(said) == 1
+
+
+def test_a_refusal_can_be_read_by_a_plain_reader(api: Api) -> None:
+    # Independent of the strict reader above: the very bytes, once.
+    raw = request("GET", "/v1/nothing", [*api.known, ("Connection", "close")])
+    with api.endpoint.connect() as connection:
+        connection.send(raw)
+        received = connection.rest()
+    assert received.startswith(b"HTTP/1.1 404 Not Found (not_found)\r\n")
+    assert received.endswith(b'\r\n\r\n{"error":{"code":"not_found"}}')
