@@ -1,10 +1,22 @@
 """Questions about accounts, keys and the address. Reads; never writes."""
 
+from datetime import datetime
+from typing import NamedTuple
+
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from readback.cabinet.models import Address, Key, User
+
+
+class CurrentAddress(NamedTuple):
+    """The address of the API, since when, and the one before it."""
+
+    base_url: str
+    since: datetime | None
+    previous: str | None
 
 
 def account_find(email: str) -> User | None:
@@ -29,3 +41,14 @@ def keys_active(account: User) -> QuerySet[Key]:
 def address_history() -> QuerySet[Address]:
     """Give the addresses of the API, the current one first."""
     return Address.objects.order_by("-id")
+
+
+def address_current() -> CurrentAddress:
+    """Give the address that the settings name, and what the history knows of it."""
+    base_url = settings.CONFIG.base_url
+    known = list(address_history()[:2])
+    if not known or known[0].base_url != base_url:
+        # Set, but not noted yet: `readback serve` notes it when it starts.
+        return CurrentAddress(base_url, None, known[0].base_url if known else None)
+    previous = known[1].base_url if len(known) > 1 else None
+    return CurrentAddress(base_url, known[0].since, previous)
