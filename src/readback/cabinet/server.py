@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 
 from readback.config import Config
 
@@ -18,7 +19,8 @@ THREADS = 8
 class _Cabinet(BaseApplication):
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._settings = {
-            "bind": f"fd://{listener.fileno()}",
+            # gunicorn closes the descriptor that it is given, so it must own it.
+            "bind": f"fd://{listener.detach()}",
             "worker_class": "gthread",
             "workers": config.cabinet_workers,
             "threads": THREADS,
@@ -45,4 +47,8 @@ class _Cabinet(BaseApplication):
 def run(config: Config, listener: socket.socket) -> None:
     """Serve until stopped; gunicorn exits the process itself."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    _Cabinet(config, listener).run()
+    arbiter = Arbiter(_Cabinet(config, listener))
+    # Whoever opened the socket decides what becomes of its file: gunicorn would
+    # remove it, even when systemd or the next server is listening there.
+    arbiter.systemd = True
+    arbiter.run()
