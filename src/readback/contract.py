@@ -14,6 +14,7 @@ CHAT_PATH = f"{VERSION_PREFIX}/chat/completions"
 
 MODEL = "vendor-cabinet-preview-echo"
 MODEL_OWNER = "vendor"
+ROLE = "user"
 
 MAX_HEAD_BYTES = 16_384
 MAX_HEAD_FIELDS = 100

@@ -1,0 +1,1 @@
+"""The data plane: the API itself. Never imports Django."""

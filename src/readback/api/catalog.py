@@ -1,0 +1,25 @@
+"""GET /v1/models: the list of the one model."""
+
+import json
+import time
+
+from readback.api.exchange import Exchange
+from readback.contract import MODEL, MODEL_OWNER
+
+_LIST = {
+    "object": "list",
+    "data": [{"id": MODEL, "object": "model", "owned_by": MODEL_OWNER}],
+}
+BODY = json.dumps(_LIST, separators=(",", ":")).encode()
+
+
+class Catalog(Exchange):
+    """Lists the model. A body, if one comes, is not looked at."""
+
+    __slots__ = ()
+    endpoint = "models"
+
+    def answer(self, body: bytes) -> bytes:
+        answer = self._desk.replies.ok(BODY)
+        self._note_success(time.time(), len(body), len(answer))
+        return answer

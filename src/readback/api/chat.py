@@ -1,0 +1,99 @@
+"""POST /v1/chat/completions: a strict decode, and the text read back.
+
+One pass by a typed decoder accepts what the contract accepts and nothing else. When
+it does not, `refusal.py` looks again, without hurry, for the first rule broken.
+"""
+
+import time
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from readback.api.exchange import Caller, Desk, Exchange, Refused
+from readback.api.head import Head
+from readback.api.keyring import Record
+from readback.api.refusal import examine, media_type_fault
+from readback.contract import (
+    BYTES_PER_TOKEN,
+    MAX_CONTENT_BYTES,
+    MAX_TOKENS,
+    MESSAGE_FIELDS,
+    MODEL,
+    REQUIRED_FIELDS,
+    ROLE,
+)
+
+
+class _Message(msgspec.Struct, forbid_unknown_fields=True):
+    role: str
+    content: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Request(msgspec.Struct, forbid_unknown_fields=True):
+    model: str
+    messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
+    stream: bool | UnsetType = UNSET
+    max_tokens: int | UnsetType = UNSET
+
+
+_decode = msgspec.json.Decoder(_Request).decode
+_encode = msgspec.json.Encoder().encode
+_ALWAYS = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
+
+
+class Chat(Exchange):
+    """Reads one message back."""
+
+    __slots__ = ("_media_fault",)
+    endpoint = "chat"
+
+    def __init__(self, desk: Desk, record: Record, head: Head, caller: Caller) -> None:
+        super().__init__(desk, record, head, caller)
+        self._media_fault = media_type_fault(head)
+
+    def answer(self, body: bytes) -> bytes:
+        if self._media_fault:
+            return self.refuse("unsupported_media_type", self._media_fault)
+        try:
+            content = read(body)
+        except Refused as refused:
+            return self.refuse(refused.code, refused.detail)
+        size = len(content) if content.isascii() else len(content.encode())
+        now = time.time()
+        created = self._desk.limiter.next_created(self._record.slot, int(now))
+        tokens = -(-size // BYTES_PER_TOKEN)
+        answer = self._desk.replies.completion(_encode(content), created, tokens)
+        self._note_success(now, len(body), len(answer))
+        return answer
+
+
+def read(body: bytes) -> str:
+    """Give the text of a request that keeps every rule, or raise `Refused`."""
+    try:
+        request = _decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return examine(body)
+    message = request.messages[0]
+    content = message.content
+    kept = (
+        request.model == MODEL
+        and message.role == ROLE
+        and (len(content) <= MAX_CONTENT_BYTES)
+        and (content.isascii() or len(content.encode()) <= MAX_CONTENT_BYTES)
+        and request.stream is not True
+        and (request.max_tokens is UNSET or request.max_tokens == MAX_TOKENS)
+    )
+    return content if kept and _names_once(request, body) else examine(body)
+
+
+def _names_once(request: _Request, body: bytes) -> bool:
+    """Tell that no field stands twice: the decoder would take the last in silence.
+
+    Outside strings a colon stands once behind each name, so the colons of the body
+    are those of the fields and those of the text. One written as an escape in the
+    text could hide one behind a second name; then the slow pass decides.
+    """
+    names = _ALWAYS + (request.stream is not UNSET) + (request.max_tokens is not UNSET)
+    in_text = request.messages[0].content.count(":")
+    return body.count(b":") == names + in_text and not (in_text and b"\\u003" in body)

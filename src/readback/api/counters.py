@@ -1,0 +1,70 @@
+"""What a worker has counted, in memory that all workers share, so any can sum it.
+
+One row of numbers per worker: a worker writes only its own row, so no lock is needed,
+and a worker that replaces another goes on in the same row, so sums never fall. What
+is counted is named here; what it means to an operator stands in `ops.py`.
+"""
+
+import mmap
+
+from readback.contract import REFUSALS
+
+ENDPOINTS = ("models", "chat", "other")
+ACCEPTED = ""
+CODES = (ACCEPTED, *REFUSALS)
+
+REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
+TOTALS = (
+    "connections",
+    "statements",
+    "database_errors",
+    "journal_dropped",
+)
+GAUGES = (
+    "open_connections",
+    "known_keys",
+    "waiting_keys",
+    "pending_rows",
+    "database_up",
+    "alive",
+)
+_COLUMNS: tuple[object, ...] = (*REQUESTS, *TOTALS, *GAUGES)
+_INDEX = {column: index for index, column in enumerate(_COLUMNS)}
+
+
+class Counters:
+    """The rows of all workers. Make it before the workers are forked."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._memory = mmap.mmap(-1, rows * len(_COLUMNS) * 8)
+        self._cells = memoryview(self._memory).cast("q")
+
+    def row(self, number: int) -> "Row":
+        width = len(_COLUMNS)
+        return Row(self._cells[number * width : (number + 1) * width])
+
+    def total(self, column: object) -> int:
+        index, width = _INDEX[column], len(_COLUMNS)
+        return sum(self._cells[row * width + index] for row in range(self._rows))
+
+
+class Row:
+    """One worker's numbers."""
+
+    def __init__(self, cells: memoryview) -> None:
+        self._cells = cells
+
+    def add(self, column: object, amount: int = 1) -> None:
+        self._cells[_INDEX[column]] += amount
+
+    def set(self, column: object, value: int) -> None:
+        self._cells[_INDEX[column]] = value
+
+    def get(self, column: object) -> int:
+        return int(self._cells[_INDEX[column]])
+
+    def retire(self) -> None:
+        """Clear what is true only while the worker lives."""
+        for gauge in GAUGES:
+            self.set(gauge, 0)

@@ -1,0 +1,108 @@
+"""One asker's requests with one head: who asks, through what, and what became of it.
+
+The base of the two endpoints. An exchange lives as long as its head is repeated on
+its connection, and all its requests belong to one key.
+"""
+
+import time
+from typing import NamedTuple
+
+from readback.api.head import Head
+from readback.api.journal import USER_AGENT_CHARACTERS, Event, Journal, Tally
+from readback.api.keyring import Record
+from readback.api.limiter import Limiter
+from readback.api.replies import Replies
+from readback.contract import MAX_BODY_BYTES, REFUSALS
+
+
+class Desk(NamedTuple):
+    """What every exchange of a worker works with."""
+
+    replies: Replies
+    limiter: Limiter
+    journal: Journal
+
+
+class Caller(NamedTuple):
+    """Where a request comes from, as far as its owner may know."""
+
+    user_agent: str
+    address: str
+
+
+class Refused(Exception):
+    """A rule of the contract is broken; the detail says how, without the text."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.detail = detail
+
+
+class Exchange:
+    """The requests of one known key with one head."""
+
+    __slots__ = ("_accepted", "_caller", "_desk", "_head", "_record")
+    endpoint = "other"
+    max_body = MAX_BODY_BYTES
+
+    def __init__(self, desk: Desk, record: Record, head: Head, caller: Caller) -> None:
+        self._desk = desk
+        self._record = record
+        self._head = head
+        self._caller = caller
+        self._accepted: Tally | None = None
+
+    def answer(self, body: bytes) -> bytes:
+        raise NotImplementedError
+
+    def repeat(self, body: bytes) -> bytes | None:
+        """Answer again, if the key is still accepted and within its rate."""
+        record = self._record
+        if not record.accepted:
+            return None
+        now = time.monotonic()
+        if not self._desk.limiter.take(record.slot, now):
+            return None
+        record.used_at = now
+        return self.answer(body)
+
+    def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:
+        answer = self._desk.replies.refusal(code, detail, retry_after)
+        event = self._event(code, detail or REFUSALS[code].sentence)
+        size = self._head.content_length
+        self._desk.journal.note(event, time.time(), size, len(answer))
+        return answer
+
+    def _note_success(self, at: float, request_bytes: int, answer_bytes: int) -> None:
+        tally = self._accepted
+        if tally is None or not tally.open:
+            tally = self._accepted = self._desk.journal.open(self._event("", ""))
+        tally.requests += 1
+        tally.at = at
+        tally.request_bytes = request_bytes
+        tally.answer_bytes = answer_bytes
+
+    def _event(self, code: str, detail: str) -> Event:
+        return event(self._record.key_id, self.endpoint, code, detail, self._caller)
+
+
+def event(key_id: int, endpoint: str, code: str, detail: str, caller: Caller) -> Event:
+    status = REFUSALS[code].status.value if code else 200
+    return Event(
+        key_id, endpoint, status, code, detail, caller.user_agent, caller.address
+    )
+
+
+def caller_of(head: Head, address: str) -> Caller:
+    """Say who calls: the program in plain ASCII, the address shortened."""
+    agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
+    printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
+    return Caller(printable[:USER_AGENT_CHARACTERS], shortened(address))
+
+
+def shortened(address: str) -> str:
+    """Leave out the part of an address that tells one machine from its neighbours."""
+    if ":" in address:
+        return ":".join(address.split(":")[:3]) + "::"
+    return ".".join([*address.split(".")[:3], "0"]) if address else ""

@@ -1,0 +1,110 @@
+"""What happened, counted: equal outcomes merge until the clerk fetches them.
+
+Only the event loop's thread touches a journal; it hands whole batches to the clerk.
+An event names a key by its row in the database, so nothing is ever attributed to a
+key that was not found by its digest. No text, body or key is ever in an event.
+"""
+
+from typing import NamedTuple
+
+from readback.api.counters import ACCEPTED, Row
+
+USER_AGENT_CHARACTERS = 80
+# Distinct outcomes that wait for the clerk at most. Beyond it, what tells equal
+# outcomes apart is left out, and the counts stay exact; beyond twice that, dropped.
+MAX_PENDING = 10_000
+
+
+class Event(NamedTuple):
+    """One kind of outcome for one key, as its owner sees it."""
+
+    key_id: int
+    endpoint: str
+    status: int
+    code: str
+    detail: str
+    user_agent: str
+    address: str
+
+    @property
+    def accepted(self) -> bool:
+        return self.code == ACCEPTED
+
+
+class Tally:
+    """How often an event has happened since the clerk last came."""
+
+    __slots__ = ("answer_bytes", "at", "event", "open", "request_bytes", "requests")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.open = True
+        self.requests = 0
+        self.at = 0.0
+        self.request_bytes = 0
+        self.answer_bytes = 0
+
+
+class Journal:
+    """The tallies of one worker that have not been written yet."""
+
+    def __init__(self, counters: Row) -> None:
+        self._counters = counters
+        self._pending: dict[Event, Tally] = {}
+        self._unwritten: dict[tuple[Event, int], Tally] = {}
+
+    def open(self, event: Event) -> Tally:
+        """Give the tally of an event; a caller may keep it while it is open."""
+        tally = self._pending.get(event)
+        if tally is None:
+            if len(self._pending) >= MAX_PENDING:
+                return self._overflow(event)
+            tally = self._pending[event] = Tally(event)
+        return tally
+
+    def note(
+        self, event: Event, at: float, request_bytes: int, answer_bytes: int
+    ) -> None:
+        tally = self.open(event)
+        tally.requests += 1
+        tally.at = at
+        tally.request_bytes = request_bytes
+        tally.answer_bytes = answer_bytes
+
+    def fetch(self) -> list[Tally]:
+        """Hand over all that is to be written, and count what is new of it."""
+        pending, self._pending = self._pending, {}
+        for tally in pending.values():
+            tally.open = False
+            event = tally.event
+            self._counters.add((event.endpoint, event.code), tally.requests)
+        unwritten, self._unwritten = self._unwritten, {}
+        return [*unwritten.values(), *pending.values()]
+
+    def give_back(self, tallies: list[Tally]) -> None:
+        """Keep what could not be written; equal events of one hour merge."""
+        for tally in tallies:
+            place = (tally.event, int(tally.at // 3600))
+            held = self._unwritten.get(place)
+            if held is not None:
+                held.requests += tally.requests
+                held.at = tally.at
+            elif len(self._unwritten) < MAX_PENDING:
+                self._unwritten[place] = tally
+            else:
+                self._counters.add("journal_dropped", tally.requests)
+
+    def __len__(self) -> int:
+        return len(self._pending) + len(self._unwritten)
+
+    def _overflow(self, event: Event) -> Tally:
+        plain = event._replace(detail="", user_agent="", address="")
+        tally = self._pending.get(plain)
+        if tally is None:
+            tally = Tally(plain)
+            if len(self._pending) < 2 * MAX_PENDING:
+                self._pending[plain] = tally
+            else:
+                tally.open = False  # so that no caller keeps it
+                self._counters.add("journal_dropped")
+        return tally

@@ -1,0 +1,80 @@
+"""Rates and the last `created` of keys and addresses, in memory all workers share.
+
+gunicorn forks its workers, so an anonymous mapping made before the fork belongs to
+all of them: no lock, no server. Each party (a key or an address) has a slot in an
+open-addressed table of fixed size: memory is bounded whoever comes, and when the few
+places a party may take are full, the one that has been quiet longest gives way.
+
+The rate is GCRA: per slot one number, the time at which the party's bucket would be
+full again. Two workers may now and then read the same number before either writes;
+the error is a request or so in thousands, and it is the price of no lock.
+"""
+
+import mmap
+import time
+from hashlib import blake2b
+from math import ceil
+
+from readback.contract import CREATED_LEAD_SECONDS
+
+_PROBES = 8
+
+
+class Limiter:
+    """One rate for many parties. Make it before the workers are forked."""
+
+    def __init__(self, rate: int, burst: int, slots: int = 65_536) -> None:
+        self.interval = 1.0 / rate
+        self.allowance = burst * self.interval
+        self._slots = slots
+        # Three rows: whose slot it is, when its bucket is full again (on the
+        # machine's monotonic clock), and the last `created` given out.
+        self._memory = mmap.mmap(-1, slots * 3 * 8)
+        view = memoryview(self._memory)
+        self._owner = view[: slots * 8].cast("Q")
+        self._full_at = view[slots * 8 : slots * 16].cast("d")
+        self._created = view[slots * 16 :].cast("q")
+
+    def slot(self, party: bytes) -> int:
+        """Find or take the slot of a party."""
+        mark = int.from_bytes(blake2b(party, digest_size=8).digest(), "little") or 1
+        places = [(mark + step) % self._slots for step in range(_PROBES)]
+        for place in places:
+            if self._owner[place] == mark:
+                return place
+        free = min(places, key=self._full_at.__getitem__)  # an empty slot has 0
+        self._owner[free] = mark
+        self._full_at[free] = 0.0
+        self._created[free] = 0
+        return free
+
+    def take(self, slot: int, now: float) -> bool:
+        """Count one request; False if that is more than the rate allows."""
+        full_at = self._full_at[slot]
+        if full_at < now:
+            full_at = now
+        full_at += self.interval
+        if full_at - now > self.allowance:
+            return False
+        self._full_at[slot] = full_at
+        return True
+
+    def exhausted(self, slot: int) -> bool:
+        """Tell whether one more request would be too many, without counting it."""
+        ahead = max(self._full_at[slot] - time.monotonic(), 0.0)
+        return ahead + self.interval > self.allowance
+
+    def retry_after(self, slot: int) -> int:
+        """Say in how many whole seconds one request will be within the rate."""
+        wait = self._full_at[slot] + self.interval - self.allowance - time.monotonic()
+        return max(1, ceil(wait))
+
+    def next_created(self, slot: int, now: int) -> int:
+        """Give a `created` later than the last one, a minute ahead at the most."""
+        created = self._created[slot] + 1
+        if created < now:
+            created = now
+        elif created > now + CREATED_LEAD_SECONDS:
+            created = now + CREATED_LEAD_SECONDS
+        self._created[slot] = created
+        return created

@@ -1,0 +1,434 @@
+"""Bytes to requests and answers to bytes: one HTTP/1.1 connection.
+
+The connection finds the frames, keeps their order and their deadlines, and owes its
+clients what RFC 9112 says a server owes them. What is served it does not know: it
+asks a handler. Heads are understood in `head.py`; counting and ending connections
+is the switchboard's.
+
+Two ways lead through this file. The fast one is `data_received` alone: a client that
+repeats its last head byte for byte, with its whole body in the same read, needs no
+parser. Everything else goes through `_work`, one message at a time.
+"""
+
+import asyncio
+import logging
+import sys
+import traceback
+from collections.abc import Callable
+from enum import Enum
+from math import inf
+from typing import Protocol, cast
+
+from readback.api.head import FLAW, HEAD_END, Head, Malformed, Message, parse
+from readback.api.switchboard import Switchboard
+from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES
+
+log = logging.getLogger("readback.api")
+
+# An answer that comes before the body does not end the connection when the rest of
+# that body is declared and no larger than this: it is read and dropped.
+DISCARD_BYTES = MAX_BODY_BYTES
+# After our last answer the client may still be sending. To close then would reset
+# the connection and lose the answer, so we go on reading for a while (RFC 9112 §9.6).
+LINGER_SECONDS = 2.0
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Exchange(Protocol):
+    """A request whose head has been accepted."""
+
+    max_body: int
+
+    def answer(self, body: bytes) -> bytes:
+        """Answer the request."""
+
+    def repeat(self, body: bytes) -> bytes | None:
+        """Answer a request with the same head again, if that needs no second look."""
+
+    def refuse(self, code: str, detail: str) -> bytes:
+        """Refuse the request for the way its body came."""
+
+
+class Handler(Protocol):
+    """What a listener serves. Answers are whole, without a Connection header."""
+
+    def begin(self, head: Head, connection: "Connection") -> Exchange | bytes | None:
+        """Look at a head: go on, answer at once, or (None) `resume` later."""
+
+    def refuse(self, code: str, detail: str) -> bytes:
+        """Refuse bytes that did not become a request."""
+
+
+class State(Enum):
+    HEAD = 0  # between messages, or inside a head
+    BODY = 1
+    SKIP = 2  # answered already; the rest of the declared body is dropped
+    WAITING = 3  # the handler will call `resume`
+    LINGER = 4  # the last answer is written; what still comes is dropped
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection."""
+
+    __slots__ = (
+        "_at",
+        "_buffer",
+        "_deadline",
+        "_drain_deadline",
+        "_eof",
+        "_exchange",
+        "_handler",
+        "_head",
+        "_head_bytes",
+        "_head_begun",
+        "_last",
+        "_message",
+        "_repeat",
+        "_repeat_body",
+        "_repeat_head",
+        "_repeat_length",
+        "_skip",
+        "_state",
+        "_switchboard",
+        "_transport",
+        "_writable",
+        "address",
+        "opened_at",
+    )
+
+    def __init__(self, handler: Handler, switchboard: Switchboard) -> None:
+        self._handler = handler
+        self._switchboard = switchboard
+        self._state = State.HEAD
+        self._buffer: bytes | bytearray = b""
+        self._at = 0  # where in the buffer the unread bytes begin
+        # The message in hand; None between messages.
+        self._head: Head | None = None
+        self._head_bytes = b""
+        self._head_begun = False
+        self._message: Message | None = None
+        self._exchange: Exchange | None = None
+        self._skip = 0
+        # The last answered message that may come again with the same head. The
+        # length of the whole is 0 unless the connection is exactly between messages.
+        self._repeat: Exchange | None = None
+        self._repeat_head = b""
+        self._repeat_body = 0
+        self._repeat_length = 0
+        self._writable = True
+        self._eof = False
+        self._last = False
+        self.address = ""
+        self.opened_at = switchboard.now
+        self._deadline = switchboard.now + switchboard.limits.head_seconds
+        self._drain_deadline = inf
+
+    # The event loop calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self.address = peer[0] if isinstance(peer, tuple) else ""
+        if not self._switchboard.connect(self):
+            refusal = self._handler.refuse(
+                "unavailable", "There are too many connections."
+            )
+            self._send(refusal, last=True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._switchboard.disconnect(self)
+        self._state = State.LINGER
+        self._repeat_length = 0
+
+    def data_received(self, data: bytes) -> None:
+        # Only exactly between messages is the length not 0: so what is compared here
+        # is the beginning of a message, never the inside of a body.
+        if len(data) == self._repeat_length and data.startswith(self._repeat_head):
+            try:
+                body = data[len(self._repeat_head) :]
+                answer = cast(Exchange, self._repeat).repeat(body)
+            except Exception:
+                return self._fault()
+            if answer is not None:
+                self._deadline = self._switchboard.idle_deadline
+                return self._transport.write(answer)
+        self._repeat_length = 0
+        self._receive(data)
+
+    def eof_received(self) -> bool:
+        # A half-closed client still reads: what it has asked for completely is
+        # answered first. A message cut off by the end is dropped (RFC 9112 §8).
+        self._eof = True
+        return self._state is State.WAITING or not self._writable
+
+    def pause_writing(self) -> None:
+        self._writable = False
+        limits = self._switchboard.limits
+        self._drain_deadline = self._switchboard.now + limits.drain_seconds
+        self._pace_reading()
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._drain_deadline = inf
+        self._pace_reading()
+        self._work()
+
+    # The handler calls this.
+
+    def resume(self, outcome: Exchange | bytes) -> None:
+        """Go on with the request for which `begin` gave None."""
+        if self._state is not State.WAITING or self._transport.is_closing():
+            return
+        self._guard(lambda: self._proceed(outcome))
+        self._pace_reading()
+        self._work()
+
+    # The switchboard calls these.
+
+    def check(self, now: float) -> None:
+        if self._transport.is_closing():
+            return
+        if now >= self._drain_deadline:
+            self.abort()
+        elif now >= self._deadline and self._writable:
+            self._time_out()
+
+    def retire(self) -> None:
+        self._last = True
+        self._repeat_length = 0
+
+    def close_if_idle(self) -> None:
+        if self._state is State.HEAD and not self._buffer:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    # One message at a time.
+
+    def _receive(self, data: bytes) -> None:
+        if self._state is State.LINGER:
+            return
+        if not self._buffer:
+            self._buffer = data
+        else:
+            if not isinstance(self._buffer, bytearray):
+                self._buffer = bytearray(self._buffer)
+            self._buffer += data
+        self._work()
+
+    def _work(self) -> None:
+        """Read and answer messages until bytes, room to write or a key is missing."""
+        self._guard(self._take_messages)
+        self._rest()
+
+    def _guard(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Malformed as error:
+            self._send(self._refusal(error.code, error.detail), last=True)
+        except Exception:
+            self._fault()
+
+    def _take_messages(self) -> None:
+        while self._writable and self._at < len(self._buffer):
+            before = self._at, self._state
+            if self._state is State.HEAD:
+                self._read_head()
+            elif self._state is State.BODY:
+                self._read_body()
+            elif self._state is State.SKIP:
+                self._skip_body()
+            if (self._at, self._state) == before:
+                return
+
+    def _rest(self) -> None:
+        """Drop what has been read, and arm the fast way where it is safe."""
+        if self._state is State.LINGER:
+            self._at = len(self._buffer)
+        if self._at:
+            self._buffer, self._at = self._buffer[self._at :], 0
+        between = self._state is State.HEAD and not self._buffer
+        if between and self._repeat and not self._last:
+            self._repeat_length = len(self._repeat_head) + self._repeat_body
+        pending = self._state is State.WAITING or not self._writable
+        if self._eof and not pending and not self._transport.is_closing():
+            self._transport.close()
+
+    def _read_head(self) -> None:
+        buffer, start = self._buffer, self._at
+        while buffer.startswith(b"\r\n", start):  # RFC 9112 §2.2: empty lines before
+            start += 2
+        self._at = start
+        end = buffer.find(HEAD_END, start)
+        size = (end + len(HEAD_END) if end >= 0 else len(buffer)) - start
+        window = buffer[start : start + min(size, MAX_HEAD_BYTES)]
+        if window != b"\r" and FLAW.search(window):
+            raise Malformed("The head has a byte or a line end that none may have.")
+        if size > MAX_HEAD_BYTES:
+            raise _too_large(window)
+        if end >= 0:
+            self._at = end + len(HEAD_END)
+            self._begin(bytes(window))
+        elif size and not self._head_begun:
+            self._head_begun = True
+            self._deadline = self._within(self._switchboard.limits.head_seconds)
+
+    def _begin(self, head_bytes: bytes) -> None:
+        head, self._message = parse(head_bytes)
+        self._head, self._head_bytes = head, head_bytes
+        outcome = self._handler.begin(head, self)
+        if outcome is None:
+            self._state = State.WAITING
+            self._deadline = inf
+            self._pace_reading()
+        else:
+            self._proceed(outcome)
+
+    def _proceed(self, outcome: Exchange | bytes) -> None:
+        head = cast(Head, self._head)
+        if isinstance(outcome, bytes):
+            return self._answer_early(head, outcome)
+        self._exchange = outcome
+        if head.content_length > outcome.max_body:
+            came = f"{head.content_length} bytes are declared"
+            return self._answer_early(head, self._oversize(outcome, came))
+        if not head.has_body:
+            return self._answer(outcome, b"")
+        self._state = State.BODY
+        self._deadline = self._within(self._switchboard.limits.body_seconds)
+        if head.expects_continue and self._at == len(self._buffer):
+            self._transport.write(CONTINUE)
+
+    def _read_body(self) -> None:
+        head, exchange = cast(Head, self._head), cast(Exchange, self._exchange)
+        if head.chunked:
+            return self._read_chunks(cast(Message, self._message), exchange)
+        end = self._at + head.content_length
+        if len(self._buffer) >= end:
+            body = bytes(self._buffer[self._at : end])
+            self._at = end
+            self._answer(exchange, body)
+
+    def _read_chunks(self, message: Message, exchange: Exchange) -> None:
+        self._at = message.feed_chunked(self._buffer, self._at, exchange.max_body)
+        if len(message.body) > exchange.max_body:
+            came = "the chunked body is longer"
+            self._send(self._oversize(exchange, came), last=True)
+        elif message.complete:
+            self._answer(exchange, bytes(message.body))
+
+    def _skip_body(self) -> None:
+        step = min(self._skip, len(self._buffer) - self._at)
+        self._at += step
+        self._skip -= step
+        if not self._skip:
+            self._state = State.HEAD
+            self._deadline = self._switchboard.idle_deadline
+
+    # Answers.
+
+    def _answer(self, exchange: Exchange, body: bytes) -> None:
+        answer = exchange.answer(body)
+        head = cast(Head, self._head)
+        if head.repeatable:
+            self._repeat, self._repeat_head = exchange, self._head_bytes
+            self._repeat_body = head.content_length
+        self._send(answer)
+
+    def _answer_early(self, head: Head, answer: bytes) -> None:
+        """Answer before the body is read, and see that it never becomes a request."""
+        if not head.has_body:
+            return self._send(answer)
+        bounded = not head.chunked and head.content_length <= DISCARD_BYTES
+        if head.expects_continue or not bounded or not head.keep_alive:
+            return self._send(answer, last=True)
+        self._send(answer)
+        if self._state is State.HEAD:
+            self._state = State.SKIP
+            self._skip = head.content_length
+            self._deadline = self._within(self._switchboard.limits.body_seconds)
+
+    def _send(self, answer: bytes, last: bool = False) -> None:
+        """Write one answer, say whether the connection goes on, and see to that."""
+        head, self._head, self._exchange = self._head, None, None
+        self._state, self._head_begun = State.HEAD, False
+        self._deadline = self._switchboard.idle_deadline
+        asked_to_close = head is not None and not head.keep_alive
+        last = last or self._last or self._switchboard.stopping
+        if last or asked_to_close:
+            answer = _with_connection(answer, b"close")
+        elif head is not None and head.is_http_10:
+            answer = _with_connection(answer, b"keep-alive")
+        if head is not None and head.method == b"HEAD":
+            answer = answer[: answer.index(HEAD_END) + len(HEAD_END)]
+        self._transport.write(answer)
+        if last or asked_to_close:
+            self._finish(lingering=last or self._at < len(self._buffer))
+
+    def _finish(self, lingering: bool) -> None:
+        """Close without losing the answer, though the client may still be sending."""
+        self._state = State.LINGER
+        self._repeat_length = 0
+        self._deadline = self._within(LINGER_SECONDS)
+        if self._transport.is_closing():
+            return
+        if lingering and not self._eof and self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+    def _time_out(self) -> None:
+        idle = self._state is State.HEAD and not self._buffer
+        if idle or self._state is State.SKIP:
+            self._transport.close()
+        elif self._state is State.LINGER:
+            self.abort()
+        else:
+            part = "body" if self._state is State.BODY else "head"
+            refusal = self._refusal("request_timeout", f"The {part} came too slowly.")
+            self._send(refusal, last=True)
+            self._rest()
+
+    def _fault(self) -> None:
+        """Answer 500; say in the log where it happened, and nothing of what came."""
+        kind, _, trace = sys.exc_info()
+        log.error(
+            "internal error: %s\n%s",
+            kind.__name__ if kind else "unknown",
+            "".join(traceback.format_tb(trace)),
+        )
+        if not self._transport.is_closing():
+            refusal = self._handler.refuse("internal_error", "")
+            self._send(refusal, last=True)
+
+    def _refusal(self, code: str, detail: str) -> bytes:
+        return (self._exchange or self._handler).refuse(code, detail)
+
+    def _oversize(self, exchange: Exchange, came: str) -> bytes:
+        detail = f"A body has at most {exchange.max_body} bytes, and {came}."
+        return exchange.refuse("request_too_large", detail)
+
+    def _pace_reading(self) -> None:
+        if self._transport.is_closing():
+            return
+        if self._writable and self._state is not State.WAITING:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _within(self, seconds: float) -> float:
+        return self._switchboard.now + seconds
+
+
+def _with_connection(answer: bytes, value: bytes) -> bytes:
+    status_line, rest = answer.split(b"\r\n", 1)
+    return b"%b\r\nConnection: %b\r\n%b" % (status_line, value, rest)
+
+
+def _too_large(window: bytes | bytearray) -> Malformed:
+    if b"\r\n" not in window:
+        detail = f"The request line is longer than {MAX_HEAD_BYTES} bytes."
+        return Malformed(detail, "target_too_long")
+    detail = f"The head is larger than {MAX_HEAD_BYTES} bytes."
+    return Malformed(detail, "headers_too_large")

@@ -1,0 +1,96 @@
+"""Answers as bytes: status lines, headers, the success and every refusal.
+
+Whatever does not change between two answers is rendered before the first: once at
+start, or once a second where the date is part of it. Bytes of a request never get
+into a header. Deciding what to answer happens elsewhere.
+"""
+
+import json
+import os
+from email.utils import formatdate
+
+from readback.contract import MODEL, REFUSALS, Refusal
+
+_HEADERS = (
+    "Content-Type: application/json\r\n"
+    "Cache-Control: no-store\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+)
+_REALM = "WWW-Authenticate: Bearer\r\n"
+_IDS_AT_ONCE = 256
+# RFC 9562 §5.4: the two highest bits of this digit are 10.
+_VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+
+
+class Replies:
+    """Renders answers; one per worker, because it knows the time and draws ids."""
+
+    def __init__(self, help_url: str = "", with_messages: bool = False) -> None:
+        self._help_url = help_url
+        self._with_messages = with_messages
+        self._ids: list[str] = []
+        self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
+        self.tick(0.0)
+
+    def tick(self, wall: float) -> None:
+        """Render anew what changes with the clock; to be called every second."""
+        self._date = formatdate(wall, usegmt=True)
+        self._ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
+
+    def new_id(self) -> str:
+        """Draw a random UUID (version 4)."""
+        if not self._ids:
+            self._ids = _draw_ids()
+        return self._ids.pop()
+
+    def completion(self, content: bytes, created: int, tokens: int) -> bytes:
+        """Render the success; `content` is the text as a JSON string."""
+        id_ = self.new_id()
+        before = (
+            f'{{"id":"{id_}","object":"chat.completion","created":{created},'
+            f'"model":"{MODEL}","choices":[{{"index":0,"message":'
+            f'{{"role":"assistant","content":'
+        )
+        after = (
+            f'}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":{tokens},'
+            f'"completion_tokens":{tokens},"total_tokens":{tokens + tokens}}}}}'
+        )
+        size = len(before) + len(content) + len(after)
+        head = f"{self._ok}{id_}\r\nContent-Length: {size}\r\n\r\n{before}"
+        return head.encode() + content + after.encode()
+
+    def ok(self, body: bytes) -> bytes:
+        """Render a success with a constant body."""
+        head = f"{self._ok}{self.new_id()}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return head.encode() + body
+
+    def refusal(self, code: str, detail: str = "", retry_after: int = 0) -> bytes:
+        """Render a refusal; the detail must be printable ASCII without the text."""
+        status_line, headers, body = self._refusals[code]
+        sentence = detail or REFUSALS[code].sentence
+        if self._with_messages:
+            body = json.dumps(
+                {"error": {"code": code, "message": sentence}}, separators=(",", ":")
+            )
+        wait = f"Retry-After: {retry_after}\r\n" if retry_after else ""
+        return (
+            f"{status_line}Date: {self._date}\r\n{headers}{wait}"
+            f"X-Request-Id: {self.new_id()}\r\nX-Error-Detail: {sentence}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+
+    def _render(self, row: Refusal) -> tuple[str, str, str]:
+        headers = _HEADERS + (_REALM if row.code == "invalid_key" else "")
+        if self._help_url:
+            headers += f'Link: <{self._help_url}#{row.code}>; rel="help"\r\n'
+        status_line = f"HTTP/1.1 {row.status.value} {row.reason}\r\n"
+        return status_line, headers, f'{{"error":{{"code":"{row.code}"}}}}'
+
+
+def _draw_ids() -> list[str]:
+    digits = os.urandom(16 * _IDS_AT_ONCE).hex()
+    drawn = [digits[at : at + 32] for at in range(0, len(digits), 32)]
+    return [
+        f"{d[:8]}-{d[8:12]}-4{d[13:16]}-{_VARIANT[d[16]]}{d[17:20]}-{d[20:]}"
+        for d in drawn
+    ]

@@ -1,0 +1,205 @@
+"""The API as a handler: which endpoint a head asks for, and who is asking.
+
+Decides everything that can be decided before a body is read, in the order of the
+contract: path and method, key, rate. Nothing here decodes a body.
+"""
+
+import asyncio
+import time
+
+from readback import keys
+from readback.api.catalog import Catalog
+from readback.api.chat import Chat
+from readback.api.counters import Row
+from readback.api.exchange import Caller, Desk, Exchange, caller_of, event
+from readback.api.head import Head
+from readback.api.keyring import Away, Keyring, Record
+from readback.api.limiter import Limiter
+from readback.api.near_misses import name_the_slip
+from readback.api.protocol import Connection
+from readback.contract import CHAT_PATH, MODELS_PATH
+
+# When the database or a connection is not to be had, this is worth waiting.
+RETRY_SECONDS = 2
+
+_ROUTES: dict[tuple[bytes, bytes], type[Exchange]] = {
+    (b"GET", MODELS_PATH.encode()): Catalog,
+    (b"POST", CHAT_PATH.encode()): Chat,
+}
+_NO_KEY = "Send the header Authorization: Bearer <key>, with a key from the cabinet."
+_UNKNOWN = "There is no such key: compare it with the one that the cabinet showed."
+_ENDED = (
+    "This key is revoked or expired, or its account is not active with a confirmed "
+    "e-mail address."
+)
+
+
+class Api:
+    """Serves the contract."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        keyring: Keyring,
+        failures: Limiter,
+        counters: Row,
+        trusted_proxies: int,
+    ) -> None:
+        self._desk = desk
+        self._keyring = keyring
+        self._failures = failures
+        self._counters = counters
+        self._trusted_proxies = trusted_proxies
+
+    def begin(self, head: Head, connection: Connection) -> Exchange | bytes | None:
+        address = client_address(head, connection.address, self._trusted_proxies)
+        endpoint = _ROUTES.get((head.method, head.target))
+        if endpoint is None:
+            return self._not_found(head, address)
+        key, flaw = bearer_key(head)
+        if flaw:
+            name = endpoint.endpoint
+            return self._failed(name, address) or self._refuse(
+                name, "invalid_key", flaw
+            )
+        digest = keys.digest(key)
+        record = self._keyring.find(digest)
+        if record is not None:
+            return self._admit(endpoint, record, head, address)
+        return self._wait(endpoint, digest, head, address, connection)
+
+    def refuse(self, code: str, detail: str) -> bytes:
+        return self._refuse("other", code, detail)
+
+    def _wait(
+        self,
+        endpoint: type[Exchange],
+        digest: bytes,
+        head: Head,
+        address: str,
+        connection: Connection,
+    ) -> bytes | None:
+        """Have the key looked up, unless its address has failed too often lately."""
+        slot = self._failures.slot(address.encode())
+        if self._failures.exhausted(slot):
+            return self._too_many_failures(endpoint.endpoint, slot)
+
+        def resume(found: Record | Away | None) -> None:
+            connection.resume(self._identify(endpoint, found, head, address))
+
+        self._keyring.wait(digest, resume)
+        return None
+
+    def _identify(
+        self,
+        endpoint: type[Exchange],
+        found: Record | Away | None,
+        head: Head,
+        address: str,
+    ) -> Exchange | bytes:
+        name = endpoint.endpoint
+        if isinstance(found, Away):
+            detail = "The key cannot be looked up just now: the database is away."
+            return self._refuse(name, "unavailable", detail)
+        if found is None:
+            return self._failed(name, address) or self._refuse(
+                name, "invalid_key", _UNKNOWN
+            )
+        return self._admit(endpoint, found, head, address)
+
+    def _admit(
+        self, endpoint: type[Exchange], record: Record, head: Head, address: str
+    ) -> Exchange | bytes:
+        exchange = endpoint(self._desk, record, head, caller_of(head, address))
+        now = record.used_at = time.monotonic()
+        if not record.accepted:
+            limited = self._failed(endpoint.endpoint, address)
+            return limited or exchange.refuse("invalid_key", _ENDED)
+        limiter = self._desk.limiter
+        if not limiter.take(record.slot, now):
+            wait = limiter.retry_after(record.slot)
+            detail = f"This key has used up its rate; come back in {wait} s."
+            return exchange.refuse("rate_limited", detail, wait)
+        return exchange
+
+    def _failed(self, endpoint: str, address: str) -> bytes | None:
+        """Count a failed authentication; refuse otherwise if there are too many."""
+        slot = self._failures.slot(address.encode())
+        if self._failures.take(slot, time.monotonic()):
+            return None
+        return self._too_many_failures(endpoint, slot)
+
+    def _too_many_failures(self, endpoint: str, slot: int) -> bytes:
+        wait = self._failures.retry_after(slot)
+        detail = (
+            "Too many requests from this address had a key that is not accepted; "
+            f"come back in {wait} s."
+        )
+        return self._refuse(endpoint, "rate_limited", detail, wait)
+
+    def _refuse(
+        self, endpoint: str, code: str, detail: str, retry_after: int = 0
+    ) -> bytes:
+        """Refuse somebody who has no journal."""
+        self._counters.add((endpoint, code))
+        if code == "unavailable":
+            retry_after = RETRY_SECONDS
+        return self._desk.replies.refusal(code, detail, retry_after)
+
+    def _not_found(self, head: Head, address: str) -> bytes:
+        detail = name_the_slip(head.method, head.target)
+        answer = self._desk.replies.refusal("not_found", detail)
+        key, flaw = bearer_key(head)
+        if flaw:
+            self._counters.add(("other", "not_found"))
+        else:
+            # Whose request it was is of interest only to the journal: later.
+            caller = caller_of(head, address)
+            asyncio.get_running_loop().call_soon(
+                self._attribute, keys.digest(key), detail, caller, len(answer)
+            )
+        return answer
+
+    def _attribute(
+        self, digest: bytes, detail: str, caller: Caller, answer_bytes: int
+    ) -> None:
+        """Enter a 404 into the journal of the key it came with, if there is one."""
+
+        def enter(found: Record | Away | None) -> None:
+            if isinstance(found, Record):
+                missed = event(found.key_id, "other", "not_found", detail, caller)
+                self._desk.journal.note(missed, time.time(), 0, answer_bytes)
+            else:
+                self._counters.add(("other", "not_found"))
+
+        record = self._keyring.find(digest)
+        if record is not None:
+            enter(record)
+        else:
+            self._keyring.wait(digest, enter)
+
+
+def bearer_key(head: Head) -> tuple[bytes, str]:
+    """Give the key of a request, or say why there is none that could be right."""
+    values = head.all(b"authorization")
+    if not values:
+        return b"", f"The Authorization header is missing. {_NO_KEY}"
+    if len(values) > 1:
+        return b"", f"Authorization stands {len(values)} times; send it once."
+    scheme, _, key = values[0].partition(b" ")
+    key = key.strip(b" ")
+    if scheme.lower() != b"bearer" or not key:
+        return b"", f"Authorization is not of the form 'Bearer <key>'. {_NO_KEY}"
+    flaw = keys.flaw(key)
+    return key, f"This is not a whole key: {flaw}." if flaw else ""
+
+
+def client_address(head: Head, peer: str, trusted_proxies: int) -> str:
+    """Give the address of the client, believing only proxies that are ours."""
+    if not trusted_proxies:
+        return peer
+    forwarded = b",".join(head.all(b"x-forwarded-for")).split(b",")
+    if len(forwarded) < trusted_proxies:
+        return peer
+    written = forwarded[-trusted_proxies].strip(b" \t").decode("ascii", "replace")
+    return written[:45] or peer

@@ -1,0 +1,17 @@
+"""The memory that all workers of a machine share, made before they are forked."""
+
+from readback.api.counters import Counters
+from readback.api.limiter import Limiter
+from readback.config import Config
+
+
+class Shared:
+    """Rates of keys, failures of addresses, and everybody's counters."""
+
+    def __init__(self, config: Config, workers: int) -> None:
+        self.key_rates = Limiter(config.key_rate, config.key_burst)
+        self.failure_rates = Limiter(
+            config.auth_failure_rate, config.auth_failure_burst
+        )
+        # While workers are being replaced, the old and the new ones run together.
+        self.counters = Counters(rows=2 * workers + 2)

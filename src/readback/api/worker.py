@@ -1,0 +1,160 @@
+"""The gunicorn worker: one process, one event loop, both listeners.
+
+Puts the parts of the data plane together, lets time pass for them, and stops them in
+the right order. gunicorn is the supervisor: it forks, restarts and signals.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import ssl
+import time
+from functools import partial
+from typing import Any, Protocol, cast
+
+import uvloop
+from gunicorn import sock
+from gunicorn.workers.base import Worker
+
+from readback.api.clerk import Clerk
+from readback.api.counters import Row
+from readback.api.exchange import Desk
+from readback.api.journal import Journal
+from readback.api.keyring import Keyring
+from readback.api.ops import Ops
+from readback.api.protocol import Connection
+from readback.api.replies import Replies
+from readback.api.routes import Api
+from readback.api.shared import Shared
+from readback.api.store import Store
+from readback.api.switchboard import SWEEP_SECONDS, Limits, Switchboard
+from readback.config import Config
+
+BACKLOG = 2048
+
+
+class Application(Protocol):
+    """What a worker takes from the application that gunicorn hands it."""
+
+    config: Config
+    shared: Shared
+
+
+class ApiWorker(Worker):
+    """Serves the API on all sockets but the last, which is the ops listener's."""
+
+    # Set by the `pre_fork` hook: the worker's row in the shared counters.
+    row_number = 0
+
+    def init_signals(self) -> None:
+        for number in self.SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        # Until the loop runs; then it takes them over.
+        signal.signal(signal.SIGTERM, self.handle_exit)
+        signal.signal(signal.SIGQUIT, self.handle_quit)
+        signal.signal(signal.SIGINT, self.handle_quit)
+        signal.signal(signal.SIGABRT, self.handle_abort)
+
+    def run(self) -> None:
+        application = cast(Application, self.app)
+        self.config = application.config
+        self.shared = application.shared
+        uvloop.run(self._serve())
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+        self._build(loop)
+        servers = [await self._listen(listener) for listener in self.sockets]
+        # What has been made so far lives as long as the process.
+        gc.collect()
+        gc.freeze()
+        await self._until_stopped()
+        for server in servers:
+            server.close()
+        await asyncio.gather(
+            self._calls.stop(self.config.stop_timeout), self._ops_calls.stop(1)
+        )
+        self._clerk.stop()
+        self._counters.retire()
+
+    def _build(self, loop: asyncio.AbstractEventLoop) -> None:
+        config, shared = self.config, self.shared
+        self._counters: Row = shared.counters.row(self.row_number)
+        self._counters.set("alive", 1)
+        self._replies = Replies(
+            f"{config.effective_cabinet_url}/docs/errors", config.error_messages
+        )
+        self._journal = Journal(self._counters)
+        self._clerk = Clerk(Store(config), self._counters)
+        self._keyring = Keyring(
+            shared.key_rates, self._clerk.ask, config.database_grace
+        )
+        self._clerk.start(loop, self._keyring, self._journal)
+        desk = Desk(self._replies, shared.key_rates, self._journal)
+        self._api = Api(
+            desk,
+            self._keyring,
+            shared.failure_rates,
+            self._counters,
+            config.trusted_proxy_count,
+        )
+        self._ops = Ops(shared.counters, self._counters)
+        self._calls = Switchboard(limits(config))
+        self._ops_calls = Switchboard(limits(config))
+
+    async def _listen(self, listener: Any) -> asyncio.Server:
+        is_ops = listener is self.sockets[-1]
+        handler: Api | Ops = self._ops if is_ops else self._api
+        calls = self._ops_calls if is_ops else self._calls
+        return await asyncio.get_running_loop().create_server(
+            partial(Connection, handler, calls),
+            sock=listener.sock,
+            backlog=BACKLOG,
+            ssl=None if is_ops else self._tls(),
+        )
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if not self.cfg.is_ssl:
+            return None
+        context: ssl.SSLContext = sock.ssl_context(self.cfg)
+        return context
+
+    async def _until_stopped(self) -> None:
+        """Let time pass, until a signal comes or the master is gone."""
+        while not self._stopping.is_set() and os.getppid() == self.ppid:
+            self._tick()
+            try:
+                async with asyncio.timeout(SWEEP_SECONDS):
+                    await self._stopping.wait()
+            except TimeoutError:
+                continue
+
+    def _tick(self) -> None:
+        now, wall = time.monotonic(), time.time()
+        self.notify()
+        self._replies.tick(wall)
+        self._calls.sweep(now)
+        self._ops_calls.sweep(now)
+        self._clerk.begin_round(self._keyring.tick(now, wall))
+        counters = self._counters
+        counters.add("connections", self._calls.take_count())
+        counters.set("open_connections", len(self._calls.calls))
+        counters.set("known_keys", len(self._keyring))
+        counters.set("waiting_keys", self._keyring.waiting)
+        counters.set("pending_rows", len(self._journal))
+
+
+def limits(config: Config) -> Limits:
+    behind_proxy = config.trusted_proxy_count > 0
+    per_address = 0 if behind_proxy else config.max_connections_per_address
+    return Limits(
+        connections=config.max_connections,
+        connections_per_address=per_address,
+        head_seconds=config.head_timeout,
+        body_seconds=config.body_timeout,
+        idle_seconds=config.idle_timeout,
+        drain_seconds=config.drain_timeout,
+    )
