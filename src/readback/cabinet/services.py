@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -37,10 +37,7 @@ def account_create(
 ) -> User:
     """Make an account as its operator; `confirmed` vouches for the address."""
     email = email.strip().lower()
-    try:
-        validate_email(email)
-    except ValidationError:
-        raise ServiceError(_("This is not an e-mail address.")) from None
+    _check_account(email, password)
     try:
         with transaction.atomic():
             account = User.objects.create_user(email, password)
@@ -52,13 +49,16 @@ def account_create(
     return account
 
 
+@transaction.atomic
 def account_confirm(account: User) -> None:
     """Vouch for the account's address, as a click on the mailed link would."""
-    EmailAddress.objects.update_or_create(
-        user=account,
-        email=account.email,
-        defaults={"primary": True, "verified": True},
+    account = _lock(account)
+    address, _is_new = EmailAddress.objects.get_or_create(
+        user=account, email=account.email
     )
+    if not address.set_verified():
+        raise ServiceError(_("Another account has confirmed this address."))
+    address.set_as_primary()
 
 
 def account_activate(account: User) -> None:
@@ -97,7 +97,7 @@ def key_create(
         raise ServiceError(_("The account's e-mail address is not confirmed."))
     if selectors.keys_active(owner).count() >= MAX_ACTIVE_KEYS:
         raise ServiceError(
-            _("The account has %(limit)d active keys, the most it can have: revoke one")
+            _("An account has at most %(limit)d active keys: revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
         )
     return _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
@@ -126,6 +126,16 @@ def _lock(account: User) -> User:
         return User.objects.select_for_update().get(pk=account.pk)
     except User.DoesNotExist:
         raise ServiceError(_("The account does not exist any more.")) from None
+
+
+def _check_account(email: str, password: str | None) -> None:
+    account = User(email=email)
+    try:
+        account.clean_fields(exclude={"password"})
+        if password is not None:
+            validate_password(password, account)
+    except ValidationError as error:
+        raise ServiceError(" ".join(error.messages)) from None
 
 
 def _checked_label(label: str) -> str:
