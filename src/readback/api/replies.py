@@ -9,7 +9,13 @@ import json
 import os
 from email.utils import formatdate
 
-from readback.contract import MODEL, REFUSALS, Refusal
+from readback.contract import (
+    BYTES_PER_TOKEN,
+    MAX_CONTENT_BYTES,
+    MODEL,
+    REFUSALS,
+    Refusal,
+)
 
 _HEADERS = (
     "Content-Type: application/json\r\n"
@@ -22,22 +28,42 @@ _IDS_AT_ONCE = 256
 _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
 
+def _usage(tokens: int) -> bytes:
+    return (
+        b'},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,'
+        b'"completion_tokens":%d,"total_tokens":%d}}'
+    ) % (tokens, tokens, tokens + tokens)
+
+
+# The success, cut where it changes; the end for every number of tokens there is.
+_BEFORE_ID = b'{"id":"'
+_BEFORE_CREATED = b'","object":"chat.completion","created":'
+_BEFORE_CONTENT = (
+    b',"model":"%b","choices":[{"index":0,"message":{"role":"assistant","content":'
+) % MODEL.encode()
+_FIXED_SIZE = len(_BEFORE_ID) + len(_BEFORE_CREATED) + len(_BEFORE_CONTENT)
+_USAGE = [
+    _usage(tokens) for tokens in range(-(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1)
+]
+
+
 class Replies:
     """Renders answers; one per worker, because it knows the time and draws ids."""
 
     def __init__(self, help_url: str = "", with_messages: bool = False) -> None:
         self._help_url = help_url
         self._with_messages = with_messages
-        self._ids: list[str] = []
+        self._ids: list[bytes] = []
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
 
     def tick(self, wall: float) -> None:
         """Render anew what changes with the clock; to be called every second."""
         self._date = formatdate(wall, usegmt=True)
-        self._ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
+        ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
+        self._ok = ok.encode()
 
-    def new_id(self) -> str:
+    def new_id(self) -> bytes:
         """Draw a random UUID (version 4)."""
         if not self._ids:
             self._ids = _draw_ids()
@@ -46,23 +72,33 @@ class Replies:
     def completion(self, content: bytes, created: int, tokens: int) -> bytes:
         """Render the success; `content` is the text as a JSON string."""
         id_ = self.new_id()
-        before = (
-            f'{{"id":"{id_}","object":"chat.completion","created":{created},'
-            f'"model":"{MODEL}","choices":[{{"index":0,"message":'
-            f'{{"role":"assistant","content":'
+        moment = b"%d" % created
+        usage = _USAGE[tokens]
+        size = _FIXED_SIZE + len(id_) + len(moment) + len(content) + len(usage)
+        # One join of parts: measured at a third of the time of formatting.
+        return b"".join(
+            (
+                self._ok,
+                id_,
+                b"\r\nContent-Length: %d\r\n\r\n" % size,
+                _BEFORE_ID,
+                id_,
+                _BEFORE_CREATED,
+                moment,
+                _BEFORE_CONTENT,
+                content,
+                usage,
+            )
         )
-        after = (
-            f'}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":{tokens},'
-            f'"completion_tokens":{tokens},"total_tokens":{tokens + tokens}}}}}'
-        )
-        size = len(before) + len(content) + len(after)
-        head = f"{self._ok}{id_}\r\nContent-Length: {size}\r\n\r\n{before}"
-        return head.encode() + content + after.encode()
 
     def ok(self, body: bytes) -> bytes:
         """Render a success with a constant body."""
-        head = f"{self._ok}{self.new_id()}\r\nContent-Length: {len(body)}\r\n\r\n"
-        return head.encode() + body
+        return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (
+            self._ok,
+            self.new_id(),
+            len(body),
+            body,
+        )
 
     def refusal(self, code: str, detail: str = "", retry_after: int = 0) -> bytes:
         """Render a refusal; the detail must be printable ASCII without the text."""
@@ -75,7 +111,7 @@ class Replies:
         wait = f"Retry-After: {retry_after}\r\n" if retry_after else ""
         return (
             f"{status_line}Date: {self._date}\r\n{headers}{wait}"
-            f"X-Request-Id: {self.new_id()}\r\nX-Error-Detail: {sentence}\r\n"
+            f"X-Request-Id: {self.new_id().decode()}\r\nX-Error-Detail: {sentence}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}"
         ).encode()
 
@@ -87,10 +123,10 @@ class Replies:
         return status_line, headers, f'{{"error":{{"code":"{row.code}"}}}}'
 
 
-def _draw_ids() -> list[str]:
+def _draw_ids() -> list[bytes]:
     digits = os.urandom(16 * _IDS_AT_ONCE).hex()
     drawn = [digits[at : at + 32] for at in range(0, len(digits), 32)]
     return [
-        f"{d[:8]}-{d[8:12]}-4{d[13:16]}-{_VARIANT[d[16]]}{d[17:20]}-{d[20:]}"
+        f"{d[:8]}-{d[8:12]}-4{d[13:16]}-{_VARIANT[d[16]]}{d[17:20]}-{d[20:]}".encode()
         for d in drawn
     ]
