@@ -1,0 +1,1 @@
+"""The account plane from the inside: models, services, selectors, on both databases."""

@@ -1,0 +1,104 @@
+"""Django in the test's process, on a fresh, migrated database for every test.
+
+Each test that asks for `database` runs twice: on SQLite and on PostgreSQL. The
+migrations run once for each; every test gets a copy.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from readback.config import Config
+from tests.support.postgres import Postgres, postgres
+
+
+def _set_up_django() -> None:
+    """Read Readback's settings as if none were set: a developer's must not matter."""
+    import django
+
+    names = [name for name in os.environ if name.startswith("READBACK_")]
+    outside = {name: os.environ.pop(name) for name in names}
+    os.environ["DJANGO_SETTINGS_MODULE"] = "readback.cabinet.settings"
+    os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
+    django.setup()
+    del os.environ["READBACK_SECRET_KEY"]
+    os.environ |= outside
+
+
+_set_up_django()
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[None]:
+    """Let Django use the database at the URL."""
+    from django.db import connections
+    from django.test import override_settings
+
+    from readback.cabinet import databases
+
+    config = Config(database_url=url)
+    wanted = {"default": databases.default(config)}
+    before = connections.settings
+    _disconnect()
+    connections.settings = connections.configure_settings(wanted)
+    try:
+        with override_settings(CONFIG=config):
+            yield
+    finally:
+        _disconnect()
+        connections.settings = before
+
+
+def _disconnect() -> None:
+    """Close the connection and forget it, so that the next one is another."""
+    from django.db import connections
+
+    connections.close_all()
+    with suppress(AttributeError):  # there was none
+        del connections["default"]
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgres]:
+    with postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from readback.cabinet import schema
+
+    path = tmp_path_factory.mktemp("template") / "migrated.sqlite3"
+    with _connected(f"sqlite:///{path}"):
+        schema.migrate()
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgresql(postgresql: Postgres) -> str:
+    from readback.cabinet import schema
+
+    url = postgresql.new_database()
+    with _connected(url):
+        schema.migrate()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a migrated database that only this test has."""
+    if request.param == "sqlite":
+        template = request.getfixturevalue("migrated_sqlite")
+        return f"sqlite:///{shutil.copy(template, tmp_path / 'readback.sqlite3')}"
+    server = request.getfixturevalue("postgresql")
+    return server.new_database(request.getfixturevalue("migrated_postgresql"))
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[str]:
+    with _connected(database_url):
+        yield database_url

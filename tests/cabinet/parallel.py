@@ -1,0 +1,26 @@
+"""Doing the same thing many times at once, each with a database connection."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+from django.db import connection
+
+
+def in_parallel(action: Callable[[], Any], times: int) -> list[Any]:
+    """Give what each call returned, or the exception that it raised."""
+    barrier = Barrier(times)
+
+    def run() -> Any:
+        try:
+            connection.ensure_connection()
+            barrier.wait(timeout=30)
+            return action()
+        except Exception as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(times) as pool:
+        return [future.result() for future in [pool.submit(run) for _ in range(times)]]

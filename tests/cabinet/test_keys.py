@@ -1,0 +1,144 @@
+"""Making and revoking keys, through the services."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from readback import keys
+from readback.cabinet import selectors, services
+from readback.cabinet.models import Key, User
+from readback.cabinet.services import ServiceError
+from readback.contract import MAX_ACTIVE_KEYS
+from tests.cabinet.parallel import in_parallel
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def alice(database: str) -> User:
+    return services.account_create("alice@example.org", confirmed=True)
+
+
+def test_a_new_key_is_well_formed_and_only_its_digest_is_stored(alice):
+    key, text = services.key_create(alice, "laptop")
+
+    assert keys.flaw(text.encode()) is None
+    stored = Key.objects.get()
+    assert bytes(stored.digest) == keys.digest(text.encode())
+    assert (stored.last_four, stored.label) == (text[-4:], "laptop")
+
+
+def test_no_column_of_any_table_holds_a_key(alice):
+    _, text = services.key_create(alice)
+    secret = text[len(keys.PREFIX) : -keys.CHECKSUM_LENGTH]
+
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT * FROM "{table}"')
+            for row in cursor.fetchall():
+                assert not [value for value in row if secret in str(value)], table
+
+
+def test_an_account_that_is_not_confirmed_gets_no_key():
+    bob = services.account_create("bob@example.org")
+
+    with pytest.raises(ServiceError, match="not confirmed"):
+        services.key_create(bob)
+
+
+def test_a_confirmed_address_that_is_not_the_primary_one_is_not_enough(alice):
+    alice.emailaddress_set.update(primary=False)
+
+    with pytest.raises(ServiceError, match="not confirmed"):
+        services.key_create(alice)
+
+
+def test_an_account_that_is_not_active_gets_no_key(alice):
+    services.account_deactivate(alice)
+
+    with pytest.raises(ServiceError, match="not active"):
+        services.key_create(alice)
+
+
+def test_an_account_that_is_gone_gets_no_key(alice):
+    forgotten = User.objects.get()
+    services.account_delete(alice)
+
+    with pytest.raises(ServiceError, match="does not exist"):
+        services.key_create(forgotten)
+
+
+def test_an_account_has_a_limited_number_of_active_keys(alice):
+    for _ in range(MAX_ACTIVE_KEYS):
+        services.key_create(alice)
+
+    with pytest.raises(ServiceError, match=f"at most {MAX_ACTIVE_KEYS} active keys"):
+        services.key_create(alice)
+
+
+def test_the_limit_counts_each_account_alone(alice):
+    for _ in range(MAX_ACTIVE_KEYS):
+        services.key_create(alice)
+    bob = services.account_create("bob@example.org", confirmed=True)
+
+    services.key_create(bob)
+
+
+def test_a_revoked_or_expired_key_makes_room_for_another(alice):
+    made = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    services.key_revoke(made[0])
+    Key.objects.filter(pk=made[1].pk).update(expires_at=timezone.now())
+
+    services.key_create(alice)
+    services.key_create(alice)
+
+    with pytest.raises(ServiceError):
+        services.key_create(alice)
+
+
+def test_the_limit_holds_when_keys_are_made_at_the_same_time(alice):
+    outcomes = in_parallel(lambda: services.key_create(alice), MAX_ACTIVE_KEYS * 2)
+
+    refused = [outcome for outcome in outcomes if isinstance(outcome, ServiceError)]
+    assert len(refused) == MAX_ACTIVE_KEYS
+    assert selectors.keys_active(alice).count() == MAX_ACTIVE_KEYS
+
+
+def test_revoking_is_one_way_and_twice_is_harmless(alice):
+    key = services.key_create(alice).key
+
+    services.key_revoke(key)
+    first = Key.objects.get().revoked_at
+    services.key_revoke(key)
+
+    assert first is not None
+    assert Key.objects.get().revoked_at == first == key.revoked_at
+    assert not key.is_active
+
+
+def test_a_key_can_expire(alice):
+    soon = timezone.now() + timedelta(minutes=1)
+    key = services.key_create(alice, expires_at=soon).key
+
+    assert key.is_active and list(selectors.keys_active(alice)) == [key]
+    Key.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    key.refresh_from_db()
+    assert not key.is_active and not selectors.keys_active(alice).exists()
+
+
+def test_a_key_cannot_expire_in_the_past(alice):
+    with pytest.raises(ServiceError, match="in the past"):
+        services.key_create(alice, expires_at=timezone.now())
+
+
+@pytest.mark.parametrize("label", ["x" * 61, "two\nlines", "\x1b[31mred", "nul\0"])
+def test_a_name_that_would_spoil_a_list_is_refused(alice, label):
+    with pytest.raises(ServiceError):
+        services.key_create(alice, label)
+
+
+@pytest.mark.parametrize("label", ["", "x" * 60, "Ноутбук", "<b>&amp;"])
+def test_a_name_is_kept_as_it_is(alice, label):
+    assert services.key_create(alice, f" {label} ").key.label == label

@@ -1,0 +1,65 @@
+"""The tables: what the migrations make is what the models and the API expect."""
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from readback.cabinet import schema, selectors, services
+from tests.cabinet.parallel import in_parallel
+
+pytestmark = pytest.mark.usefixtures("database")
+
+TABLES = {
+    "cabinet_user",
+    "cabinet_key",
+    "cabinet_usage",
+    "cabinet_journalentry",
+    "cabinet_address",
+    "cabinet_cache",
+    "account_emailaddress",
+}
+
+
+def test_a_migrated_database_has_the_tables_that_the_api_reads():
+    with connection.cursor() as cursor:
+        assert set(connection.introspection.table_names(cursor)) >= TABLES
+    assert schema.pending() == []
+
+
+def test_the_models_have_no_change_without_a_migration():
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_the_last_entries_of_a_key_are_read_from_an_index(accepted):
+    plan = _plan(
+        "SELECT * FROM cabinet_journalentry WHERE key_id = 1 AND accepted = %s"
+        " ORDER BY id DESC LIMIT 100",
+        accepted,
+    )
+
+    assert "cabinet_journal_last" in plan
+    assert "Sort" not in plan and "TEMP B-TREE" not in plan
+
+
+def test_migrating_twice_and_at_the_same_time_does_no_harm():
+    assert schema.migrate() == []
+    assert in_parallel(schema.migrate, 4) == [[]] * 4
+
+
+def test_the_address_is_noted_only_when_it_changes():
+    for url in ("http://one/v1", "http://one/v1", "http://two/v1", "http://one/v1"):
+        services.address_record(url)
+
+    history = [address.base_url for address in selectors.address_history()]
+    assert history == ["http://one/v1", "http://two/v1", "http://one/v1"]
+
+
+def _plan(query: str, *parameters: object) -> str:
+    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # A table without rows is cheaper to read as a whole.
+            cursor.execute("SET enable_seqscan = off")
+        cursor.execute(f"{explain} {query}", parameters)
+        return str(cursor.fetchall())

