@@ -173,13 +173,13 @@ def parse(data: bytes) -> tuple[Head, Message]:
     if not line:
         raise Malformed("The request line is not 'method target HTTP/1.1'.")
     message = _understand(data, line)
+    head = _judge(line[1], message)
     if len(message.fields) > MAX_HEAD_FIELDS:
         raise Malformed(
             f"The head has {len(message.fields)} fields, "
             f"and at most {MAX_HEAD_FIELDS} are taken.",
             "headers_too_large",
         )
-    head = _judge(line[1], message)
     return head, message
 
 

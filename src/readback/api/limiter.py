@@ -35,10 +35,15 @@ class Limiter:
         self._full_at = view[slots * 8 : slots * 16].cast("d")
         self._created = view[slots * 16 :].cast("q")
 
+    def knows(self, party: bytes) -> bool:
+        """Tell whether any worker has given this party a slot."""
+        mark = _mark(party)
+        return any(self._owner[place] == mark for place in self._places(mark))
+
     def slot(self, party: bytes) -> int:
         """Find or take the slot of a party."""
-        mark = int.from_bytes(blake2b(party, digest_size=8).digest(), "little") or 1
-        places = [(mark + step) % self._slots for step in range(_PROBES)]
+        mark = _mark(party)
+        places = self._places(mark)
         for place in places:
             if self._owner[place] == mark:
                 return place
@@ -47,6 +52,9 @@ class Limiter:
         self._full_at[free] = 0.0
         self._created[free] = 0
         return free
+
+    def _places(self, mark: int) -> list[int]:
+        return [(mark + step) % self._slots for step in range(_PROBES)]
 
     def take(self, slot: int, now: float) -> bool:
         """Count one request; False if that is more than the rate allows."""
@@ -78,3 +86,7 @@ class Limiter:
             created = now + CREATED_LEAD_SECONDS
         self._created[slot] = created
         return created
+
+
+def _mark(party: bytes) -> int:
+    return int.from_bytes(blake2b(party, digest_size=8).digest(), "little") or 1

@@ -79,9 +79,14 @@ class Api:
         address: str,
         connection: Connection,
     ) -> bytes | None:
-        """Have the key looked up, unless its address has failed too often lately."""
+        """Have the key looked up, unless its address has failed too often lately.
+
+        A key that another worker knows is looked up in any case: who shares an
+        address with a flood of made-up keys must not suffer from it.
+        """
         slot = self._failures.slot(address.encode())
-        if self._failures.exhausted(slot):
+        known = self._desk.limiter.knows(digest)
+        if not known and self._failures.exhausted(slot):
             return self._too_many_failures(endpoint.endpoint, slot)
 
         def resume(found: Record | Away | None) -> None:
