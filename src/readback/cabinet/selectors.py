@@ -1,14 +1,15 @@
 """Questions about accounts, keys and the address. Reads; never writes."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from readback.cabinet.models import Address, Key, User
+from readback.cabinet.models import Address, JournalEntry, Key, Usage, User
 
 
 class CurrentAddress(NamedTuple):
@@ -36,6 +37,27 @@ def keys_of(account: User) -> QuerySet[Key]:
 def keys_active(account: User) -> QuerySet[Key]:
     unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
     return keys_of(account).filter(unexpired, revoked_at=None)
+
+
+def keys_with_requests_today(account: User) -> QuerySet[Key]:
+    """Give all keys of an account, each with `requests_today`; a day is UTC's."""
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = Sum("usage__requests", filter=Q(usage__hour__gte=midnight))
+    return keys_of(account).annotate(requests_today=Coalesce(today, 0))
+
+
+def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:
+    """Give hour, whether accepted and requests for the last days, unsorted."""
+    begin = timezone.now() - timedelta(days=days)
+    cells = Usage.objects.filter(key=key, hour__gte=begin)
+    rows = cells.values_list("hour", "code").annotate(Sum("requests"))
+    return [(hour, not code, requests) for hour, code, requests in rows]
+
+
+def journal_of(key: Key, accepted: bool | None = None) -> QuerySet[JournalEntry]:
+    """Give what arrived with a key, the newest first; by outcome, if one is given."""
+    entries = JournalEntry.objects.filter(key=key).order_by("-at", "-id")
+    return entries if accepted is None else entries.filter(accepted=accepted)
 
 
 def address_history() -> QuerySet[Address]:

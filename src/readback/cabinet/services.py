@@ -6,6 +6,7 @@ Nothing here knows about requests, pages or terminals.
 """
 
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
@@ -16,8 +17,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from readback import keys
-from readback.cabinet import selectors
-from readback.cabinet.models import LABEL_LENGTH, Address, Key, User
+from readback.cabinet import notices, selectors
+from readback.cabinet.models import LABEL_LENGTH, Address, JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
 
 
@@ -64,12 +65,20 @@ def account_confirm(account: User) -> None:
 def account_activate(account: User) -> None:
     account.is_active = True
     account.save(update_fields=["is_active"])
+    notices.account_activated(account)
 
 
 def account_deactivate(account: User) -> None:
     """Shut the account out; its keys stop working with it."""
     account.is_active = False
     account.save(update_fields=["is_active"])
+    notices.account_deactivated(account)
+
+
+def account_set_language(account: User, language: str) -> None:
+    """Choose the language of pages and mails; empty means the browser's."""
+    account.language = language
+    account.save(update_fields=["language"])
 
 
 @transaction.atomic
@@ -81,7 +90,9 @@ def account_delete(account: User) -> None:
     # Always in the same order, so that two of us cannot wait for each other.
     held = Key.objects.select_for_update().filter(owner=account).order_by("pk")
     list(held.values_list("pk"))
+    tell = partial(notices.account_deleted, account, account.pk)
     account.delete()
+    transaction.on_commit(tell)
 
 
 @transaction.atomic
@@ -100,13 +111,23 @@ def key_create(
             _("An account has at most %(limit)d active keys: revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
         )
-    return _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
+    new = _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
+    transaction.on_commit(partial(notices.key_created, new.key))
+    return new
 
 
 def key_revoke(key: Key) -> None:
     """End a key for good; a key that is revoked already keeps its time."""
-    Key.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
+    unrevoked = Key.objects.filter(pk=key.pk, revoked_at=None)
+    changed = unrevoked.update(revoked_at=timezone.now())
     key.refresh_from_db(fields=["revoked_at"])
+    if changed:
+        notices.key_revoked(key)
+
+
+def journal_clear(key: Key) -> None:
+    """Forget what arrived with a key; the counts stay."""
+    JournalEntry.objects.filter(key=key).delete()
 
 
 def address_record(base_url: str) -> None:

@@ -2,12 +2,28 @@
 
 from django.urls import include, path
 
-from readback.cabinet.views import address, docs, keys, landing, language
+from readback.cabinet.views import (
+    address,
+    docs,
+    key,
+    keys,
+    landing,
+    language,
+    new_key,
+)
 
 urlpatterns = [
     path("", landing.landing, name="landing"),
     path("keys/", keys.overview, name="keys"),
+    path("keys/<int:key_id>/", key.page, name="key"),
+    path("keys/<int:key_id>/numbers/", key.numbers, name="key_numbers"),
+    path("keys/<int:key_id>/revoke/", key.revoke, name="key_revoke"),
+    path("keys/<int:key_id>/clear/", key.clear, name="key_clear"),
+    path("keys/<int:key_id>/new/", new_key.new_key, name="new_key"),
+    path("keys/<int:key_id>/arrived/", new_key.arrived, name="key_arrived"),
     path("docs/", docs.index, name="docs"),
+    path("docs/<slug:name>", docs.page, name="docs_page"),
+    # Where the API's Link header and /address.json point must not move.
     path("address.json", address.address_json, name="address"),
     path("language/", language.choose, name="set_language"),
     path("accounts/", include("allauth.account.urls")),

@@ -1,10 +1,43 @@
-"""The documentation as pages."""
+"""The documentation as pages, and below "how to connect" the programs to copy."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
+
+from readback.cabinet import documents, selectors, snippets
+
+# Shown where a key belongs: nobody's.
+_YOUR_KEY = "sk-echo-YOUR-KEY"
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    return render(request, "cabinet/docs.html", {"nav": "docs"})
+    context = {
+        "nav": "docs",
+        "for_clients": _load_all(documents.FOR_CLIENTS),
+        "for_operators": _load_all(documents.FOR_OPERATORS),
+    }
+    return render(request, "cabinet/docs.html", context)
+
+
+@require_safe
+def page(request: HttpRequest, name: str) -> HttpResponse:
+    if name not in documents.names():
+        raise Http404
+    base_url = selectors.address_current().base_url
+    context = {
+        "nav": "docs",
+        "document": documents.load(name, _language()),
+        "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
+    }
+    return render(request, "cabinet/document.html", context)
+
+
+def _load_all(order: tuple[str, ...]) -> list[documents.Document]:
+    there = documents.names()
+    return [documents.load(name, _language()) for name in order if name in there]
+
+
+def _language() -> str:
+    return get_language() or "en"

@@ -1,12 +1,47 @@
-"""The list of an account's keys."""
+"""The list of an account's keys, and the form that makes one."""
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from readback.cabinet import selectors, services, shown_once
+from readback.cabinet.forms import KeyForm
+from readback.cabinet.views.owned import AccountRequest
+from readback.contract import MAX_ACTIVE_KEYS
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
 @login_required
-def overview(request: HttpRequest) -> HttpResponse:
-    return render(request, "cabinet/keys.html", {"nav": "keys"})
+def overview(request: AccountRequest) -> HttpResponse:
+    form = KeyForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _create(request, form)
+        except services.ServiceError as error:
+            form.add_error(None, str(error))
+    return render(request, "cabinet/keys.html", {"form": form, **_lists(request)})
+
+
+def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
+    label = form.cleaned_data["label"]
+    new = services.key_create(request.user, label, form.expires_at)
+    path = reverse("new_key", args=[new.key.pk])
+    answer = redirect(path)
+    shown_once.put(request, answer, path, new.text)
+    return answer
+
+
+def _lists(request: AccountRequest) -> dict[str, object]:
+    keys = list(selectors.keys_with_requests_today(request.user))
+    active = [key for key in keys if key.is_active]
+    return {
+        "nav": "keys",
+        "active": active,
+        "ended": [key for key in keys if not key.is_active],
+        "limit": MAX_ACTIVE_KEYS,
+        "full": len(active) >= MAX_ACTIVE_KEYS,
+    }

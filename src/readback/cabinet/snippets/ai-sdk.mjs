@@ -1,0 +1,14 @@
+// npm install ai @ai-sdk/openai-compatible
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { generateText } from "ai";
+
+const readback = createOpenAICompatible({
+  name: "readback",
+  baseURL: "<BASE_URL>",
+  apiKey: "<API_KEY>",
+});
+const { text } = await generateText({
+  model: readback("<MODEL>"),
+  prompt: "Ready to copy?",
+});
+console.log(text);

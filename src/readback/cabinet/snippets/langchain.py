@@ -1,0 +1,5 @@
+# pip install langchain-openai
+from langchain_openai import ChatOpenAI
+
+llm = ChatOpenAI(base_url="<BASE_URL>", api_key="<API_KEY>", model="<MODEL>")
+print(llm.invoke("Ready to copy?").content)

@@ -1,0 +1,16 @@
+# pip install requests
+import requests
+
+answer = requests.post(
+    "<BASE_URL>/chat/completions",
+    headers={"Authorization": "Bearer <API_KEY>"},
+    json={
+        "model": "<MODEL>",
+        "messages": [{"role": "user", "content": "Ready to copy?"}],
+    },
+    timeout=30,
+)
+if not answer.ok:
+    print(answer.headers.get("X-Error-Detail"))
+answer.raise_for_status()
+print(answer.json()["choices"][0]["message"]["content"])
