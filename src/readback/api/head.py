@@ -32,6 +32,9 @@ _UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding", b"upgrad
 # Framing may cost this much beside the text: one-byte chunks need five bytes each.
 _CHUNK_OVERHEAD_PER_BYTE = 8
 
+_NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
+_BAD_FIELD = "A header field or the framing is not valid."
+
 
 class Malformed(Exception):
     """The request cannot be understood; its connection must be closed."""
@@ -171,7 +174,7 @@ def parse(data: bytes) -> tuple[Head, Message]:
     """Read a whole head, blank line included, or raise `Malformed`."""
     line = _REQUEST_LINE.match(data)
     if not line:
-        raise Malformed("The request line is not 'method target HTTP/1.1'.")
+        raise Malformed(_NO_REQUEST_LINE)
     message = _understand(data, line)
     head = _judge(line[1], message)
     if len(message.fields) > MAX_HEAD_FIELDS:
@@ -181,6 +184,23 @@ def parse(data: bytes) -> tuple[Head, Message]:
             "headers_too_large",
         )
     return head, message
+
+
+def too_large(window: bytes) -> Malformed:
+    """Say what is wrong with a head that goes on beyond the first bytes allowed."""
+    line = _REQUEST_LINE.match(window)
+    if not line:
+        if b"\r\n" not in window:
+            detail = f"The request line is longer than {MAX_HEAD_BYTES} bytes."
+            return Malformed(detail, "target_too_long")
+        return Malformed(_NO_REQUEST_LINE)
+    try:
+        _run(b"POST" + window[line.end(1) :])
+    except HttpParserError:
+        return Malformed(_BAD_FIELD)
+    return Malformed(
+        f"The head is larger than {MAX_HEAD_BYTES} bytes.", "headers_too_large"
+    )
 
 
 def _understand(data: bytes, line: re.Match[bytes]) -> Message:
@@ -201,7 +221,7 @@ def _understand(data: bytes, line: re.Match[bytes]) -> Message:
         try:
             return _run(_without_upgrade(b"POST" + data[line.end(1) :]))
         except HttpParserError:
-            raise Malformed("A header field or the framing is not valid.") from None
+            raise Malformed(_BAD_FIELD) from None
 
 
 def _run(data: bytes) -> Message:

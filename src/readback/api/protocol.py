@@ -19,7 +19,15 @@ from enum import Enum
 from math import inf
 from typing import Protocol, cast
 
-from readback.api.head import FLAW, HEAD_END, Head, Malformed, Message, parse
+from readback.api.head import (
+    FLAW,
+    HEAD_END,
+    Head,
+    Malformed,
+    Message,
+    parse,
+    too_large,
+)
 from readback.api.switchboard import Switchboard
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES
 
@@ -266,7 +274,7 @@ class Connection(asyncio.Protocol):
         if window != b"\r" and FLAW.search(window):
             raise Malformed("The head has a byte or a line end that none may have.")
         if size > MAX_HEAD_BYTES:
-            raise _too_large(window)
+            raise too_large(bytes(window))
         if end >= 0:
             self._at = end + len(HEAD_END)
             self._begin(bytes(window))
@@ -424,11 +432,3 @@ class Connection(asyncio.Protocol):
 def _with_connection(answer: bytes, value: bytes) -> bytes:
     status_line, rest = answer.split(b"\r\n", 1)
     return b"%b\r\nConnection: %b\r\n%b" % (status_line, value, rest)
-
-
-def _too_large(window: bytes | bytearray) -> Malformed:
-    if b"\r\n" not in window:
-        detail = f"The request line is longer than {MAX_HEAD_BYTES} bytes."
-        return Malformed(detail, "target_too_long")
-    detail = f"The head is larger than {MAX_HEAD_BYTES} bytes."
-    return Malformed(detail, "headers_too_large")
