@@ -75,7 +75,7 @@ def revoked_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
         return _given(pytestconfig, "--revoked-key")
     key = own_server.new_key("revoked")
     assert _is_accepted(own_server, key)
-    own_server.revoke_key("revoked")
+    own_server.revoke_key(key)
     return _until_refused(own_server, key)
 
 

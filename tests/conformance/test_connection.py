@@ -5,6 +5,7 @@ However the bytes are cut and joined, each request gets its own answer, in order
 
 import pytest
 
+from tests.conformance.conftest import KeyMaker
 from tests.conformance.dialogue import (
     CHAT,
     MODELS,
@@ -14,6 +15,7 @@ from tests.conformance.dialogue import (
     assert_success,
     compact,
     draft,
+    each,
 )
 from tests.support.wire import request
 
@@ -25,6 +27,48 @@ def test_a_connection_serves_one_request_after_the_other(api: Api) -> None:
             assert_echo(connection.read_answer(), text)
             connection.send(request("GET", MODELS, api.known))
             assert_success(connection.read_answer())
+
+
+@each(
+    "body, code",
+    {
+        "not JSON": (b"{" * 20, "invalid_json"),
+        "a repeated name": (b'{"model":1,"model":1}', "invalid_json"),
+        "an unknown field": (b'{"temperature":0}', "unknown_field"),
+        "a stream": (compact(draft(stream=True)), "stream_unavailable"),
+        "too large a text": (compact(draft("x" * 8193)), "content_too_large"),
+    },
+)
+def test_the_same_head_with_a_good_body_and_a_bad_one(
+    api: Api, body: bytes, code: str
+) -> None:
+    good = compact(draft("x"))
+    size = max(len(good), len(body))
+    good, body = good.ljust(size), body.ljust(size)
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(api.chat_bytes(good))
+            assert_echo(connection.read_answer(), "x")
+            connection.send(api.chat_bytes(body))
+            assert_refused(connection.read_answer(), code)
+
+
+def test_the_same_head_with_a_wrong_type_is_refused_again(api: Api) -> None:
+    media, body = ("Content-Type", "text/plain"), compact(draft("x"))
+    fields = [*api.known, media, ("Content-Length", str(len(body)))]
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(request("POST", CHAT, fields, body))
+            assert_refused(connection.read_answer(), "unsupported_media_type")
+
+
+def test_the_same_target_with_another_method_is_not_the_same_request(api: Api) -> None:
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(request("GET", MODELS, api.known))
+            assert_success(connection.read_answer())
+            connection.send(request("PUT", MODELS, api.known))
+            assert_refused(connection.read_answer(), "not_found")
 
 
 def test_requests_sent_at_once_are_answered_in_order(api: Api) -> None:
@@ -177,4 +221,17 @@ def test_a_client_that_stops_sending_after_its_request_is_answered(api: Api) -> 
         connection.send(api.chat_bytes(draft("x")))
         connection.finish_sending()
         assert_echo(connection.read_answer(), "x")
+        assert connection.rest() == b""
+
+
+def test_a_key_that_must_be_looked_up_changes_nothing_of_this(
+    api: Api, new_key: KeyMaker
+) -> None:
+    # The server has never met the key, and the client has already said all it will.
+    fresh, texts = api.with_key(new_key()), ["one", "two", "three"]
+    with api.endpoint.connect() as connection:
+        connection.send(b"".join(fresh.chat_bytes(draft(text)) for text in texts))
+        connection.finish_sending()
+        for text in texts:
+            assert_echo(connection.read_answer(), text)
         assert connection.rest() == b""

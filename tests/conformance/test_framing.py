@@ -85,6 +85,8 @@ FIELD_LINES = {
     "a control in the value": b"X-A: a\x01b",
     "an escape in the value": b"X-A: \x1b[31m",
     "DEL in the value": b"X-A: a\x7fb",
+    "a folded upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\n X-A: 1",
+    "a bad line beside an upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\nX A: 1",
     "a second Host": b"Host: HOST",
     "another second Host": b"Host: example.org",
     "a second Host in small letters": b"host: HOST",
@@ -175,6 +177,14 @@ def test_a_bad_field_line_is_refused_before_the_path_and_the_key(
 ) -> None:
     start = b"GET /v1/nothing HTTP/1.1\r\nHost: HOST\r\n"
     raw = filled(api, start + lines + b"\r\n\r\n")
+    assert_hung_up(api.send(raw), "malformed_request")
+
+
+@each("lines", FIELD_LINES)
+def test_a_bad_field_line_is_refused_before_an_unknown_method(
+    api: Api, lines: bytes
+) -> None:
+    raw = good_but_for(api, lines).replace(b"GET", b"FOO", 1)
     assert_hung_up(api.send(raw), "malformed_request")
 
 

@@ -5,6 +5,7 @@ beside it helps a person who mistyped it. Nothing here depends on a rate.
 """
 
 import base64
+import time
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.conformance.dialogue import (
     each,
     key_with_checksum,
 )
+from tests.support.server import Server
 from tests.support.wire import Answer, request
 
 UNKNOWN_KEY = key_with_checksum("Mallory0Mallory0Mallory0Mallory0")
@@ -153,6 +155,27 @@ def test_a_revoked_key_is_refused(api: Api, revoked_key: str) -> None:
     assert_refused(ask_with(api, f"Bearer {revoked_key}"), "invalid_key")
     answer = api.with_key(revoked_key).chat(draft())
     assert_refused(answer, "invalid_key")
+
+
+def test_a_key_revoked_in_the_middle_of_a_connection_is_refused_there_too(
+    api: Api, own_server: Server | None
+) -> None:
+    if own_server is None:
+        pytest.skip("needs keys of its own: not with --base-url")
+    leaver = api.with_key(own_server.new_key("leaver"))
+    raw = leaver.chat_bytes(draft())
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(raw)
+            assert_success(connection.read_answer())
+        own_server.revoke_key(leaver.key)
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            connection.send(raw)
+            answer = connection.read_answer()
+            if answer.status != 200:
+                break
+        assert_refused(answer, "invalid_key")
 
 
 def test_an_expired_key_is_refused(api: Api, expired_key: str) -> None:

@@ -79,6 +79,18 @@ def test_both_operations_share_the_rate_of_a_key(alice: Api) -> None:
     assert retry_after(answer) >= 1
 
 
+def test_the_rate_holds_within_one_connection(alice: Api) -> None:
+    raw = alice.chat_bytes(draft())
+    with alice.endpoint.connect() as connection:
+        for _ in range(20):
+            connection.send(raw)
+            answer = connection.read_answer()
+            if answer.status != 200:
+                break
+        assert_refused(answer, "rate_limited")
+        assert retry_after(answer) >= 1
+
+
 def test_another_key_is_not_affected(alice: Api, bob: Api) -> None:
     use_up(alice)
     for _ in range(BURST):

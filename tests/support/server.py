@@ -59,10 +59,10 @@ class Server:
         created = self.run("key", "create", self.account_email, "--name", name, *expiry)
         return created.strip()
 
-    def revoke_key(self, name: str) -> None:
-        """Revoke the key with this name by the id that `key list` shows for it."""
+    def revoke_key(self, key: str) -> None:
+        """Revoke a key by the id that `key list` shows beside its last characters."""
         listing = self.run("key", "list", self.account_email)
-        [row] = [line for line in listing.splitlines() if name in line]
+        [row] = [line for line in listing.splitlines() if f"…{key[-4:]}" in line]
         first_word = re.search(r"[0-9A-Za-z-]+", row)
         assert first_word, row
         self.run("key", "revoke", first_word[0], "--yes")
