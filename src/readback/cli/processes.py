@@ -57,9 +57,8 @@ class Family:
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGHUP, self._on_reload)
 
-    @property
     def is_whole(self) -> bool:
-        """Whether all children run and nobody has asked them to stop."""
+        """Look whether all children run and nobody has asked them to stop."""
         self._collect_ended(os.WNOHANG)
         return bool(self._children) and not self._codes and not self._stopping
 

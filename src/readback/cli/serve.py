@@ -98,7 +98,7 @@ def _run(
     family, report = Family(), Report()
     family.start("cabinet", lambda: _cabinet(config, sockets, report, is_ephemeral))
     facts = _received(report, family)
-    if family.is_whole:
+    if family.is_whole():
         family.start("API", lambda: _api(config, sockets))
     # A listener that stays open here would go on taking connections that nobody
     # answers while the planes stop.
@@ -144,7 +144,7 @@ def _received(report: Report, family: Family) -> dict[str, str]:
 
 def _until_ready(family: Family, doors: list[Door]) -> bool:
     deadline = time.monotonic() + READY_SECONDS
-    while family.is_whole:
+    while family.is_whole():
         if all(door.answers() for door in doors):
             return True
         if time.monotonic() > deadline:

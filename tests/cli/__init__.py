@@ -1,0 +1,1 @@
+"""The command line, from the outside: real processes, signals, sockets, terminals."""

@@ -1,0 +1,32 @@
+"""A program for each test: `readback` with free ports and a folder of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("tests.cli.program")
+
+from tests.cli.program import Program, local_settings  # noqa: E402
+from tests.support.postgres import Postgres, postgres  # noqa: E402
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path, local_settings(tmp_path))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgres]:
+    with postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def on_each_database(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
+    """The program on an empty database, once for each kind."""
+    settings = local_settings(tmp_path)
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgresql")
+        settings["READBACK_DATABASE_URL"] = server.new_database()
+    return Program(tmp_path, settings)

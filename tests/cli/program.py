@@ -1,0 +1,162 @@
+"""Running `readback` as its user does: arguments, environment, signals, exit code."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 30.0
+READBACK = [sys.executable, "-m", "readback"]
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment of this process, but with these settings of Readback alone."""
+    outside = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
+    return outside | dict(settings)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
+
+def local_settings(folder: Path) -> dict[str, str]:
+    """Settings for a server on loopback that keeps its data in the folder."""
+    api, cabinet, ops = free_ports(3)
+    return {
+        "READBACK_DATA_DIR": str(folder / "data"),
+        "READBACK_API_BIND": f"127.0.0.1:{api}",
+        "READBACK_CABINET_BIND": f"127.0.0.1:{cabinet}",
+        "READBACK_OPS_BIND": f"127.0.0.1:{ops}",
+        "READBACK_WORKERS": "1",
+    }
+
+
+@dataclass
+class Program:
+    """`readback` with some settings; `folder` takes what a server prints."""
+
+    folder: Path
+    settings: Mapping[str, str]
+
+    def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, without a terminal."""
+        return subprocess.run(
+            [*READBACK, *arguments],
+            env=environment(self.settings),
+            cwd=self.folder,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+
+    def said(self, *arguments: str, given: str = "") -> str:
+        """Run a command that must succeed; give its standard output."""
+        done = self.run(*arguments, given=given)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @contextmanager
+    def serving(
+        self, *arguments: str, until: str = "Make another key"
+    ) -> Iterator["Service"]:
+        """Run `readback serve …` until it prints the words; stop it at the end."""
+        out = self.folder / f"out-{time.monotonic_ns()}"
+        err = out.with_suffix(".err")
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            process = subprocess.Popen(
+                [*READBACK, "serve", *arguments],
+                env=environment(self.settings),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        service = Service(process, out, err)
+        try:
+            service.wait_for(until)
+            yield service
+        finally:
+            service.end()
+
+
+@dataclass
+class Service:
+    """A running `readback serve`."""
+
+    process: subprocess.Popen[bytes]
+    out: Path
+    err: Path
+
+    @property
+    def stdout(self) -> str:
+        return self.out.read_text()
+
+    @property
+    def stderr(self) -> str:
+        return self.err.read_text()
+
+    def wait_for(self, words: str) -> None:
+        """Wait until it has said the words, on either stream."""
+
+        def done() -> bool:
+            assert self.process.poll() is None, f"it ended: {self.stderr}"
+            return words in self.stdout + self.stderr
+
+        eventually(done, f"{words!r} in {self.stdout}{self.stderr}")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and give the exit code that follows."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    def children(self) -> list[int]:
+        """The processes of the planes: the cabinet's, then the API's."""
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(number) for number in listed.read_text().split()]
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def eventually(condition, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"still not true after {PATIENCE:.0f} s: {what}")
+        time.sleep(0.02)
+
+
+def is_listening(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def key_in(text: str) -> str:
+    """The one key in a text."""
+    [key] = set(re.findall(r"sk-echo-[0-9A-Za-z]{38}", text))
+    return key

@@ -1,0 +1,169 @@
+"""`readback serve`: both planes as one."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+from urllib.request import urlopen
+
+import pytest
+
+from tests.cli.program import Program, eventually, is_listening, key_in
+
+
+def curl_line(text: str) -> str:
+    [line] = [line for line in text.splitlines() if line.strip().startswith("curl ")]
+    return line
+
+
+def test_the_first_start_prints_a_command_that_works_as_it_stands(program):
+    with program.serving() as service:
+        curl = ["sh", "-c", f"{curl_line(service.stdout)} --fail --silent"]
+        answer = json.loads(subprocess.check_output(curl, timeout=30))
+        assert answer["choices"][0]["message"]["content"] == "Hello"
+
+        with urlopen(f"http://{program.settings['READBACK_CABINET_BIND']}/") as page:
+            assert program.settings["READBACK_API_BIND"] in page.read().decode()
+        assert service.stop() == 0
+
+
+def test_a_later_start_makes_no_key_and_says_how_to_make_one(program):
+    with program.serving() as service:
+        pass
+
+    with program.serving() as service:
+        assert "sk-echo-" not in service.stdout
+        [command] = [
+            line.partition(": ")[2]
+            for line in service.stdout.splitlines()
+            if line.startswith("Make another key: ")
+        ]
+    words = shlex.split(command)
+    assert words[0] == "readback"
+    assert key_in(program.said(*words[1:]))
+
+
+@pytest.mark.parametrize(
+    "public",
+    [
+        {"READBACK_PUBLIC_BASE_URL": "https://api.example/v1"},
+        {"READBACK_CABINET_URL": "https://readback.example"},
+        {"READBACK_CABINET_BIND": "0.0.0.0:0"},
+    ],
+)
+def test_no_key_is_made_where_others_could_use_it(program, public):
+    program.settings = program.settings | public
+    with program.serving() as service:
+        assert "sk-echo-" not in service.stdout + service.stderr
+        assert "readback key create EMAIL" in service.stdout
+
+
+def test_no_key_is_made_on_postgresql(program, postgresql):
+    database = {"READBACK_DATABASE_URL": postgresql.new_database()}
+    program.settings = program.settings | database
+    with program.serving() as service:
+        assert "sk-echo-" not in service.stdout + service.stderr
+        assert service.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_both_planes_and_the_exit_code_is_0(program, number):
+    with program.serving() as service:
+        assert service.stop(number) == 0
+        assert service.stderr == ""
+    for name in ("API", "CABINET", "OPS"):
+        assert not is_listening(program.settings[f"READBACK_{name}_BIND"])
+
+
+def test_ctrl_c_in_a_terminal_is_graceful_too(program):
+    with program.serving() as service:
+        with begun_request(program) as client:
+            # A terminal sends it to the whole group at once.
+            os.killpg(service.process.pid, signal.SIGINT)
+            finish(client)
+            assert b" 401 " in client.recv(4096)
+        assert service.process.wait(30) == 0
+
+
+def test_a_begun_request_is_answered_and_a_second_signal_does_not_wait_for_it(program):
+    with program.serving() as service, begun_request(program):
+        service.process.send_signal(signal.SIGTERM)
+        eventually(
+            lambda: not is_listening(program.settings["READBACK_CABINET_BIND"]),
+            "the cabinet has stopped",
+        )
+        assert service.process.poll() is None
+        assert service.stop() == 128 + signal.SIGKILL
+
+
+def test_a_reload_drops_nothing_and_keeps_the_service_up(program):
+    with program.serving() as service:
+        planes = service.children()
+        service.process.send_signal(signal.SIGHUP)
+        curl = ["sh", "-c", f"{curl_line(service.stdout)} --fail --silent"]
+        for _ in range(20):
+            subprocess.run(curl, check=True, stdout=subprocess.DEVNULL, timeout=30)
+        assert service.children() == planes
+        assert service.stop() == 0
+
+
+@pytest.mark.parametrize("plane", [0, 1], ids=["cabinet", "api"])
+def test_when_one_plane_ends_the_other_ends_too_and_its_code_is_passed_on(
+    program, plane
+):
+    with program.serving() as service:
+        os.kill(service.children()[plane], signal.SIGKILL)
+        assert service.process.wait(30) == 128 + signal.SIGKILL
+        assert "has ended" in service.stderr
+
+
+def test_when_the_program_is_killed_its_planes_do_not_stay_behind(program):
+    with program.serving() as service:
+        service.process.kill()
+        service.process.wait()
+    names = ("READBACK_API_BIND", "READBACK_CABINET_BIND", "READBACK_OPS_BIND")
+    addresses = [program.settings[name] for name in names]
+    eventually(
+        lambda: not any(is_listening(address) for address in addresses),
+        "nothing listens any more",
+    )
+
+
+def test_two_first_starts_at_once_make_one_account(program, tmp_path):
+    other = Program(tmp_path, dict(program.settings))
+    ports = iter(["7", "8", "9"])
+    for name in ("API", "CABINET", "OPS"):
+        other.settings[f"READBACK_{name}_BIND"] = f"127.0.0.{next(ports)}:0"
+
+    with program.serving() as one, other.serving() as two:
+        assert "sk-echo-" in one.stdout
+        assert "sk-echo-" not in two.stdout
+
+
+def test_it_answers_on_unix_sockets_and_replaces_one_that_nobody_listens_on(
+    program, tmp_path
+):
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(tmp_path / "api"))
+    stale.close()
+    for name in ("API", "CABINET", "OPS"):
+        program.settings[f"READBACK_{name}_BIND"] = f"unix:{tmp_path}/{name.lower()}"
+
+    with program.serving() as service:
+        curl = ["sh", "-c", f"{curl_line(service.stdout)} --fail --silent"]
+        assert b"Hello" in subprocess.check_output(curl, timeout=30)
+        assert service.stop() == 0
+
+
+def begun_request(program: Program) -> socket.socket:
+    """Send the head of a request, and not its end."""
+    host, _, port = program.settings["READBACK_API_BIND"].rpartition(":")
+    client = socket.create_connection((host, int(port)), timeout=30)
+    client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n")
+    return client
+
+
+def finish(client: socket.socket) -> None:
+    client.sendall(b"\r\n")
