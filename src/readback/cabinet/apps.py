@@ -7,3 +7,7 @@ class CabinetConfig(AppConfig):
     name = "readback.cabinet"
     label = "cabinet"
     verbose_name = "Readback"
+
+    def ready(self) -> None:
+        # Both register themselves with Django when they are imported.
+        from readback.cabinet import checks, security_log  # noqa: F401

@@ -1,7 +1,9 @@
-"""How Django sends mail: the settings' one address, taken apart. Sends nothing."""
+"""How mails leave: the settings' one address, taken apart. Sends nothing."""
 
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from readback.config import Config
 
 _PORTS = {"smtp": 25, "smtps": 465}
 _TIMEOUT_SECONDS = 10
@@ -10,7 +12,7 @@ _TIMEOUT_SECONDS = 10
 def settings(smtp_url: str) -> dict[str, Any]:
     """Give Django's EMAIL_… settings; without a server, mails go to the terminal."""
     if not smtp_url:
-        return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+        return {"EMAIL_BACKEND": "readback.cabinet.terminal_mail.TerminalBackend"}
     url = urlsplit(smtp_url)
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
@@ -23,3 +25,10 @@ def settings(smtp_url: str) -> dict[str, Any]:
         "EMAIL_USE_TLS": url.scheme == "smtp" and bool(url.username),
         "EMAIL_TIMEOUT": _TIMEOUT_SECONDS,
     }
+
+
+def is_missing(config: Config) -> bool:
+    """Whether people elsewhere wait for mails that only this terminal shows."""
+    host = urlsplit(config.effective_cabinet_url).hostname or ""
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
+    return not config.smtp_url and not (is_local and config.cabinet_bind.is_loopback)

@@ -14,6 +14,8 @@ CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
 _CABINET = urlsplit(CONFIG.effective_cabinet_url)
 _HTTPS = _CABINET.scheme == "https"
+# The only source of links in mails: a request's Host can be forged.
+CABINET_URL = CONFIG.effective_cabinet_url
 
 # The application
 
@@ -33,16 +35,20 @@ INSTALLED_APPS = [
     "allauth.account",
 ]
 MIDDLEWARE = [
-    "readback.cabinet.middleware.health",
+    # These set headers that every answer has, errors and static files included.
+    "readback.cabinet.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "readback.cabinet.middleware.health",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "readback.cabinet.middleware.session_lifetime",
+    "readback.cabinet.middleware.account_language",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
 TEMPLATES = [
@@ -57,6 +63,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "readback.cabinet.context.address",
+                "readback.cabinet.context.mail",
             ],
         },
     },
@@ -71,6 +78,9 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "cabinet_cache",
+        # Beyond this number the oldest counts would be forgotten, and with Django's
+        # default of 300 anybody could make them so.
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
 }
 
@@ -106,13 +116,21 @@ SECURE_REFERRER_POLICY = "same-origin"
 # which scheme it was asked with would redirect for ever. W005 and W021 ask for
 # promises about other names of the operator's domain, which are not ours to make.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _HTTPS
+# No script of ours reads a cookie: forms carry their token.
+CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+# Browsers take a cookie with this prefix only from this very host, over HTTPS.
 _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = "language"
-SESSION_COOKIE_AGE = 14 * 24 * 3600
+# A session ends two days after its last use, and two weeks after the login.
+SESSION_COOKIE_AGE = 2 * 24 * 3600
+SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
 X_FRAME_OPTIONS = "DENY"
+# The largest form is a password; Django's default is forty times this.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
 
 # Accounts: e-mail is the login, and it is confirmed before anything else
 
@@ -126,20 +144,76 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
+    {"NAME": "readback.cabinet.passwords.ProductWordValidator"},
     {
         "NAME": f"{_VALIDATION}.UserAttributeSimilarityValidator",
         "OPTIONS": {"user_attributes": ["email"]},
     },
 ]
 LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_REDIRECT_URL = "keys"
+PASSWORD_RESET_TIMEOUT = 3600
+ACCOUNT_ADAPTER = "readback.cabinet.adapter.CabinetAdapter"
+_FORMS = "readback.cabinet.account_forms"
+ACCOUNT_FORMS = {
+    "signup": f"{_FORMS}.SignupForm",
+    "login": f"{_FORMS}.LoginForm",
+    "add_email": f"{_FORMS}.AddEmailForm",
+    "change_password": f"{_FORMS}.ChangePasswordForm",
+    "set_password": f"{_FORMS}.SetPasswordForm",
+    "reset_password": f"{_FORMS}.ResetPasswordForm",
+    "reset_password_from_key": f"{_FORMS}.ResetPasswordKeyForm",
+    "reauthenticate": f"{_FORMS}.ReauthenticateForm",
+}
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 1
+# Mail scanners open links; only the button on the page confirms.
+ACCOUNT_CONFIRM_EMAIL_ON_GET = False
+# Logs in the browser that signed up, and no other one that opens the link.
+ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
+ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_EMAIL_NOTIFICATIONS = True
-ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = _CABINET.scheme
 ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
+# By address of the sender (ip), by account asked for (key), by account logged in.
+ACCOUNT_RATE_LIMITS = {
+    "login": "30/m/ip",
+    "login_failed": "10/m/ip,5/5m/key",
+    "signup": "20/m/ip",
+    "confirm_email": "1/3m/key",
+    "reset_password": "20/m/ip,5/m/key",
+    "reset_password_from_key": "20/m/ip",
+    "reauthenticate": "10/m/user",
+    "change_password": "5/m/user",
+    "manage_email": "10/m/user",
+}
+
+# What is written to the terminal of the server: faults, and the security log.
+# Requests that fail by the client's doing are not: their paths can hold links.
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+    },
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+        # Scanners ask under any name; each would be a traceback.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "readback": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        # The server adds the place where its lines go.
+        "readback.security": {"level": "INFO", "propagate": False},
+    },
+}

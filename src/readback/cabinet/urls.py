@@ -2,7 +2,9 @@
 
 from django.urls import include, path
 
+from readback.cabinet.admin import operators
 from readback.cabinet.views import (
+    account,
     address,
     docs,
     key,
@@ -26,5 +28,12 @@ urlpatterns = [
     # Where the API's Link header and /address.json point must not move.
     path("address.json", address.address_json, name="address"),
     path("language/", language.choose, name="set_language"),
+    path("account/", account.overview, name="account"),
+    path("account/language/", account.language, name="account_language"),
+    path("account/delete/", account.delete, name="account_delete"),
     path("accounts/", include("allauth.account.urls")),
+    path("admin/", operators.urls),
 ]
+
+# allauth asks for this one; the rest are Django's own, with our templates.
+handler429 = "readback.cabinet.views.errors.too_many_requests"

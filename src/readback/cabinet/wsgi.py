@@ -6,3 +6,9 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
 application = get_wsgi_application()
+
+# The rest needs the application to be set up.
+from readback.cabinet import checks, security_log  # noqa: E402
+
+security_log.write_to_stderr()
+checks.warn()

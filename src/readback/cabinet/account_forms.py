@@ -1,0 +1,155 @@
+"""The forms of the account pages: allauth's, with our fields and words.
+
+Rules of an address stand in `AddressField`, rules of a password in the settings'
+validators; nothing here sends or decides what is sent.
+"""
+
+from typing import Any
+
+from allauth.account import forms as allauth_forms
+from allauth.account.adapter import get_adapter
+from allauth.account.fields import EmailField
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils.encoding import punycode
+from django.utils.translation import gettext_lazy as _
+
+from readback.cabinet.models import User
+
+PASSWORD_HELP = _("At least 12 characters, of any kind. A short sentence is fine.")
+
+
+class AddressField(EmailField):
+    """An e-mail address in the one form in which it is compared, stored and used.
+
+    Lower case, the domain in ASCII. The part before the @ must be ASCII as typed:
+    some other letters become ASCII in lower case (the Kelvin sign, for one), and a
+    reset link for one person's account would go to another person's address.
+    """
+
+    default_error_messages = {"invalid": _("This is not an e-mail address.")}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(label=_("E-mail address"), **options)
+        self.widget.attrs.pop("placeholder", None)
+
+    def clean(self, value: Any) -> str:
+        address: str = super().clean(value)
+        local, _at, domain = address.rpartition("@")
+        if not local.isascii():
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        whole = f"{local}@{punycode(domain)}".lower()
+        if len(whole) > User._meta.get_field("email").max_length:
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return whole
+
+
+class _Worded:
+    """Gives allauth's password fields our words, and takes their placeholders."""
+
+    _LABELS = {
+        "password": _("Password"),
+        "oldpassword": _("Current password"),
+        "password1": _("New password"),
+        "password2": _("New password, once more"),
+    }
+    fields: dict[str, forms.Field]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name, label in self._LABELS.items():
+            if field := self.fields.get(name):
+                field.label = label
+                field.help_text = PASSWORD_HELP if name == "password1" else ""
+                field.widget.attrs.pop("placeholder", None)
+
+
+class SignupForm(_Worded, allauth_forms.SignupForm):
+    _LABELS = {"password1": _("Password")}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["email"] = AddressField()
+
+    def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
+        """Save, and answer a known address as slowly and in the same words."""
+        if self.account_already_exists:
+            User().set_password(self.cleaned_data["password1"])
+            return super().try_save(request)
+        try:
+            with transaction.atomic():
+                return self.save(request), None
+        except IntegrityError:
+            # Somebody signed up with this address between our question and now.
+            self.account_already_exists = True
+            return super().try_save(request)
+
+
+class LoginForm(_Worded, allauth_forms.LoginForm):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["login"] = AddressField()
+
+
+class ResetPasswordForm(allauth_forms.ResetPasswordForm):
+    email = AddressField()
+
+
+class AddEmailForm(allauth_forms.AddEmailForm):
+    email = AddressField()
+
+
+class ChangePasswordForm(_Worded, allauth_forms.ChangePasswordForm):
+    pass
+
+
+class SetPasswordForm(_Worded, allauth_forms.SetPasswordForm):
+    pass
+
+
+class ResetPasswordKeyForm(_Worded, allauth_forms.ResetPasswordKeyForm):
+    pass
+
+
+class ReauthenticateForm(_Worded, allauth_forms.ReauthenticateForm):
+    pass
+
+
+class LanguageForm(forms.Form):
+    language = forms.ChoiceField(
+        label=_("Language"),
+        choices=[("", _("The browser's")), *settings.LANGUAGES],
+        required=False,
+    )
+
+
+class DeleteAccountForm(forms.Form):
+    """Asks for the password; an account without one is named by its address."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    email = AddressField()
+
+    def __init__(self, *args: Any, account: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._account = account
+        del self.fields["email" if account.has_usable_password() else "password"]
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        adapter = get_adapter()
+        if not adapter.reauthenticate(self._account, password):
+            raise adapter.validation_error("incorrect_password")
+        return password
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if email != self._account.email:
+            raise ValidationError(_("This is not the address of this account."))
+        return email

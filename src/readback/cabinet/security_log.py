@@ -1,0 +1,98 @@
+"""The security log: one line of JSON for each event that an operator may have to
+explain later.
+
+A line names the account and the key by their ids, and the address that asked. No
+e-mail address, label, password, link or key is ever written: what people type into
+the wrong field must not end up here.
+"""
+
+import json
+import logging
+import sys
+from typing import Any
+
+from allauth.account import signals
+from allauth.core import context
+from django.contrib.auth.signals import user_logged_out, user_login_failed
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.utils import timezone
+
+from readback.cabinet import clients, selectors
+from readback.cabinet.models import User
+
+_log = logging.getLogger("readback.security")
+
+
+def record(event: str, *, account: int | None, key: int | None = None) -> None:
+    """Write one line; who asks, and from where, is known from the request."""
+    request: HttpRequest | None = context.request
+    line = {
+        "time": timezone.now().isoformat(timespec="milliseconds"),
+        "event": event,
+        "account": account,
+        "key": key,
+        "by": _actor(request),
+        "ip": clients.address(request) if request else None,
+    }
+    # JSON escapes line breaks, so that nothing can pretend to be a second line.
+    _log.info(json.dumps(line))
+
+
+def write_to_stderr() -> None:
+    """Start writing; only a server does, so that commands stay quiet."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    _log.addHandler(handler)
+
+
+def _actor(request: HttpRequest | None) -> int | None:
+    """Give the account that is logged in; None is the command line, or nobody."""
+    user = getattr(request, "user", None)
+    return user.pk if user is not None else None
+
+
+# What allauth and Django report; the rest is reported by `notices.py`.
+
+
+@receiver(signals.user_signed_up)
+def _signed_up(user: User, **_: Any) -> None:
+    record("account_created", account=user.pk)
+
+
+@receiver(signals.user_logged_in)
+def _logged_in(user: User, **_: Any) -> None:
+    record("login", account=user.pk)
+
+
+@receiver(user_login_failed)
+def _login_failed(credentials: dict[str, Any], **_: Any) -> None:
+    # Asked for known and unknown addresses alike: both answers take as long.
+    account = selectors.account_find(credentials.get("email", ""))
+    record("login_failed", account=account.pk if account else None)
+
+
+@receiver(user_logged_out)
+def _logged_out(user: User | None, **_: Any) -> None:
+    record("logout", account=user.pk if user else None)
+
+
+@receiver(signals.password_changed)
+@receiver(signals.password_set)
+def _password_changed(user: User, **_: Any) -> None:
+    record("password_changed", account=user.pk)
+
+
+@receiver(signals.password_reset)
+def _password_reset(user: User, **_: Any) -> None:
+    record("password_reset", account=user.pk)
+
+
+@receiver(signals.email_confirmed)
+def _email_confirmed(email_address: Any, **_: Any) -> None:
+    record("email_confirmed", account=email_address.user_id)
+
+
+@receiver(signals.email_changed)
+def _email_changed(user: User, **_: Any) -> None:
+    record("email_changed", account=user.pk)
