@@ -58,7 +58,7 @@ def _document(name: str, text: str, language: str) -> Document:
     for token in tokens:
         token.children = [_inline(child) for child in _shown(token)]
     _anchor(tokens)
-    html = parser.renderer.render(tokens, parser.options, {})
+    html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
     # Wide tables scroll in a box of their own, so that the page does not.
     html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>')
     html = html.replace("</table>", "</table></div>")

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
 
-from readback.cabinet.models import User
+from readback.cabinet import services
 
 
 @require_POST
@@ -13,5 +13,5 @@ def choose(request: HttpRequest) -> HttpResponse:
     answer = set_language(request)
     chosen = answer.cookies.get("language")
     if chosen and request.user.is_authenticated:
-        User.objects.filter(pk=request.user.pk).update(language=chosen.value)
+        services.account_set_language(request.user, chosen.value)
     return answer
