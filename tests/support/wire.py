@@ -117,6 +117,10 @@ class Connection:
         length = 0 if has_no_body else _content_length(headers)
         return Answer(status, reason, headers, self._take(length), head)
 
+    def at_end(self) -> bool:
+        """Whether the server has hung up and nothing is left to read."""
+        return not self._unread and not self._receive()
+
     def rest(self) -> bytes:
         """Everything that still comes until the server hangs up."""
         with suppress(ConnectionResetError):

@@ -13,13 +13,11 @@ from readback.contract import MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 
 HEAD_END = b"\r\n\r\n"
 
-# Bytes that no head may hold, findable before the head is complete: a line feed or
-# carriage return that stands alone, control characters (RFC 9112 §2.2, RFC 9110
-# §5.5), and a first byte that begins no method (a TLS hello, for one).
-FLAW = re.compile(
-    rb"\A[^!#$%&'*+\-.^_`|~0-9A-Za-z]"
-    rb"|(?<!\r)\n|\r[^\n]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+# RFC 9110 §5.6.2: what a token, and so a method, is made of.
+_TOKEN_BYTES = (
+    b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) (\S+) HTTP/1\.[01]\r\n")
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 # uri-host [":" port] (RFC 9110 §7.2) without user information and without the comma,
@@ -74,9 +72,11 @@ class Head:
         self.fields = fields
         self.is_http_10 = is_http_10
         # RFC 9110 §9.3.6: after CONNECT the connection would be a tunnel; not here.
-        self.keep_alive = keep_alive and method != b"CONNECT"
+        self.keep_alive = keep_alive and method != b"CONNECT" and not self._closes()
         self.chunked = bool(self.all(b"transfer-encoding"))
-        self.content_length = int(self.first(b"content-length") or b"0")
+        # llhttp has bounded the number, but not the zeros before it.
+        length = (self.first(b"content-length") or b"").lstrip(b"0")
+        self.content_length = int(length or b"0")
         # RFC 9110 §10.1.1: a 1.0 client does not understand 100 (Continue).
         expectation = (self.first(b"expect") or b"").lower()
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
@@ -94,6 +94,11 @@ class Head:
     @property
     def has_body(self) -> bool:
         return self.chunked or self.content_length > 0
+
+    def _closes(self) -> bool:
+        # RFC 9112 §9.3: close wins; in HTTP/1.0 llhttp looks for keep-alive alone.
+        options = b",".join(self.all(b"connection")).lower().split(b",")
+        return b"close" in [option.strip() for option in options]
 
     def _is_plain(self) -> bool:
         names = {name for name, _ in self.fields}
@@ -168,6 +173,25 @@ class Message:
         allowed = MAX_HEAD_BYTES + _CHUNK_OVERHEAD_PER_BYTE * len(self.body)
         if self._raw_size > allowed + len(self.body):
             raise Malformed("The chunk extensions or trailers are too large.")
+
+
+def check_begun(window: bytes, seen: int) -> None:
+    """Refuse a head, finished or not, for a byte that none may have.
+
+    That is a line feed or carriage return that stands alone, a control character
+    (RFC 9112 §2.2, RFC 9110 §5.5), or a first byte that begins no method (a TLS
+    hello, for one). The first `seen` bytes have been checked before.
+    """
+    if window != b"\r" and window[:1] not in _TOKEN_BYTES:
+        raise Malformed("The first byte begins no method.")
+    # A line end may be cut in two: its first half is looked at twice, and may stand
+    # alone at the very end.
+    new = window[seen - window.endswith(b"\r", 0, seen) :]
+    line_ends, cut = new.count(b"\r\n"), new.endswith(b"\r")
+    if new.count(b"\n") != line_ends or new.count(b"\r") - cut != line_ends:
+        raise Malformed("The head has a line that does not end in CRLF.")
+    if _CONTROLS.search(new):
+        raise Malformed("The head has a control character.")
 
 
 def parse(data: bytes) -> tuple[Head, Message]:

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from readback.api.counters import GAUGES, REQUESTS, TOTALS, Counters, Row
+from readback.api.handler import Asker
 from readback.api.head import Head
-from readback.api.protocol import Connection
 from readback.contract import REFUSALS
 
 MEANINGS = {
@@ -39,7 +39,7 @@ class Ops:
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
-    def begin(self, head: Head, connection: Connection) -> bytes:
+    def begin(self, head: Head, asker: Asker) -> bytes:
         if head.method not in (b"GET", b"HEAD"):
             return self.refuse("not_found", "")
         if head.target == b"/healthz":

@@ -2,8 +2,8 @@
 
 The connection finds the frames, keeps their order and their deadlines, and owes its
 clients what RFC 9112 says a server owes them. What is served it does not know: it
-asks a handler. Heads are understood in `head.py`; counting and ending connections
-is the switchboard's.
+asks a handler. Heads are understood in `head.py`; counting connections and telling
+them the time is the switchboard's.
 
 Two ways lead through this file. The fast one is `data_received` alone: a client that
 repeats its last head byte for byte, with its whole body in the same read, needs no
@@ -17,14 +17,15 @@ import traceback
 from collections.abc import Callable
 from enum import Enum
 from math import inf
-from typing import Protocol, cast
+from typing import cast
 
+from readback.api.handler import Exchange, Handler
 from readback.api.head import (
-    FLAW,
     HEAD_END,
     Head,
     Malformed,
     Message,
+    check_begun,
     parse,
     too_large,
 )
@@ -40,31 +41,6 @@ DISCARD_BYTES = MAX_BODY_BYTES
 # the connection and lose the answer, so we go on reading for a while (RFC 9112 §9.6).
 LINGER_SECONDS = 2.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class Exchange(Protocol):
-    """A request whose head has been accepted."""
-
-    max_body: int
-
-    def answer(self, body: bytes) -> bytes:
-        """Answer the request."""
-
-    def repeat(self, body: bytes) -> bytes | None:
-        """Answer a request with the same head again, if that needs no second look."""
-
-    def refuse(self, code: str, detail: str) -> bytes:
-        """Refuse the request for the way its body came."""
-
-
-class Handler(Protocol):
-    """What a listener serves. Answers are whole, without a Connection header."""
-
-    def begin(self, head: Head, connection: "Connection") -> Exchange | bytes | None:
-        """Look at a head: go on, answer at once, or (None) `resume` later."""
-
-    def refuse(self, code: str, detail: str) -> bytes:
-        """Refuse bytes that did not become a request."""
 
 
 class State(Enum):
@@ -88,7 +64,7 @@ class Connection(asyncio.Protocol):
         "_handler",
         "_head",
         "_head_bytes",
-        "_head_begun",
+        "_head_seen",
         "_last",
         "_message",
         "_repeat",
@@ -113,7 +89,7 @@ class Connection(asyncio.Protocol):
         # The message in hand; None between messages.
         self._head: Head | None = None
         self._head_bytes = b""
-        self._head_begun = False
+        self._head_seen = 0  # bytes of an unfinished head that have been checked
         self._message: Message | None = None
         self._exchange: Exchange | None = None
         self._skip = 0
@@ -167,16 +143,20 @@ class Connection(asyncio.Protocol):
         # A half-closed client still reads: what it has asked for completely is
         # answered first. A message cut off by the end is dropped (RFC 9112 §8).
         self._eof = True
-        return self._state is State.WAITING or not self._writable
+        if self._state is State.WAITING or not self._writable:
+            return self._transport.can_write_eof()
+        self._close()
+        return False
 
     def pause_writing(self) -> None:
         self._writable = False
-        limits = self._switchboard.limits
-        self._drain_deadline = self._switchboard.now + limits.drain_seconds
+        self._drain_deadline = self._within(self._switchboard.limits.drain_seconds)
         self._pace_reading()
 
     def resume_writing(self) -> None:
         self._writable = True
+        if self._transport.is_closing():
+            return  # the deadline of the last answer stays
         self._drain_deadline = inf
         self._pace_reading()
         self._work()
@@ -194,10 +174,10 @@ class Connection(asyncio.Protocol):
     # The switchboard calls these.
 
     def check(self, now: float) -> None:
-        if self._transport.is_closing():
-            return
         if now >= self._drain_deadline:
             self.abort()
+        elif self._transport.is_closing():
+            return
         elif now >= self._deadline and self._writable:
             self._time_out()
 
@@ -207,7 +187,7 @@ class Connection(asyncio.Protocol):
 
     def close_if_idle(self) -> None:
         if self._state is State.HEAD and not self._buffer:
-            self._transport.close()
+            self._close()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -260,27 +240,28 @@ class Connection(asyncio.Protocol):
         if between and self._repeat and not self._last:
             self._repeat_length = len(self._repeat_head) + self._repeat_body
         pending = self._state is State.WAITING or not self._writable
-        if self._eof and not pending and not self._transport.is_closing():
-            self._transport.close()
+        if self._eof and not pending:
+            self._close()
 
     def _read_head(self) -> None:
         buffer, start = self._buffer, self._at
         while buffer.startswith(b"\r\n", start):  # RFC 9112 §2.2: empty lines before
-            start += 2
+            start, self._head_seen = start + 2, 0
         self._at = start
         end = buffer.find(HEAD_END, start)
         size = (end + len(HEAD_END) if end >= 0 else len(buffer)) - start
-        window = buffer[start : start + min(size, MAX_HEAD_BYTES)]
-        if window != b"\r" and FLAW.search(window):
-            raise Malformed("The head has a byte or a line end that none may have.")
+        window = bytes(buffer[start : start + min(size, MAX_HEAD_BYTES)])
+        if window:
+            check_begun(window, self._head_seen)
         if size > MAX_HEAD_BYTES:
-            raise too_large(bytes(window))
+            raise too_large(window)
         if end >= 0:
             self._at = end + len(HEAD_END)
-            self._begin(bytes(window))
-        elif size and not self._head_begun:
-            self._head_begun = True
-            self._deadline = self._within(self._switchboard.limits.head_seconds)
+            self._begin(window)
+        elif size:
+            if not self._head_seen:
+                self._deadline = self._within(self._switchboard.limits.head_seconds)
+            self._head_seen = size
 
     def _begin(self, head_bytes: bytes) -> None:
         head, self._message = parse(head_bytes)
@@ -360,7 +341,7 @@ class Connection(asyncio.Protocol):
     def _send(self, answer: bytes, last: bool = False) -> None:
         """Write one answer, say whether the connection goes on, and see to that."""
         head, self._head, self._exchange = self._head, None, None
-        self._state, self._head_begun = State.HEAD, False
+        self._state, self._head_seen = State.HEAD, 0
         self._deadline = self._switchboard.idle_deadline
         asked_to_close = head is not None and not head.keep_alive
         last = last or self._last or self._switchboard.stopping
@@ -381,17 +362,21 @@ class Connection(asyncio.Protocol):
         self._deadline = self._within(LINGER_SECONDS)
         if self._transport.is_closing():
             return
-        if lingering and not self._eof and self._transport.can_write_eof():
+        if not lingering or self._eof:
+            self._close()
+        elif self._transport.can_write_eof():
             self._transport.write_eof()
-        else:
+
+    def _close(self) -> None:
+        """Close once what is written has been read, or when that takes too long."""
+        if not self._transport.is_closing():
+            self._drain_deadline = self._within(self._switchboard.limits.drain_seconds)
             self._transport.close()
 
     def _time_out(self) -> None:
         idle = self._state is State.HEAD and not self._buffer
-        if idle or self._state is State.SKIP:
-            self._transport.close()
-        elif self._state is State.LINGER:
-            self.abort()
+        if idle or self._state in (State.SKIP, State.LINGER):
+            self._close()
         else:
             part = "body" if self._state is State.BODY else "head"
             refusal = self._refusal("request_timeout", f"The {part} came too slowly.")

@@ -12,11 +12,11 @@ from readback.api.catalog import Catalog
 from readback.api.chat import Chat
 from readback.api.counters import Row
 from readback.api.exchange import Caller, Desk, Exchange, caller_of, event
+from readback.api.handler import Asker
 from readback.api.head import Head
 from readback.api.keyring import Away, Keyring, Record
 from readback.api.limiter import Limiter
 from readback.api.near_misses import name_the_slip
-from readback.api.protocol import Connection
 from readback.contract import CHAT_PATH, MODELS_PATH
 
 # When the database or a connection is not to be had, this is worth waiting.
@@ -51,8 +51,8 @@ class Api:
         self._counters = counters
         self._trusted_proxies = trusted_proxies
 
-    def begin(self, head: Head, connection: Connection) -> Exchange | bytes | None:
-        address = client_address(head, connection.address, self._trusted_proxies)
+    def begin(self, head: Head, asker: Asker) -> Exchange | bytes | None:
+        address = client_address(head, asker.address, self._trusted_proxies)
         endpoint = _ROUTES.get((head.method, head.target))
         if endpoint is None:
             return self._not_found(head, address)
@@ -66,7 +66,7 @@ class Api:
         record = self._keyring.find(digest)
         if record is not None:
             return self._admit(endpoint, record, head, address)
-        return self._wait(endpoint, digest, head, address, connection)
+        return self._wait(endpoint, digest, head, address, asker)
 
     def refuse(self, code: str, detail: str) -> bytes:
         return self._refuse("other", code, detail)
@@ -77,7 +77,7 @@ class Api:
         digest: bytes,
         head: Head,
         address: str,
-        connection: Connection,
+        asker: Asker,
     ) -> bytes | None:
         """Have the key looked up, unless its address has failed too often lately.
 
@@ -90,7 +90,7 @@ class Api:
             return self._too_many_failures(endpoint.endpoint, slot)
 
         def resume(found: Record | Away | None) -> None:
-            connection.resume(self._identify(endpoint, found, head, address))
+            asker.resume(self._identify(endpoint, found, head, address))
 
         self._keyring.wait(digest, resume)
         return None
@@ -116,13 +116,11 @@ class Api:
         self, endpoint: type[Exchange], record: Record, head: Head, address: str
     ) -> Exchange | bytes:
         exchange = endpoint(self._desk, record, head, caller_of(head, address))
-        now = record.used_at = time.monotonic()
         if not record.accepted:
             limited = self._failed(endpoint.endpoint, address)
             return limited or exchange.refuse("invalid_key", _ENDED)
-        limiter = self._desk.limiter
-        if not limiter.take(record.slot, now):
-            wait = limiter.retry_after(record.slot)
+        if not exchange.admit():
+            wait = self._desk.limiter.retry_after(record.slot)
             detail = f"This key has used up its rate; come back in {wait} s."
             return exchange.refuse("rate_limited", detail, wait)
         return exchange
@@ -173,7 +171,7 @@ class Api:
         def enter(found: Record | Away | None) -> None:
             if isinstance(found, Record):
                 missed = event(found.key_id, "other", "not_found", detail, caller)
-                self._desk.journal.note(missed, time.time(), 0, answer_bytes)
+                self._desk.journal.note(missed, 0, answer_bytes)
             else:
                 self._counters.add(("other", "not_found"))
 

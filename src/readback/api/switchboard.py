@@ -100,6 +100,7 @@ class Switchboard:
             call.retire()
         await asyncio.sleep(min(STOP_GRACE_SECONDS, seconds))
         while self.calls and time.monotonic() < deadline:
+            self.sweep(time.monotonic())
             for call in tuple(self.calls):
                 call.close_if_idle()
             await asyncio.sleep(0.02)

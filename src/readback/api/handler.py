@@ -1,0 +1,43 @@
+"""What a listener serves, as its connections see it: the two sides of the counter.
+
+`protocol.py` calls these; the API, the ops listener and the tests' echo server are
+handlers. Only the shapes live here, so that neither side imports the other's code.
+"""
+
+from typing import Protocol
+
+from readback.api.head import Head
+
+
+class Exchange(Protocol):
+    """A request whose head has been accepted."""
+
+    max_body: int
+
+    def answer(self, body: bytes) -> bytes:
+        """Answer the request."""
+
+    def repeat(self, body: bytes) -> bytes | None:
+        """Answer a request with the same head again, if that needs no second look."""
+
+    def refuse(self, code: str, detail: str) -> bytes:
+        """Refuse the request for the way its body came."""
+
+
+class Asker(Protocol):
+    """The connection that a request came on, as far as a handler needs it."""
+
+    address: str
+
+    def resume(self, outcome: Exchange | bytes) -> None:
+        """Go on with the request for which `begin` gave None."""
+
+
+class Handler(Protocol):
+    """What a listener serves. Answers are whole, without a Connection header."""
+
+    def begin(self, head: Head, asker: Asker) -> Exchange | bytes | None:
+        """Look at a head: go on, answer at once, or (None) `resume` later."""
+
+    def refuse(self, code: str, detail: str) -> bytes:
+        """Refuse bytes that did not become a request."""

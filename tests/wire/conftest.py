@@ -1,0 +1,30 @@
+"""The listeners that the wire tests speak to."""
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.register_assert_rewrite("tests.wire.talk")
+
+from tests.support.server import UNLIMITED, Server, ephemeral_server  # noqa: E402
+from tests.support.wire import Endpoint  # noqa: E402
+from tests.wire.listening import Listener, listening  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def echo_listener() -> Iterator[Listener]:
+    with listening() as listener:
+        yield listener
+
+
+@pytest.fixture(scope="session")
+def echo(echo_listener: Listener) -> Endpoint:
+    """Where the echo listens that all tests share which need no other."""
+    return echo_listener.endpoint
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The whole product as a process, with one key and rates that nobody meets."""
+    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
+        yield server
