@@ -1,7 +1,6 @@
 """GET /v1/models: the list of the one model."""
 
 import json
-import time
 
 from readback.api.exchange import Exchange
 from readback.contract import MODEL, MODEL_OWNER
@@ -21,5 +20,5 @@ class Catalog(Exchange):
 
     def answer(self, body: bytes) -> bytes:
         answer = self._desk.replies.ok(BODY)
-        self._note_success(time.time(), len(body), len(answer))
+        self._note_success(len(body), len(answer))
         return answer

@@ -4,7 +4,6 @@ One pass by a typed decoder accepts what the contract accepts and nothing else. 
 it does not, `refusal.py` looks again, without hurry, for the first rule broken.
 """
 
-import time
 from typing import Annotated
 
 import msgspec
@@ -38,41 +37,86 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(_Request).decode
+_decode_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode
+_BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _ALWAYS = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
+# A text that no client sends by chance: finds the place of the text in a body.
+_SAMPLE = "readback \u2194 sample"
 
 
 class Chat(Exchange):
-    """Reads one message back."""
+    """Reads one message back.
 
-    __slots__ = ("_media_fault",)
+    A client that repeats its head repeats most of its body, too: all but the text.
+    So the bytes before and after the text are kept, and when they come again, only
+    the text between them is decoded; it goes back as it came.
+    """
+
+    __slots__ = ("_after", "_before", "_media_fault")
     endpoint = "chat"
 
     def __init__(self, desk: Desk, record: Record, head: Head, caller: Caller) -> None:
         super().__init__(desk, record, head, caller)
         self._media_fault = media_type_fault(head)
+        self._before = self._after = b""
 
     def answer(self, body: bytes) -> bytes:
+        before, after = self._before, self._after
+        if before and body.startswith(before) and body.endswith(after):
+            text = body[len(before) : len(body) - len(after)]
+            try:
+                content = _decode_text(text)
+            except _BROKEN:
+                return self._answer_unframed(body)
+            size = len(content) if content.isascii() else len(content.encode())
+            if 0 < size <= MAX_CONTENT_BYTES:
+                return self._echo(text, size, len(body))
+        return self._answer_unframed(body)
+
+    def _answer_unframed(self, body: bytes) -> bytes:
         if self._media_fault:
             return self.refuse("unsupported_media_type", self._media_fault)
         try:
             content = read(body)
         except Refused as refused:
             return self.refuse(refused.code, refused.detail)
-        size = len(content) if content.isascii() else len(content.encode())
-        now = time.time()
-        created = self._desk.limiter.next_created(self._record.slot, int(now))
-        tokens = -(-size // BYTES_PER_TOKEN)
-        answer = self._desk.replies.completion(_encode(content), created, tokens)
-        self._note_success(now, len(body), len(answer))
+        text = _encode(content)
+        self._before, self._after = frame(body, text)
+        return self._echo(text, len(content.encode()), len(body))
+
+    def _echo(self, text: bytes, size: int, request_bytes: int) -> bytes:
+        tokens = (size + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN
+        answer = self._desk.replies.completion(text, self.created, tokens)
+        self._note_success(request_bytes, len(answer))
         return answer
+
+
+def frame(body: bytes, text: bytes) -> tuple[bytes, bytes]:
+    """Cut an accepted body before and after its text; nothing if it is not there.
+
+    The bytes of the text may stand elsewhere, too (a text can be "user"), or not at
+    all (when it came with other escapes): a cut is right when another text put there
+    is read as the text.
+    """
+    sample = _encode(_SAMPLE)
+    at = body.find(text)
+    while at >= 0:
+        before, after = body[:at], body[at + len(text) :]
+        try:
+            if _decode(before + sample + after).messages[0].content == _SAMPLE:
+                return before, after
+        except _BROKEN:
+            pass
+        at = body.find(text, at + 1)
+    return b"", b""
 
 
 def read(body: bytes) -> str:
     """Give the text of a request that keeps every rule, or raise `Refused`."""
     try:
         request = _decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _BROKEN:
         return examine(body)
     message = request.messages[0]
     content = message.content

@@ -9,6 +9,7 @@ on the database follows the number of workers and of active keys, not of request
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -60,11 +61,11 @@ class Clerk:
         """Have all known keys checked and the journal written, unless it still is."""
         if not self._busy:
             self._busy = True
-            self._inbox.put(Round(known, self._journal.fetch()))
+            self._inbox.put(Round(known, self._journal.fetch(time.time())))
 
     def stop(self) -> None:
         """Write what is left, and wait for that; not for ever."""
-        self._inbox.put(Round(tallies=self._journal.fetch(), last=True))
+        self._inbox.put(Round(tallies=self._journal.fetch(time.time()), last=True))
         self._thread.join(STOP_SECONDS)
 
     # The thread.

@@ -4,7 +4,7 @@ The base of the two endpoints. An exchange lives as long as its head is repeated
 its connection, and all its requests belong to one key.
 """
 
-import time
+from time import monotonic
 from typing import NamedTuple
 
 from readback.api.head import Head
@@ -42,7 +42,7 @@ class Refused(Exception):
 class Exchange:
     """The requests of one known key with one head."""
 
-    __slots__ = ("_accepted", "_caller", "_desk", "_head", "_record")
+    __slots__ = ("_accepted", "_caller", "_desk", "_head", "_record", "created")
     endpoint = "other"
     max_body = MAX_BODY_BYTES
 
@@ -52,34 +52,36 @@ class Exchange:
         self._head = head
         self._caller = caller
         self._accepted: Tally | None = None
+        self.created = 0
+
+    def admit(self) -> bool:
+        """Count one request of an accepted key; False if it is beyond the rate."""
+        record = self._record
+        record.used_at = now = monotonic()
+        self.created = self._desk.limiter.admit(record.slot, now)
+        return self.created > 0
 
     def answer(self, body: bytes) -> bytes:
         raise NotImplementedError
 
     def repeat(self, body: bytes) -> bytes | None:
         """Answer again, if the key is still accepted and within its rate."""
-        record = self._record
-        if not record.accepted:
-            return None
-        now = time.monotonic()
-        if not self._desk.limiter.take(record.slot, now):
-            return None
-        record.used_at = now
-        return self.answer(body)
+        if self._record.accepted and self.admit():
+            return self.answer(body)
+        return None
 
     def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:
         answer = self._desk.replies.refusal(code, detail, retry_after)
         event = self._event(code, detail or REFUSALS[code].sentence)
         size = self._head.content_length
-        self._desk.journal.note(event, time.time(), size, len(answer))
+        self._desk.journal.note(event, size, len(answer))
         return answer
 
-    def _note_success(self, at: float, request_bytes: int, answer_bytes: int) -> None:
+    def _note_success(self, request_bytes: int, answer_bytes: int) -> None:
         tally = self._accepted
         if tally is None or not tally.open:
             tally = self._accepted = self._desk.journal.open(self._event("", ""))
         tally.requests += 1
-        tally.at = at
         tally.request_bytes = request_bytes
         tally.answer_bytes = answer_bytes
 

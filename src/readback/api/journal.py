@@ -62,20 +62,18 @@ class Journal:
             tally = self._pending[event] = Tally(event)
         return tally
 
-    def note(
-        self, event: Event, at: float, request_bytes: int, answer_bytes: int
-    ) -> None:
+    def note(self, event: Event, request_bytes: int, answer_bytes: int) -> None:
         tally = self.open(event)
         tally.requests += 1
-        tally.at = at
         tally.request_bytes = request_bytes
         tally.answer_bytes = answer_bytes
 
-    def fetch(self) -> list[Tally]:
-        """Hand over all that is to be written, and count what is new of it."""
+    def fetch(self, wall: float) -> list[Tally]:
+        """Hand over all that is to be written, and date and count what is new."""
         pending, self._pending = self._pending, {}
         for tally in pending.values():
             tally.open = False
+            tally.at = wall
             event = tally.event
             self._counters.add((event.endpoint, event.code), tally.requests)
         unwritten, self._unwritten = self._unwritten, {}

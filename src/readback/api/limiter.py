@@ -27,6 +27,7 @@ class Limiter:
         self.interval = 1.0 / rate
         self.allowance = burst * self.interval
         self._slots = slots
+        self.tick(time.time())
         # Three rows: whose slot it is, when its bucket is full again (on the
         # machine's monotonic clock), and the last `created` given out.
         self._memory = mmap.mmap(-1, slots * 3 * 8)
@@ -77,15 +78,30 @@ class Limiter:
         wait = self._full_at[slot] + self.interval - self.allowance - time.monotonic()
         return max(1, ceil(wait))
 
-    def next_created(self, slot: int, now: int) -> int:
-        """Give a `created` later than the last one, a minute ahead at the most."""
+    def admit(self, slot: int, now: float) -> int:
+        """Count one request and give its `created`; 0 if the rate is used up.
+
+        `created` is later than the last one, a minute ahead of the clock at most.
+        """
+        full_at = self._full_at[slot]
+        if full_at < now:
+            full_at = now
+        full_at += self.interval
+        if full_at - now > self.allowance:
+            return 0
+        self._full_at[slot] = full_at
         created = self._created[slot] + 1
-        if created < now:
-            created = now
-        elif created > now + CREATED_LEAD_SECONDS:
-            created = now + CREATED_LEAD_SECONDS
+        if created < self._second:
+            created = self._second
+        elif created > self._latest:
+            created = self._latest
         self._created[slot] = created
         return created
+
+    def tick(self, wall: float) -> None:
+        """Take in what time it is; to be called at least every second."""
+        self._second = int(wall)
+        self._latest = self._second + CREATED_LEAD_SECONDS
 
 
 def _mark(party: bytes) -> int:
