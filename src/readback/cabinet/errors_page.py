@@ -29,7 +29,8 @@ def _head() -> str:
         "Checks run in a fixed order, and the first that fails answers: a request with "
         "two mistakes shows the second one after you mend the first."
     )
-    return f"# {_('Errors')}\n\n{told}\n\n{first}"
+    title = _("Errors")
+    return f"# {title}\n\n{told}\n\n{first}"
 
 
 def _table() -> str:
@@ -37,19 +38,14 @@ def _table() -> str:
         f"| [`{row.code}`](#{row.code}) | {row.status} | {_(row.sentence)} |"
         for row in REFUSALS.values()
     ]
-    head = f"| {_('code')} | {_('status')} | {_('what happened')} |"
-    return "\n".join([head, "| --- | --- | --- |", *rows])
+    head = [_("code"), _("status"), _("what happened")]
+    return "\n".join(["| {} | {} | {} |".format(*head), "| --- | --- | --- |", *rows])
 
 
 def _section(row: Refusal) -> str:
-    return (
-        f"## `{row.code}`\n\n{_('Status')} {row.status}. {_(row.sentence)}\n\n"
-        f"{_('To mend it:')} {_lower(_(row.hint))}"
-    )
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
+    status, mend = _("Status"), _("To mend it:")
+    happened = f"{status} {row.status}. {_(row.sentence)}"
+    return f"## `{row.code}`\n\n{happened}\n\n**{mend}** {_(row.hint)}"
 
 
 def _write(path: Path) -> None:
