@@ -27,7 +27,7 @@ class Limiter:
         self.interval = 1.0 / rate
         self.allowance = burst * self.interval
         self._slots = slots
-        self.tick(time.time())
+        self.tick(time.monotonic(), time.time())
         # Three rows: whose slot it is, when its bucket is full again (on the
         # machine's monotonic clock), and the last `created` given out.
         self._memory = mmap.mmap(-1, slots * 3 * 8)
@@ -90,18 +90,17 @@ class Limiter:
         if full_at - now > self.allowance:
             return 0
         self._full_at[slot] = full_at
-        created = self._created[slot] + 1
-        if created < self._second:
-            created = self._second
-        elif created > self._latest:
-            created = self._latest
+        created, second = self._created[slot] + 1, int(now + self._wall_offset)
+        if created < second:
+            created = second
+        elif created > second + CREATED_LEAD_SECONDS:
+            created = second + CREATED_LEAD_SECONDS
         self._created[slot] = created
         return created
 
-    def tick(self, wall: float) -> None:
-        """Take in what time it is; to be called at least every second."""
-        self._second = int(wall)
-        self._latest = self._second + CREATED_LEAD_SECONDS
+    def tick(self, now: float, wall: float) -> None:
+        """Take in what time it is; to be called now and then, as clocks are set."""
+        self._wall_offset = wall - now
 
 
 def _mark(party: bytes) -> int:

@@ -136,7 +136,7 @@ class ApiWorker(Worker):
         now, wall = time.monotonic(), time.time()
         self.notify()
         self._replies.tick(wall)
-        self.shared.key_rates.tick(wall)
+        self.shared.key_rates.tick(now, wall)
         self._calls.sweep(now)
         self._ops_calls.sweep(now)
         self._clerk.begin_round(self._keyring.tick(now, wall))
