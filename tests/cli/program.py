@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 PATIENCE = 30.0
 READBACK = [sys.executable, "-m", "readback"]
@@ -154,6 +155,15 @@ def is_listening(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def answers_200(url: str, key: str = "") -> bool:
+    request = Request(url, headers={"Authorization": f"Bearer {key}"})
+    try:
+        with urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status == 200
+    except OSError:  # refused, or any other status
+        return False
 
 
 def key_in(text: str) -> str:

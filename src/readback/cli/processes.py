@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
-from readback.cli.exits import CannotStart, Exit
+from readback.cli.exits import CannotStart, Exit, Failure
 
 _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
@@ -120,9 +120,12 @@ def run_apart(body: Callable[[], dict[str, str]]) -> dict[str, str]:
     report = Report()
     child = _fork(lambda: report_on(report, body))
     try:
-        return report.receive()
+        facts = report.receive()
     finally:
-        os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)
+    if status:
+        raise Failure("The preparation has failed, so nothing is served.")
+    return facts
 
 
 def report_on(report: Report, body: Callable[[], dict[str, str]]) -> int:

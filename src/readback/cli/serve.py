@@ -60,6 +60,7 @@ def api(context: click.Context) -> None:
     settings.check_certificate(config)
     api_listeners, ops_listener = listeners.for_api(config)
     run_apart(lambda: preparation.check(config))
+    click.echo(f"Serving the API at {config.base_url}.", err=True)
     from readback.api import server
 
     context.exit(server.run(config, api_listeners, ops_listener))
@@ -72,6 +73,7 @@ def cabinet() -> None:
     config = settings.load()
     listener = listeners.for_cabinet(config)
     preparation.check_cabinet(config)
+    click.echo(f"Serving the cabinet at {config.effective_cabinet_url}.", err=True)
     from readback.cabinet import server
 
     server.run(config, listener)

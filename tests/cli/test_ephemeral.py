@@ -1,0 +1,128 @@
+"""`readback serve --ephemeral`: a real server for one test run, gone afterwards."""
+
+import json
+import os
+import signal
+import tempfile
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.cli.program import Program, is_listening
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory in which the program makes temporary files, empty."""
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return place
+
+
+def test_it_prints_exactly_one_line_that_is_enough_to_use_it(tmp_path, temporary):
+    program = Program(tmp_path, {})
+    with program.serving("--ephemeral", "--json", until="\n") as service:
+        line = json.loads(service.stdout)
+        assert set(line) == {
+            "base_url",
+            "api_key",
+            "cabinet_url",
+            "ops_url",
+            "account_email",
+            "pid",
+        }
+        assert line["pid"] == service.process.pid
+        bearer = {"Authorization": f"Bearer {line['api_key']}"}
+        with urlopen(Request(f"{line['base_url']}/models", headers=bearer)) as answer:
+            assert json.load(answer)["data"][0]["id"] == "vendor-cabinet-preview-echo"
+        for url in (f"{line['ops_url']}/readyz", f"{line['cabinet_url']}/healthz"):
+            assert urlopen(url).status == 200
+        assert service.stop() == 0
+        assert service.stdout.count("\n") == 1
+        assert service.stderr == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_of_it(tmp_path, temporary, number):
+    with Program(tmp_path, {}).serving("--ephemeral") as service:
+        [data] = temporary.glob("readback-*")
+        assert (data / "readback.sqlite3").exists()
+        assert service.stop(number) == 0
+    assert not list(temporary.glob("readback-*"))
+
+
+def test_without_json_it_speaks_to_people(tmp_path, temporary):
+    with Program(tmp_path, {}).serving("--ephemeral") as service:
+        assert "curl " in service.stdout
+
+
+def test_other_settings_still_apply_and_addresses_do_not(tmp_path, temporary):
+    settings = {
+        "READBACK_ERROR_MESSAGES": "on",
+        "READBACK_API_BIND": "192.0.2.1:80",
+        "READBACK_CABINET_BIND": "unix:/nowhere/at/all",
+        "READBACK_PUBLIC_BASE_URL": "https://api.example/v1",
+        "READBACK_CABINET_URL": "https://readback.example",
+    }
+    program = Program(tmp_path, settings)
+    with program.serving("--ephemeral", "--json", until="\n") as service:
+        line = json.loads(service.stdout)
+        for name in ("base_url", "cabinet_url", "ops_url"):
+            assert line[name].startswith("http://127.0.0.1:")
+        # The default would answer without a message.
+        request = Request(f"{line['base_url']}/chat/completions", method="PUT")
+        opened = urlopen_anyway(request)
+        assert "message" in json.load(opened)["error"]
+
+
+def test_a_data_directory_that_is_given_stays_and_can_be_used_again(tmp_path):
+    program = Program(tmp_path, {"READBACK_DATA_DIR": str(tmp_path / "kept")})
+    emails = set()
+    for _ in range(2):
+        with program.serving("--ephemeral", "--json", until="\n") as service:
+            line = json.loads(service.stdout)
+            emails.add(line["account_email"])
+            listed = program.said("key", "list", line["account_email"])
+            assert line["api_key"][-4:] in listed
+    assert len(emails) == 2
+    assert (tmp_path / "kept" / "readback.sqlite3").exists()
+
+
+def test_several_run_beside_each_other(tmp_path, temporary):
+    program = Program(tmp_path, {})
+    with (
+        program.serving("--ephemeral", "--json", until="\n") as one,
+        program.serving("--ephemeral", "--json", until="\n") as two,
+    ):
+        lines = [json.loads(service.stdout) for service in (one, two)]
+        assert lines[0]["base_url"] != lines[1]["base_url"]
+        addresses = [line["base_url"].split("/")[2] for line in lines]
+        assert all(is_listening(address) for address in addresses)
+
+
+def test_a_start_that_is_interrupted_leaves_nothing(tmp_path, temporary):
+    program = Program(tmp_path, {"READBACK_DATABASE_URL": "postgresql://127.0.0.1:9/x"})
+
+    done = program.run("serve", "--ephemeral", "--json")
+
+    assert done.returncode == 3 and done.stdout == ""
+    assert not list(temporary.glob("readback-*"))
+
+
+def test_json_belongs_to_an_ephemeral_server(program):
+    assert program.run("serve", "--json").returncode == 2
+    assert program.run("serve", "--ephemeral", "api").returncode == 2
+    assert not os.path.exists(program.settings["READBACK_DATA_DIR"])
+
+
+def urlopen_anyway(request: Request):
+    """Open an address whose answer is an error."""
+    from urllib.error import HTTPError
+
+    try:
+        return urlopen(request)
+    except HTTPError as error:
+        return error

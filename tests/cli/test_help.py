@@ -1,0 +1,93 @@
+"""Help for everything, also where only the probe's parts are installed."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import readback
+from readback.cli import main
+from tests.cli.program import environment
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()):
+    for name, command in group.commands.items():
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+EVERY_COMMAND = dict(commands(main))
+
+
+@pytest.mark.parametrize("path", EVERY_COMMAND, ids=" ".join)
+def test_every_command_and_option_says_what_it_does(path):
+    command = EVERY_COMMAND[path]
+
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+
+
+def test_the_command_line_costs_no_heavy_import():
+    check = (
+        "import sys, readback.cli;"
+        "print({'django', 'gunicorn', 'uvloop', 'rich', 'psycopg'} & set(sys.modules))"
+    )
+    out = subprocess.check_output([sys.executable, "-c", check], text=True)
+    assert out.strip() == "set()"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> list[str]:
+    """A Python that finds Readback and click, and no other package."""
+    for name in ("readback", "click"):
+        spec = importlib.util.find_spec(name)
+        (tmp_path / name).symlink_to(Path(spec.origin).parent)
+    start = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r});"
+        "from readback.cli import main; main(prog_name='readback')"
+    )
+    return [sys.executable, "-I", "-S", "-c", start]
+
+
+def run(command: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *arguments],
+        env=environment({}),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+def test_help_and_version_work_without_the_server_parts(bare):
+    assert "serve" in run(bare, "--help").stdout
+    assert run(bare, "--version").stdout.split()[-1] == readback.__version__
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serve"],
+        ["serve", "api"],
+        ["serve", "cabinet"],
+        ["serve", "--ephemeral"],
+        ["migrate"],
+        ["doctor"],
+        ["manage", "help"],
+        ["key", "list", "alice@example.org"],
+        ["account", "show", "alice@example.org"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_needs_the_server_parts_says_how_to_get_them(bare, arguments):
+    done = run(bare, *arguments)
+
+    assert done.returncode == 3
+    assert "pip install 'readback[server]'" in done.stderr
+    assert "Traceback" not in done.stderr
