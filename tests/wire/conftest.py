@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.register_assert_rewrite("tests.wire.talk")
+pytest.register_assert_rewrite("tests.conformance.dialogue", "tests.wire.talk")
 
+from tests.conformance.dialogue import Api  # noqa: E402
 from tests.support.server import UNLIMITED, Server, ephemeral_server  # noqa: E402
 from tests.support.wire import Endpoint  # noqa: E402
 from tests.wire.listening import Listener, listening  # noqa: E402
@@ -28,3 +29,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The whole product as a process, with one key and rates that nobody meets."""
     with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def api(server: Server) -> Api:
+    return Api(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)

@@ -21,6 +21,10 @@ def each(names: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(names, table.values(), ids=table.keys())
 
 
+def words(text: str) -> list[str]:
+    return text.split()
+
+
 def post(*lines: bytes, body: bytes = b"") -> bytes:
     """A POST to the echo with these field lines after Host."""
     return b"\r\n".join([b"POST / HTTP/1.1", b"Host: x", *lines, b"", b""]) + body

@@ -1,0 +1,158 @@
+"""The chunked coding (RFC 9112 §7.1): its grammar, its bounds, and its trailers."""
+
+import pytest
+
+from tests.conformance.dialogue import (
+    CHAT,
+    Api,
+    assert_echo,
+    assert_refused,
+    compact,
+    draft,
+)
+from tests.support.wire import Endpoint, chunked, request
+from tests.wire.talk import (
+    GOOD,
+    ask,
+    assert_turned_away,
+    chunky,
+    code_of,
+    each,
+    pieces_of,
+    statuses,
+)
+
+BAD_CHUNKS = {
+    "no size": b"\r\nab\r\n0\r\n\r\n",
+    "no hexadecimal": b"x\r\nab\r\n0\r\n\r\n",
+    "a letter behind": b"2g\r\nab\r\n0\r\n\r\n",
+    "a plus sign": b"+2\r\nab\r\n0\r\n\r\n",
+    "a minus sign": b"-2\r\nab\r\n0\r\n\r\n",
+    "0x": b"0x2\r\nab\r\n0\r\n\r\n",
+    "an underscore": b"0_2\r\nab\r\n0\r\n\r\n",
+    "a point": b"2.0\r\nab\r\n0\r\n\r\n",
+    "a comma": b"2,\r\nab\r\n0\r\n\r\n",
+    "a space first": b" 2\r\nab\r\n0\r\n\r\n",
+    "a tab first": b"\t2\r\nab\r\n0\r\n\r\n",
+    "a full-width digit": "\uff12\r\nab\r\n0\r\n\r\n".encode(),
+    "a NUL": b"2\x00\r\nab\r\n0\r\n\r\n",
+    "more than 64 bits": b"1" + b"0" * 16 + b"2\r\nab\r\n0\r\n\r\n",
+    "an extension without a size": b";a\r\nab\r\n0\r\n\r\n",
+    "a bare LF after the size": b"2\nab\r\n0\r\n\r\n",
+    "a bare CR after the size": b"2\rab\r\n0\r\n\r\n",
+    "two CRs after the size": b"2\r\r\nab\r\n0\r\n\r\n",
+    "a bare LF in an extension": b"2;a\nb\r\nab\r\n0\r\n\r\n",
+    "a bare CR in an extension": b"2;a\rb\r\nab\r\n0\r\n\r\n",
+    "a bare LF ends an extension": b"2;a\nab\r\n0\r\n\r\n",
+    "a NUL in an extension": b"2;a\x00b\r\nab\r\n0\r\n\r\n",
+    "too much data": b"2\r\nabc\r\n0\r\n\r\n",
+    "too little data": b"3\r\nab\r\n0\r\n\r\n",
+    "no line end after the data": b"2\r\nab0\r\n\r\n",
+    "a bare LF after the data": b"2\r\nab\n0\r\n\r\n",
+    "a bare CR after the data": b"2\r\nab\r0\r\n\r\n",
+    "something else after the data": b"2\r\nabXX0\r\n\r\n",
+    "a bare LF after the last size": b"2\r\nab\r\n0\n\r\n",
+    "a bare LF at the end": b"2\r\nab\r\n0\r\n\n",
+    "a bare CR at the end": b"2\r\nab\r\n0\r\n\rX",
+    "a length among the trailers": b"0\r\nContent-Length: 5\r\n\r\n",
+    "a coding among the trailers": b"0\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "a trailer without a colon": b"0\r\nX\r\n\r\n",
+    "a trailer with a space": b"0\r\nX Y: z\r\n\r\n",
+    "a folded trailer": b"0\r\nX: y\r\n z\r\n\r\n",
+    "a NUL in a trailer": b"0\r\nX: \x00\r\n\r\n",
+    "a bare LF in a trailer": b"0\r\nX: y\nZ: 1\r\n\r\n",
+}
+
+GOOD_CHUNKS = {
+    "one chunk": b"2\r\nab\r\n0\r\n\r\n",
+    "two chunks": b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n",
+    "leading zeros": b"00000002\r\nab\r\n000\r\n\r\n",
+    "an extension": b"2;a\r\nab\r\n0;b\r\n\r\n",
+    "an extension with a value": b"2;a=b\r\nab\r\n0\r\n\r\n",
+    "an extension in quotes": b'2;a="b c"\r\nab\r\n0\r\n\r\n',
+    "a trailer": b"2\r\nab\r\n0\r\nX: y\r\n\r\n",
+    "many trailers": b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * 50 + b"\r\n",
+}
+
+
+@each("chunks", BAD_CHUNKS)
+def test_a_bad_chunk_is_refused(echo: Endpoint, chunks: bytes) -> None:
+    assert_turned_away(ask(echo, chunky(chunks) + GOOD), "malformed_request")
+
+
+@each("chunks", BAD_CHUNKS)
+def test_a_bad_chunk_is_refused_behind_a_good_one(
+    echo: Endpoint, chunks: bytes
+) -> None:
+    raw = chunky(b"1\r\n\n\r\n" + chunks) + GOOD
+    assert_turned_away(ask(echo, *pieces_of(raw, 5)), "malformed_request")
+
+
+@each("chunks", GOOD_CHUNKS)
+def test_chunks_become_the_body(echo: Endpoint, chunks: bytes) -> None:
+    answers = ask(echo, chunky(chunks) + GOOD)
+    assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 255, 256, 4095, 65_536])
+def test_any_bytes_survive_in_chunks_of_any_size(echo: Endpoint, size: int) -> None:
+    body = bytes(range(256)) * 100 + b"\r\n0\r\n\r\n" + b"\r" * 10 + b"\n" * 10
+    answers = ask(echo, chunky(chunked(body, size)), GOOD)
+    assert [answer.body for answer in answers] == [body, b"hello\n"]
+
+
+def test_a_body_is_counted_decoded_and_stopped_at_the_limit(api: Api) -> None:
+    largest = compact(draft("x"))
+    largest += b" " * (32_768 - len(largest))
+    assert_echo(api.chat_in_chunks(largest, size=100), "x")
+    assert_refused(api.chat_in_chunks(largest + b" ", size=100), "request_too_large")
+    fields = [*api.known, ("Content-Type", "application/json")]
+    head = request("POST", CHAT, [*fields, ("Transfer-Encoding", "chunked")])
+    answers = ask(api.endpoint, head + b"FFFFFFF\r\n" + b"x" * 100_000)
+    assert_turned_away(answers, "request_too_large")
+
+
+def test_32768_chunks_of_one_byte_are_a_body(api: Api) -> None:
+    # CVE-2025-69229: gathering them must not cost the square of their number.
+    largest = compact(draft("x"))
+    largest += b" " * (32_768 - len(largest))
+    assert_echo(api.chat_in_chunks(largest, size=1), "x")
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        b"2;" + b"a" * 1_000_000,
+        b'2;a="' + b"b" * 1_000_000,
+        (b"1;" + b"a" * 100 + b"\r\nx\r\n") * 1000,
+        b"0" * 100_000,
+        b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * 100_000,
+        b"2\r\nab\r\n0\r\nX: " + b"y" * 1_000_000,
+    ],
+    ids=["extension", "quotes", "many extensions", "zeros", "trailers", "a trailer"],
+)
+def test_what_stands_beside_the_text_is_bounded(echo: Endpoint, chunks: bytes) -> None:
+    # CVE-2024-22019 and CVE-2026-22815.
+    with echo.connect() as connection:
+        connection.send(chunky(chunks))
+        answer = connection.read_answer()
+    assert (answer.status, code_of(answer)) == (400, "malformed_request")
+
+
+def test_a_trailer_is_no_header(api: Api, echo: Endpoint) -> None:
+    # RFC 9110 §6.5.1. Once a key was let in that stood behind the body.
+    body = chunked(compact(draft("x"))).removesuffix(b"\r\n")
+    trailer = f"Authorization: {api.bearer[1]}\r\n\r\n".encode()
+    media = ("Content-Type", "application/json")
+    coding = ("Transfer-Encoding", "chunked")
+    for announced in ([], [("Trailer", "Authorization")]):
+        raw = request("POST", CHAT, [api.host, media, coding, *announced])
+        assert_refused(api.send(raw + body + trailer), "invalid_key")
+        known = request("POST", CHAT, [*api.known, coding, *announced])
+        late = body + b"Content-Type: application/json\r\n\r\n"
+        assert_refused(api.send(known + late), "unsupported_media_type")
+        good = request("POST", CHAT, [*api.known, media, coding, *announced])
+        assert_echo(api.send(good + body + trailer), "x")
+    for field in (b"Connection: close", b"Host: y", b"Expect: 100-continue"):
+        chunks = b"2\r\nab\r\n0\r\n" + field + b"\r\n\r\n"
+        assert statuses(ask(echo, chunky(chunks) + GOOD)) == [200, 200]

@@ -1,0 +1,107 @@
+"""Lines of a head that are not fields (RFC 9112 §5, RFC 9110 §5.5), and versions."""
+
+import pytest
+
+from tests.support.wire import Endpoint
+from tests.wire.talk import GOOD, ask, assert_turned_away, each, post, statuses
+
+BAD_LINES = {
+    "a fold": b"X-A: 1\r\n 2",
+    "a fold by a tab": b"X-A: 1\r\n\t2",
+    "a fold of nothing": b"X-A: 1\r\n \r\nX-B: 2",
+    "a fold of the first field": None,
+    "a space before the colon": b"X-A : 1",
+    "a tab before the colon": b"X-A\t: 1",
+    "a space in the name": b"X A: 1",
+    "no colon": b"X-A",
+    "no name": b": 1",
+    "a colon alone": b":",
+    "brackets in the name": b"X(A): 1",
+    "a quote in the name": b'X"A: 1',
+    "a slash in the name": b"X/A: 1",
+    "an at sign in the name": b"X@A: 1",
+    "braces in the name": b"{X}: 1",
+    "a NUL in the name": b"X\x00A: 1",
+    "a DEL in the name": b"X\x7fA: 1",
+    "a high byte in the name": b"X\xffA: 1",
+    "UTF-8 in the name": "Имя: 1".encode(),
+    "a NUL in the value": b"X-A: a\x00b",
+    "a NUL first in the value": b"X-A: \x00",
+    "a bell in the value": b"X-A: \x07",
+    "an escape in the value": b"X-A: \x1b[31m",
+    "a vertical tab in the value": b"X-A: a\x0bb",
+    "a DEL in the value": b"X-A: a\x7fb",
+    "a bare CR in the value": b"X-A: a\rb",
+    "a bare CR before the line end": b"X-A: a\r\r\nX-B: b",
+    "a bare CR in the name": b"X\r-A: a",
+    "a bare LF for a line end": b"X-A: a\nX-B: b",
+    "an LF before the CR": b"X-A: a\n\r\nX-B: b",
+    "a CR alone for an empty line": b"X-A: a\r\n\rX: b",
+}
+BAD_LINES["a fold of the first field"] = b" X-A: 1"
+
+BAD_VERSIONS = (
+    b"HTTP/0.9 HTTP/1.2 HTTP/1.10 HTTP/1.01 HTTP/01.1 HTTP/2.0 HTTP/2 HTTP/3.0 HTTP/1 "
+    b"HTTP/1. HTTP/.1 HTTP/11 HTTP/1.1x HTTP/1,1 HTTP/-1.1 HTTP/+1.1 HTTP/1.x HTTP1.1 "
+    b"http/1.1 Http/1.1 HTTPS/1.1 XHTTP/1.1 RTSP/1.0 ICE/1.0 SIP/2.0 HTTP"
+).split()
+
+BAD_LINE_FORMS = {
+    "no version": b"GET /",
+    "a method alone": b"GET",
+    "two spaces first": b"GET  / HTTP/1.1",
+    "two spaces last": b"GET /  HTTP/1.1",
+    "tabs": b"GET\t/\tHTTP/1.1",
+    "a space behind": b"GET / HTTP/1.1 ",
+    "a tab behind": b"GET / HTTP/1.1\t",
+    "a word more": b"GET / HTTP/1.1 x",
+    "a space in front": b" GET / HTTP/1.1",
+    "a tab in front": b"\tGET / HTTP/1.1",
+    "a space in the target": b"GET /a b HTTP/1.1",
+    "no spaces": b"GET/HTTP/1.1",
+    "a bare CR for a space": b"GET\r/ HTTP/1.1",
+    "a form feed for a space": b"GET\x0c/ HTTP/1.1",
+    "a no-break space": b"GET\xa0/ HTTP/1.1",
+    "an answer's line": b"HTTP/1.1 200 OK",
+}
+
+
+@each("lines", BAD_LINES)
+def test_a_line_that_is_not_a_field_is_refused(echo: Endpoint, lines: bytes) -> None:
+    assert_turned_away(ask(echo, post(lines) + GOOD), "malformed_request")
+
+
+@each("lines", BAD_LINES)
+def test_it_is_refused_as_the_first_line_too(echo: Endpoint, lines: bytes) -> None:
+    raw = b"GET / HTTP/1.1\r\n" + lines + b"\r\nHost: x\r\n\r\n"
+    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+
+
+@pytest.mark.parametrize("version", BAD_VERSIONS, ids=repr)
+def test_a_version_other_than_1_0_and_1_1_is_refused(
+    echo: Endpoint, version: bytes
+) -> None:
+    raw = b"GET / " + version + b"\r\nHost: x\r\n\r\n"
+    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+
+
+@each("line", BAD_LINE_FORMS)
+def test_a_request_line_of_another_form_is_refused(echo: Endpoint, line: bytes) -> None:
+    raw = line + b"\r\nHost: x\r\n\r\n"
+    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"X:", b"X: ", b"X:\t \t", b"X:y", b"X: \xff\x80", b"!#$%&'*+-.^_`|~0z: 1"]
+    + [b'X: (),/:;<=>?@[\\]{}"', b"X: a\tb", b"x: 1\r\nX: 2", b"X: " + b"y" * 8000],
+    ids=lambda line: repr(line[:20]),
+)
+def test_a_field_may_hold_anything_else(echo: Endpoint, line: bytes) -> None:
+    assert statuses(ask(echo, post(line), GOOD)) == [200, 200]
+
+
+def test_white_space_around_a_value_does_not_belong_to_it(echo: Endpoint) -> None:
+    # RFC 9110 §5.5; llhttp leaves the white space at the end.
+    [answer] = ask(echo, post(b"Content-Type: \t text/x \t", b"Content-Length: 0"))
+    assert answer.header("Content-Type") == "text/x"

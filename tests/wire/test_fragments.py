@@ -1,0 +1,90 @@
+"""However the bytes are cut, the answers are the same (RFC 9112 §2.2).
+
+TCP has no messages: a head may come in a thousand pieces, and three requests in one.
+"""
+
+import time
+
+import pytest
+
+from readback.api import protocol
+from readback.api.head import check_begun
+from readback.api.switchboard import Switchboard
+from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.support.wire import Answer, Endpoint
+from tests.wire.echo_server import PATIENT, Echo
+from tests.wire.talk import GOOD, ask, chunky, each, pieces_of, post, sized
+
+STREAMS = {
+    "a request": GOOD,
+    "a body": sized(b"body", b"Content-Type: text/x"),
+    "chunks": chunky(b"3;a=b\r\nabc\r\n2\r\n\r\n\r\n0\r\nX: y\r\n\r\n"),
+    "an upgrade": sized(b"up", b"Connection: Upgrade", b"Upgrade: h2c"),
+    "an unknown method": b"BREW /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab",
+    "empty lines first": b"\r\n\r\n\r\n" + GOOD,
+    "an absolute target": b"GET http://x/y HTTP/1.1\r\nHost: x\r\n\r\n",
+    "three requests": GOOD + sized(b"\r\n\r\n") + GOOD,
+    "chunks, then a request": chunky(b"1\r\n\r\r\n0\r\n\r\n") + GOOD,
+    "a request, then garbage": GOOD + b"\x00garbage\r\n\r\n",
+    "a bad field": post(b"X : y") + GOOD,
+    "a bad chunk": chunky(b"2\r\nabc\r\n0\r\n\r\n") + GOOD,
+    "a bare LF": b"GET / HTTP/1.1\nHost: x\n\n",
+    "a bare CR": b"GET / HTTP/1.1\rHost: x\r\n\r\n",
+    "close in the middle": post(b"Connection: close") + GOOD,
+    "both framings": post(b"Content-Length: 1", b"Transfer-Encoding: chunked") + GOOD,
+    "a large refusal": post(b"Content-Length: 2000000") + GOOD,
+}
+
+
+def essence(answers: list[Answer]) -> list[object]:
+    """What must not depend on the cuts. A 100 may: it is for a body still to come."""
+    return [
+        (answer.status, answer.header("Connection"), answer.body)
+        for answer in answers
+        if answer.status != 100
+    ]
+
+
+@each("raw", STREAMS)
+def test_one_cut_anywhere_changes_nothing(echo: Endpoint, raw: bytes) -> None:
+    whole = essence(ask(echo, raw))
+    assert whole
+    for place in range(1, len(raw)):
+        assert essence(ask(echo, raw[:place], raw[place:])) == whole, place
+
+
+@each("raw", STREAMS)
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_many_cuts_change_nothing(echo: Endpoint, raw: bytes, size: int) -> None:
+    assert essence(ask(echo, *pieces_of(raw, size))) == essence(ask(echo, raw))
+
+
+def test_a_request_line_in_two_segments_leads_to_one_path(api: Api) -> None:
+    # Once the second part of the target took the place of the first.
+    raw = api.chat_bytes(draft("whole"))
+    with api.endpoint.connect() as connection:
+        for place in range(1, raw.index(b"\r\n")):
+            connection.send(raw[:place])
+            # Only if the server has read the first segment are there two.
+            time.sleep(0.002)
+            connection.send(raw[place:])
+            assert_echo(connection.read_answer(), "whole")
+
+
+def test_a_head_byte_by_byte_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # To look at all of it again for each of 16 thousand pieces would be 134 million
+    # bytes, for a client that sends as many packets. Bytes are counted, not seconds.
+    looked_at: list[int] = []
+
+    def counting(window: bytes, seen: int) -> None:
+        looked_at.append(len(window) - seen)
+        check_begun(window, seen)
+
+    monkeypatch.setattr(protocol, "check_begun", counting)
+    connection = protocol.Connection(Echo(), Switchboard(PATIENT))
+    head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 16_000
+    for byte in head:
+        connection.data_received(bytes([byte]))
+    assert sum(looked_at) == len(head)

@@ -1,0 +1,185 @@
+"""Where a body ends: one answer, or none (RFC 9110 §8.6, RFC 9112 §6).
+
+Whatever leaves the end of a request in doubt is refused and ends the connection:
+nothing behind it is read as a request.
+"""
+
+import pytest
+
+from tests.support.wire import Endpoint
+from tests.wire.talk import (
+    GOOD,
+    ask,
+    assert_turned_away,
+    chunky,
+    each,
+    post,
+    sized,
+    statuses,
+)
+
+TWO = b"2\r\nab\r\n0\r\n\r\n"
+
+BAD_LENGTHS = {
+    "nothing": b"Content-Length:",
+    "white space": b"Content-Length:  \t ",
+    "a plus sign": b"Content-Length: +2",
+    "a minus sign": b"Content-Length: -2",
+    "minus zero": b"Content-Length: -0",
+    "hexadecimal": b"Content-Length: 0x2",
+    "octal": b"Content-Length: 0o2",
+    "a fraction": b"Content-Length: 2.0",
+    "an exponent": b"Content-Length: 2e0",
+    "an underscore": b"Content-Length: 0_2",
+    "a letter behind": b"Content-Length: 2a",
+    "a space inside": b"Content-Length: 0 2",
+    "a tab inside": b"Content-Length: 0\t2",
+    "a list of equals": b"Content-Length: 2, 2",
+    "a list": b"Content-Length: 2, 3",
+    "an empty list": b"Content-Length: ,",
+    "a comma behind": b"Content-Length: 2,",
+    "quotes": b'Content-Length: "2"',
+    "a vertical tab": b"Content-Length: \x0b2",
+    "a form feed": b"Content-Length: 2\x0c",
+    "a NUL": b"Content-Length: 2\x00",
+    "a superscript": b"Content-Length: \xb2",
+    "an Arabic digit": "Content-Length: ٢".encode(),
+    "a full-width digit": "Content-Length: \uff12".encode(),
+    "two to the power of 64": b"Content-Length: 18446744073709551616",
+    "far beyond that": b"Content-Length: " + b"9" * 100,
+    "a fold": b"Content-Length: 0\r\n 2",
+    "a space before the colon": b"Content-Length : 2",
+    "a tab before the colon": b"Content-Length\t: 2",
+    "twice, equal": b"Content-Length: 2\r\nContent-Length: 2",
+    "twice, different": b"Content-Length: 2\r\nContent-Length: 3",
+    "twice in other letters": b"Content-Length: 2\r\nCONTENT-LENGTH: 2",
+    "twice, the second folded away": b"Content-Length: 2\r\nX: y\r\n Content-Length: 3",
+}
+
+# RFC 9112 §6.1 and §6.3: without chunked at the end nobody knows where the body is.
+ENDLESS_CODINGS = {
+    "nothing": b"Transfer-Encoding:",
+    "gzip": b"Transfer-Encoding: gzip",
+    "identity": b"Transfer-Encoding: identity",
+    "a name that ends so": b"Transfer-Encoding: xchunked",
+    "a name that begins so": b"Transfer-Encoding: chunkedx",
+    "half a name": b"Transfer-Encoding: chunk",
+    "quotes": b'Transfer-Encoding: "chunked"',
+    "single quotes": b"Transfer-Encoding: 'chunked'",
+    "a parameter": b"Transfer-Encoding: chunked;q=1",
+    "a semicolon": b"Transfer-Encoding: chunked;",
+    "another after it": b"Transfer-Encoding: chunked, gzip",
+    "identity after it": b"Transfer-Encoding: chunked, identity",
+    "it twice": b"Transfer-Encoding: chunked, chunked",
+    "it in two lines": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+    "it around another": b"Transfer-Encoding: chunked, gzip, chunked",
+    "another line after it": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x",
+    "a line before it": b"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked,x",
+    "an empty member first": b"Transfer-Encoding: , chunked",
+    "an empty member last": b"Transfer-Encoding: chunked,",
+    "a vertical tab": b"Transfer-Encoding: \x0bchunked",
+    "a form feed": b"Transfer-Encoding: chunked\x0c",
+    "a NUL": b"Transfer-Encoding: \x00chunked",
+    "a high byte": b"Transfer-Encoding: \xffchunked",
+    "a no-break space": b"Transfer-Encoding: \xa0chunked",
+    "a Kelvin sign": "Transfer-Encoding: chun\u212aed".encode(),
+    "a fold": b"Transfer-Encoding:\r\n chunked",
+    "a space before the colon": b"Transfer-Encoding : chunked",
+    "a tab before the colon": b"Transfer-Encoding\t: chunked",
+    "a control in the name": b"Transfer-Encoding\x01: chunked",
+    "a space before the name": b" Transfer-Encoding: chunked",
+    "a bare CR before it": b"X: y\rTransfer-Encoding: chunked",
+    "a bare LF before it": b"X: y\nTransfer-Encoding: chunked",
+}
+
+BOTH = {
+    "the length first": b"Content-Length: 2\r\nTransfer-Encoding: chunked",
+    "the length last": b"Transfer-Encoding: chunked\r\nContent-Length: 2",
+    "length zero": b"Transfer-Encoding: chunked\r\nContent-Length: 0",
+    "small letters": b"content-length: 2\r\ntransfer-encoding: chunked",
+    "other letters": b"cOnTeNt-LeNgTh: 2\r\nTRANSFER-ENCODING: Chunked",
+    "an upgrade, too": b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n"
+    b"Connection: Upgrade\r\nUpgrade: h2c",
+    "identity": b"Transfer-Encoding: identity\r\nContent-Length: 2",
+    "an unknown coding": b"Transfer-Encoding: xchunked\r\nContent-Length: 2",
+}
+
+
+@each("line", BAD_LENGTHS)
+def test_a_length_that_is_not_one_number_is_refused(
+    echo: Endpoint, line: bytes
+) -> None:
+    assert_turned_away(ask(echo, post(line, body=b"ab") + GOOD), "malformed_request")
+
+
+@each("line", ENDLESS_CODINGS)
+def test_a_coding_that_does_not_end_in_chunked_once_is_refused(
+    echo: Endpoint, line: bytes
+) -> None:
+    assert_turned_away(ask(echo, post(line, body=TWO) + GOOD), "malformed_request")
+
+
+@each("lines", BOTH)
+def test_a_length_beside_a_coding_is_refused(echo: Endpoint, lines: bytes) -> None:
+    # RFC 9112 §6.3 and §11.2: this is how one request is smuggled inside another.
+    assert_turned_away(ask(echo, post(lines, body=TWO) + GOOD), "malformed_request")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Transfer-Encoding: gzip, chunked",
+        b"Transfer-Encoding: deflate, gzip,chunked",
+        b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding: identity, chunked",
+    ],
+)
+def test_a_coding_under_chunked_is_not_implemented(echo: Endpoint, line: bytes) -> None:
+    answers = ask(echo, post(line, body=TWO) + GOOD)
+    assert_turned_away(answers, "unsupported_transfer_coding")
+    assert statuses(answers) == [501]
+
+
+@pytest.mark.parametrize("method", [b"POST", b"GET", b"BREW"])
+def test_a_coding_in_http_1_0_is_refused(echo: Endpoint, method: bytes) -> None:
+    # RFC 9112 §6.1: whoever sent it, the framing is faulty.
+    raw = chunky(TWO).replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"POST", method, 1)
+    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+
+
+@pytest.mark.parametrize("length", [b"2", b"02", b"2 ", b"\t2\t", b"0" * 5000 + b"2"])
+def test_a_length_is_digits_with_white_space_around(
+    echo: Endpoint, length: bytes
+) -> None:
+    answers = ask(echo, post(b"Content-Length:" + length, body=b"ab"), GOOD)
+    assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
+
+
+@pytest.mark.parametrize("coding", [b"chunked", b"Chunked", b"CHUNKED", b" \tchunked"])
+def test_chunked_is_known_in_any_case(echo: Endpoint, coding: bytes) -> None:
+    answers = ask(echo, post(b"Transfer-Encoding:" + coding, body=TWO), GOOD)
+    assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
+
+
+@pytest.mark.parametrize("name", [b"Content_Length", b"X-Content-Length", b"Length"])
+def test_a_field_that_only_looks_like_a_length_is_none(
+    echo: Endpoint, name: bytes
+) -> None:
+    answers = ask(echo, post(name + b": 5"), GOOD)
+    assert [answer.body for answer in answers] == [b"", b"hello\n"]
+
+
+def test_a_body_is_as_long_as_it_is_declared(echo: Endpoint) -> None:
+    answers = ask(echo, sized(b"x" * 1000), sized(b""), sized(GOOD), GOOD)
+    bodies = [answer.body for answer in answers]
+    assert bodies == [b"x" * 1000, b"", GOOD, b"hello\n"]
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"BREW"])
+def test_a_body_is_read_whatever_the_method(echo: Endpoint, method: bytes) -> None:
+    # RFC 9112 §6: the presence of a body depends on the framing alone.
+    raw = sized(GOOD).replace(b"POST", method, 1)
+    assert statuses(ask(echo, raw, GOOD, bodiless=(0,) * (method == b"HEAD"))) == [
+        200,
+        200,
+    ]

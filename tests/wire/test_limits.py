@@ -1,0 +1,89 @@
+"""How large a head may be, counted over all the pieces in which it comes.
+
+RFC 9110 §5.4, RFC 9112 §3: too long a request line is 414, too large a head 431, and
+lines of 8000 bytes are to be read.
+"""
+
+import pytest
+
+from tests.support.wire import Endpoint
+from tests.wire.talk import GOOD, ask, assert_turned_away, code_of, pieces_of, statuses
+
+HEAD_BYTES = 16_384
+FIELDS = 100
+START = b"GET / HTTP/1.1\r\nHost: x\r\n"
+
+
+def head_of(size: int) -> bytes:
+    padding = b"y" * (size - len(START) - len(b"X: \r\n\r\n"))
+    return START + b"X: " + padding + b"\r\n\r\n"
+
+
+def fields(number: int, line: bytes = b"X: y\r\n") -> bytes:
+    """A head with so many fields; Host is one of them."""
+    return START + line * (number - 1) + b"\r\n"
+
+
+@pytest.mark.parametrize("piece", [1_000_000, 8192, 1000, 100])
+def test_a_head_of_16384_bytes_is_read(echo: Endpoint, piece: int) -> None:
+    raw = head_of(HEAD_BYTES)
+    assert len(raw) == HEAD_BYTES
+    assert statuses(ask(echo, *pieces_of(raw, piece), GOOD)) == [200, 200]
+
+
+@pytest.mark.parametrize("piece", [1_000_000, 16_384, 8192, 1000, 100])
+@pytest.mark.parametrize("size", [16_385, 17_000, 70_000, 1_000_000])
+def test_one_byte_more_is_refused_however_it_comes(
+    echo: Endpoint, size: int, piece: int
+) -> None:
+    pieces = pieces_of(head_of(size) + GOOD, piece)
+    assert_turned_away(ask(echo, *pieces[:1000]), "headers_too_large")
+
+
+@pytest.mark.parametrize("piece", [1, 50])
+def test_a_head_without_end_is_refused(echo: Endpoint, piece: int) -> None:
+    raw = START + b"X: " + b"y" * HEAD_BYTES
+    assert_turned_away(ask(echo, *pieces_of(raw, piece)), "headers_too_large")
+
+
+def test_100_fields_are_read_and_101_are_not(echo: Endpoint) -> None:
+    assert statuses(ask(echo, fields(FIELDS), GOOD)) == [200, 200]
+    assert_turned_away(ask(echo, fields(FIELDS + 1) + GOOD), "headers_too_large")
+
+
+@pytest.mark.parametrize("line", [b"X: y\r\n", b"x:\r\n", b"Cookie: a=b\r\n"])
+def test_thousands_of_small_fields_are_refused(echo: Endpoint, line: bytes) -> None:
+    assert_turned_away(ask(echo, fields(2000, line) + GOOD), "headers_too_large")
+    assert_turned_away(ask(echo, fields(100_000, line)), "headers_too_large")
+
+
+@pytest.mark.parametrize("piece", [1_000_000, 1000])
+@pytest.mark.parametrize("size", [16_384, 20_000, 65_535, 65_536, 70_000, 500_000])
+def test_a_target_longer_than_a_head_is_refused(
+    echo: Endpoint, size: int, piece: int
+) -> None:
+    raw = b"GET /" + b"a" * size + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+    answers = ask(echo, *pieces_of(raw, piece))
+    assert_turned_away(answers, "target_too_long")
+    assert statuses(answers) == [414]
+
+
+def test_a_target_of_8000_bytes_is_read(echo: Endpoint) -> None:
+    raw = b"GET /" + b"a" * 8000 + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert statuses(ask(echo, raw, GOOD)) == [200, 200]
+
+
+def test_the_limits_are_counted_anew_for_each_request(echo: Endpoint) -> None:
+    raw = head_of(HEAD_BYTES) * 5 + fields(FIELDS) * 5
+    assert statuses(ask(echo, *pieces_of(raw, 3000))) == [200] * 10
+
+
+def test_an_empty_line_before_a_head_does_not_count(echo: Endpoint) -> None:
+    raw = b"\r\n" * 10_000 + head_of(HEAD_BYTES)
+    assert statuses(ask(echo, *pieces_of(raw, 3001), GOOD)) == [200, 200]
+
+
+def test_what_is_malformed_in_a_large_head_is_named_first(echo: Endpoint) -> None:
+    for flaw in (b"X : y\r\n", b"X: \x00\r\n", b" fold\r\n"):
+        [answer] = ask(echo, START + flaw + b"X: " + b"y" * 20_000)
+        assert code_of(answer) == "malformed_request"

@@ -1,0 +1,80 @@
+"""Methods are tokens, and case matters (RFC 9110 §9.1); HEAD has no body (§9.3.2)."""
+
+import pytest
+
+from tests.conformance.dialogue import CHAT, MODELS, Api, assert_refused
+from tests.support.wire import Endpoint, request
+from tests.wire.talk import GOOD, ask, assert_turned_away, statuses, words
+
+# The registry's methods, WebDAV's and those of proxies and caches, and what clients
+# make up; many are outside the table of the parser we stand on.
+METHODS = words("""
+    ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY DELETE LABEL LINK LOCK MERGE
+    MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH
+    PATCH POST PRI PROPFIND PROPPATCH PUT QUERY REBIND REPORT SEARCH TRACE UNBIND
+    UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL PURGE SOURCE
+    SUBSCRIBE UNSUBSCRIBE NOTIFY M-SEARCH DESCRIBE ANNOUNCE SETUP PLAY PAUSE
+    TEARDOWN GET_PARAMETER SET_PARAMETER REDIRECT RECORD FLUSH BREW WHEN INVENTED GE
+    GETS GETX XGET get Get gET post Post head Head HEADS POSTS P A 1 0 ~ ! #x $x %x
+    &x 'x' *x +x -x .x ^x _x `x |x DEBUG TRACK BCOPY BDELETE BMOVE BPROPFIND
+    BPROPPATCH POLL RPC_IN_DATA RPC_OUT_DATA SSTP_DUPLEX_POST CCM_POST X-MS-ENUMATTS
+    BASELINE
+""")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_another_method_is_not_found(api: Api, method: str) -> None:
+    for path in (MODELS, CHAT):
+        if (method, path) == ("POST", CHAT):
+            continue
+        answer = api.ask(method, path)
+        assert_refused(answer, "not_found")
+        assert answer.header("Connection") is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_any_token_is_a_method(echo: Endpoint, method: str) -> None:
+    body = b"method " + method.encode()
+    raw = request(method, "/", [("Host", "x"), ("Content-Length", str(len(body)))])
+    answers = ask(echo, raw + body, GOOD)
+    assert [answer.body for answer in answers] == [body, b"hello\n"]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [b"G(T", b"G)T", b"G<T", b"G@T", b"G,T", b"G;T", b"G:T", b"G\\T", b'G"T', b"G/T"]
+    + [b"G[T", b"G]T", b"G?T", b"G=T", b"G{T", b"G\x7fT", b"G\xffT", b"G\x00T", b"\xff"]
+    + ["ГЕТ".encode(), b"(", b"@", b'"GET"', b"{"],
+)
+def test_what_is_no_token_is_no_method(echo: Endpoint, method: bytes) -> None:
+    raw = method + b" / HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+
+
+def test_a_method_that_fills_the_head_is_refused(echo: Endpoint) -> None:
+    raw = b"G" * 20_000 + b" / HTTP/1.1\r\nHost: x\r\n\r\n"
+    [answer] = ask(echo, raw + GOOD)
+    assert answer.status == 414
+
+
+@pytest.mark.parametrize("target", [MODELS, CHAT, "/", "/v1/models?x"])
+def test_head_is_not_found_and_has_no_body(api: Api, target: str) -> None:
+    got = api.ask("GET" if target != MODELS else "PUT", target)
+    answer = api.ask("HEAD", target)
+    assert_refused(answer, "not_found", bodiless=True)
+    assert answer.header("Content-Length") == got.header("Content-Length")
+
+
+def test_a_head_has_no_body_whatever_comes_between(echo: Endpoint) -> None:
+    head = GOOD.replace(b"GET", b"HEAD")
+    bad = b"HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"
+    answers = ask(echo, head + GOOD + head + GOOD + bad, bodiless=(0, 2))
+    assert statuses(answers) == [200, 200, 200, 200, 400]
+    for answer, body in zip(answers, (b"", b"hello\n") * 2, strict=False):
+        assert (answer.body, answer.header("Content-Length")) == (body, "6")
+
+
+def test_a_head_in_http_1_0_has_no_body(echo: Endpoint) -> None:
+    raw = b"HEAD / HTTP/1.0\r\n\r\n"
+    [answer] = ask(echo, raw, bodiless=(0,))
+    assert (answer.status, answer.body) == (200, b"")

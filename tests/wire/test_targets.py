@@ -1,0 +1,79 @@
+"""The four forms of a target (RFC 9112 §3.2), and paths compared byte by byte."""
+
+import pytest
+
+from tests.conformance.dialogue import Api, assert_refused, assert_success
+from tests.support.wire import Endpoint
+from tests.wire.talk import GOOD, ask, assert_turned_away, statuses, words
+
+# RFC 9112 §3.2.3 and §3.2.4: these forms belong to OPTIONS and CONNECT alone; and a
+# path begins with a slash.
+BAD_TARGETS = [
+    *words("""
+        * x x/y ?x #x . .. ../x x:80 [::1]:80 127.0.0.1:80 ftp://x/ ws://x/ file:///x
+        javascript:x http:x http:/x http:// http:///x http://a@b/ http://a,b/
+        http://x/#y http://[::1/ http://:80/ https://u:p@x/
+    """),
+    *["/ы", "/\udcff", "/\udc80", "/\x7f", "/\0", "/\x01", "/\x1b[31m", "/a\x0bb"],
+]
+NOT_OUR_PATHS = words(r"""
+    / /v1 /v1/ /v1/model /v1/modelsx /v1/models/ /v1/models// //v1/models /v1//models
+    /v1/./models /./v1/models /v1/../v1/models /x/../v1/models /v1/models/.
+    /v1/models/.. /v1/%6dodels /v1/%6Dodels /%76%31/models /v1%2fmodels /v1%2Fmodels
+    /v1/models%20 /v1/models%00 /v1/models%0d%0aX:y /v1/models; /v1/models;x
+    /v1/models;jsessionid=1 /V1/models /v1/Models /v1/MODELS /v1/models? /v1/models?x
+    /v1/models?key=1 /v1/models# /v1/models#x /v1/models&x /v1/models, /v1/models.
+    /v1/models\ /v1\models /v1/models| /v1/models" /v1/models{} /v1/models^
+    /v1/models.json /v1/models:80 /v1/models@x /v1/*
+""")
+
+
+@pytest.mark.parametrize("target", BAD_TARGETS, ids=repr)
+def test_a_target_of_no_form_is_refused(echo: Endpoint, target: str) -> None:
+    written = target.encode("utf-8", "surrogateescape")
+    raw = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % written
+    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD", b"POST", b"PRI", b"BREW"])
+def test_an_asterisk_goes_with_options_alone(echo: Endpoint, method: bytes) -> None:
+    raw = b"%b * HTTP/1.1\r\nHost: x\r\n\r\n" % method
+    [answer] = ask(echo, raw + GOOD)
+    assert (answer.status, answer.header("Connection")) == (400, "close")
+    assert statuses(ask(echo, raw.replace(method, b"OPTIONS", 1))) == [200]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [b"http://x/", b"http://x", b"http://x:80/a?b", b"HTTP://X/", b"https://x/"]
+    + [b"http://[::1]:80/", b"http://other.example/"],
+)
+def test_an_absolute_target_is_accepted(echo: Endpoint, target: bytes) -> None:
+    # RFC 9112 §3.2.2: its authority counts, whatever Host says.
+    raw = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target
+    assert statuses(ask(echo, raw, GOOD)) == [200, 200]
+
+
+def test_an_absolute_target_leads_to_the_path_it_names(api: Api) -> None:
+    origin = f"http://{api.endpoint.authority}"
+    assert_success(api.ask("GET", f"{origin}/v1/models"))
+    assert_success(api.ask("GET", "https://anywhere.example/v1/models"))
+    assert_refused(api.ask("GET", f"{origin}/v1/models?x"), "not_found")
+    assert_refused(api.ask("GET", origin), "not_found")
+
+
+@pytest.mark.parametrize("target", NOT_OUR_PATHS)
+def test_a_path_is_compared_byte_by_byte(api: Api, target: str) -> None:
+    answer = api.ask("GET", target)
+    sentence = assert_refused(answer, "not_found")
+    assert answer.header("Connection") is None
+    assert "%0d" not in sentence and "jsessionid" not in sentence
+
+
+@pytest.mark.parametrize("target", [b"x:80", b"x", b"*", b"/v1/models", b"[::1]:443"])
+@pytest.mark.parametrize("body", [b"", b"ab"])
+def test_nobody_gets_a_tunnel(api: Api, target: bytes, body: bytes) -> None:
+    head = b"CONNECT %b HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    answers = ask(api.endpoint, head % (target, len(body)) + body + GOOD)
+    assert [answer.status in (400, 404) for answer in answers] == [True]
+    assert answers[0].header("Connection") == "close"
