@@ -20,7 +20,7 @@ def markdown() -> str:
 
 def _head() -> str:
     told = _(
-        "Every refusal has the body `{\"error\":{\"code\":\"…\"}}`. The header "
+        'Every refusal has the body `{"error":{"code":"…"}}`. The header '
         "`X-Error-Detail` says in one sentence what came and what was expected, and "
         "the reason phrase carries the code, as in `400 Bad Request (unknown_field)`. "
         "The journal of your key in the cabinet shows the same sentence."

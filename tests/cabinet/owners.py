@@ -1,0 +1,44 @@
+"""Accounts with keys, and what the API would have written about their requests."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from readback.cabinet import services
+from readback.cabinet.models import JournalEntry, Key, Usage, User
+from tests.cabinet.visitor import Visitor
+
+ALICE, BOB = "alice@example.org", "bob@example.org"
+
+
+def account(email: str = ALICE) -> User:
+    return services.account_create(email, confirmed=True)
+
+
+def logged_in(owner: User, language: str = "en") -> Visitor:
+    visitor = Visitor(language)
+    visitor.client.force_login(owner)
+    return visitor
+
+
+def entry(key: Key, *, seconds_ago: float = 0, **fields: Any) -> JournalEntry:
+    """Note one accepted chat request, or what the fields say instead."""
+    known = {"accepted": True, "endpoint": "chat", "status": 200}
+    moment = timezone.now() - timedelta(seconds=seconds_ago)
+    return JournalEntry.objects.create(key=key, at=moment, **(known | fields))
+
+
+def refused(key: Key, code: str, status: int, detail: str = "", **fields: Any) -> None:
+    entry(key, accepted=False, code=code, status=status, detail=detail, **fields)
+
+
+def used(key: Key, requests: int, *, hours_ago: int = 0, code: str = "") -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    Usage.objects.create(
+        key=key,
+        hour=hour - timedelta(hours=hours_ago),
+        endpoint="chat",
+        code=code,
+        requests=requests,
+    )

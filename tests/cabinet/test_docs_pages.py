@@ -1,0 +1,62 @@
+"""The documentation as pages: one source with docs/, and an anchor for every code."""
+
+import re
+from html import unescape
+
+import pytest
+
+from readback.cabinet import documents
+from readback.contract import REFUSALS
+from tests.cabinet.visitor import Visitor, text_of, words_of
+
+pytestmark = pytest.mark.usefixtures("database")
+
+NAMES = sorted(documents.names())
+
+
+def test_the_index_leads_to_every_page():
+    index = text_of(Visitor().get("/docs/"))
+
+    assert "contract" in NAMES
+    assert set(re.findall(r'href="/docs/(\w+)"', index)) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_opens_and_its_links_into_the_docs_lead_somewhere(name):
+    page = Visitor().get(f"/docs/{name}")
+
+    assert page.status_code == 200
+    assert "<h1" in text_of(page)
+    for target in re.findall(r'href="(/docs/[^"]*)"', text_of(page)):
+        path, _, anchor = target.partition("#")
+        there = Visitor().get(path)
+        assert there.status_code == 200, target
+        assert not anchor or f'id="{anchor}"' in text_of(there), target
+
+
+def test_an_unknown_page_is_not_found():
+    assert Visitor().get("/docs/nothing").status_code == 404
+    assert Visitor().get("/docs/../settings").status_code == 404
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_the_link_of_every_refusal_leads_to_its_sentence(language):
+    page = text_of(Visitor(language).get("/docs/errors"))
+
+    for code in REFUSALS:
+        assert page.count(f'<h2 id="{code}">') == 1
+
+
+def test_the_page_of_errors_says_what_the_contract_says():
+    words = unescape(words_of(Visitor().get("/docs/errors")))
+
+    for row in REFUSALS.values():
+        assert f"Status {row.status}. {row.sentence}" in words
+        assert row.hint in words
+
+
+def test_how_to_connect_ends_in_programs_with_the_address_filled_in():
+    page = text_of(Visitor().get("/docs/connect"))
+
+    assert page.count("sk-echo-YOUR-KEY") == 8
+    assert "http://127.0.0.1:8000/v1/chat/completions" in page

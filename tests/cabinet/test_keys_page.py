@@ -1,0 +1,116 @@
+"""The list of keys, and making one."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from readback.cabinet import services
+from readback.cabinet.models import Key
+from readback.contract import MAX_ACTIVE_KEYS
+from tests.cabinet.owners import BOB, account, logged_in, used
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.visitor import Visitor, text_of, token_in, words_of
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+@pytest.fixture
+def alice(mails):
+    return account()
+
+
+def test_a_stranger_is_sent_to_the_login_and_back():
+    answer = Visitor().get("/keys/")
+
+    assert answer.headers["Location"] == "/accounts/login/?next=/keys/"
+
+
+def test_without_a_key_the_page_says_what_to_do(alice):
+    assert "You have no active key." in words_of(logged_in(alice).get("/keys/"))
+
+
+def test_the_list_tells_name_last_four_last_use_and_requests_of_today(alice):
+    key = services.key_create(alice, "laptop").key
+    used(key, 40)
+    used(key, 2, code="unknown_field")
+    used(key, 1000, hours_ago=24)
+    Key.objects.update(last_used_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
+
+    words = words_of(logged_in(alice).get("/keys/"))
+
+    assert f"laptop sk-echo-…{key.last_four}" in words
+    assert "2026-01-02 03:04" in words
+    assert " 42 Revoke laptop" in words
+
+
+def test_nobody_sees_the_keys_of_another(alice):
+    services.key_create(account(BOB), "of Bob")
+
+    assert "of Bob" not in words_of(logged_in(alice).get("/keys/"))
+
+
+def test_creating_a_key_needs_the_token_of_the_form(alice):
+    answer = logged_in(alice).client.post("/keys/", {"label": "forged"})
+
+    assert answer.status_code == 403
+    assert not Key.objects.exists()
+
+
+def test_a_key_gets_the_chosen_name_and_expiry(alice):
+    answer = logged_in(alice).send("/keys/", {"label": " laptop ", "days": "30"})
+
+    key = Key.objects.get()
+    assert answer.headers["Location"] == f"/keys/{key.pk}/new/"
+    assert key.label == "laptop"
+    month = timezone.now() + timedelta(days=30)
+    assert abs(key.expires_at - month) < timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("label", "x" * 61), ("label", "a\tb"), ("days", "-1")]
+)
+def test_a_wrong_value_makes_no_key_and_is_explained_at_the_form(alice, field, value):
+    answer = logged_in(alice).send("/keys/", {field: value})
+
+    assert answer.status_code == 200
+    assert 'class="errorlist' in text_of(answer)
+    assert not Key.objects.exists()
+
+
+def test_the_eleventh_key_is_refused_with_the_reason(alice):
+    visitor = logged_in(alice)
+    token = token_in(text_of(visitor.get("/keys/")))
+    for _ in range(MAX_ACTIVE_KEYS):
+        services.key_create(alice)
+
+    page = words_of(visitor.get("/keys/"))
+    assert "You have 10 active keys, the most an account can have." in page
+    # The form that was open before is told the same.
+    answer = visitor.client.post("/keys/", {"csrfmiddlewaretoken": token})
+    assert "at most 10 active keys" in words_of(answer)
+    assert Key.objects.count() == MAX_ACTIVE_KEYS
+
+
+def test_parallel_clicks_do_not_make_an_eleventh_key(alice):
+    for _ in range(MAX_ACTIVE_KEYS - 1):
+        services.key_create(alice)
+    visitors = [logged_in(alice) for _ in range(4)]
+
+    in_parallel(lambda: visitors.pop().send("/keys/", {"label": "one more"}), 4)
+
+    assert Key.objects.count() == MAX_ACTIVE_KEYS
+
+
+def test_a_revoked_key_leaves_room_and_moves_to_the_ended_ones(alice):
+    keys = [services.key_create(alice, f"no {n}").key for n in range(MAX_ACTIVE_KEYS)]
+    services.key_revoke(keys[0])
+
+    page = logged_in(alice).get("/keys/")
+
+    assert "1 key that is not accepted any more" in words_of(page)
+    ended = re.search(r'<details class="ended">.*', text_of(page), re.DOTALL)
+    assert ended
+    assert "no 0" in ended[0]
+    assert "Create key" in words_of(page)

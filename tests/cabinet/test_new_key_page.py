@@ -1,0 +1,151 @@
+"""The new key: shown once, never stored, with all that is needed to use it."""
+
+import re
+
+import pytest
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db import connection
+
+from readback import keys
+from readback.cabinet import services
+from readback.cabinet.models import Key
+from tests.cabinet.owners import BOB, account, entry, logged_in, refused
+from tests.cabinet.visitor import Visitor, text_of, words_of
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+@pytest.fixture
+def alice(mails):
+    return account()
+
+
+def create(visitor: Visitor) -> str:
+    """Send the form; give where the browser is sent."""
+    return visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
+
+
+def shown_key(page) -> str:
+    found = re.search(r'<code id="key">([^<]+)</code>', text_of(page))
+    assert found
+    return found[1]
+
+
+def test_the_key_is_shown_and_is_the_one_that_was_made(alice):
+    visitor = logged_in(alice)
+    page = visitor.get(create(visitor))
+
+    text = shown_key(page)
+    assert bytes(Key.objects.get().digest) == keys.digest(text.encode())
+    assert "no-store" in page.headers["Cache-Control"]
+
+
+def test_a_reload_neither_shows_it_again_nor_makes_another(alice):
+    visitor = logged_in(alice)
+    path = create(visitor)
+    text = shown_key(visitor.get(path))
+
+    again = visitor.get(path, follow=True)
+
+    assert again.redirect_chain == [(f"/keys/{Key.objects.get().pk}/", 302)]
+    assert text not in text_of(again)
+    assert "A key is shown once, and this one has been." in words_of(again)
+    assert Key.objects.count() == 1
+
+
+def test_on_its_way_to_the_page_no_table_holds_the_key(alice):
+    visitor = logged_in(alice)
+    path = create(visitor)
+    tables = _all_tables()
+    sessions = [str(row.get_decoded()) for row in Session.objects.all()]
+
+    text = shown_key(visitor.get(path))
+
+    secret = text.removeprefix(keys.PREFIX)
+    assert secret not in tables
+    assert not [session for session in sessions if secret in session]
+    assert secret.encode().hex() not in "".join(sessions)
+
+
+def test_nobody_else_can_open_the_page(alice):
+    path = create(logged_in(alice))
+
+    assert logged_in(account(BOB)).get(path).status_code == 404
+    assert Visitor().get(path).status_code == 302
+
+
+def test_a_browser_without_the_other_half_is_told_to_make_another(alice):
+    visitor = logged_in(alice)
+    path = create(visitor)
+    del visitor.client.cookies["new-key"]
+
+    page = visitor.get(path, follow=True)
+
+    assert "revoke it and create another" in words_of(page)
+
+
+@pytest.mark.parametrize("half", ["zz", "00", ""])
+def test_a_spoilt_half_shows_nothing_and_breaks_nothing(alice, half):
+    visitor = logged_in(alice)
+    path = create(visitor)
+    visitor.client.cookies["new-key"] = half
+
+    assert visitor.get(path).status_code == 302
+
+
+def test_every_snippet_has_the_address_and_the_key_filled_in(alice):
+    visitor = logged_in(alice)
+    page = visitor.get(create(visitor))
+
+    text = text_of(page)
+    assert "&lt;BASE_URL&gt;" not in text
+    assert "&lt;API_KEY&gt;" not in text
+    assert "&lt;MODEL&gt;" not in text
+    # The key itself, three settings' row, eight programs.
+    assert text.count(shown_key(page)) == 1 + 1 + 8
+    assert f'id="setting-1">{settings.CONFIG.base_url}</code>' in text
+
+
+def test_the_page_waits_until_something_arrives(alice):
+    key = services.key_create(alice).key
+    visitor = logged_in(alice)
+
+    waiting = visitor.get(f"/keys/{key.pk}/arrived/")
+    assert "Waiting for your first request…" in words_of(waiting)
+    seen = waiting.headers["X-Version"]
+    same = visitor.get(f"/keys/{key.pk}/arrived/?seen={seen}")
+    assert (same.status_code, same.content) == (204, b"")
+
+    entry(key)
+    arrived = visitor.get(f"/keys/{key.pk}/arrived/?seen={seen}")
+    assert arrived.status_code == 200
+    assert "Your text was read back, unchanged." in words_of(arrived)
+
+
+def test_a_refusal_that_arrives_is_explained(alice):
+    key = services.key_create(alice).key
+    refused(key, "unknown_field", 400, "Field temperature is not accepted.")
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
+
+    assert "refused 400 unknown_field" in words
+    assert "Field temperature is not accepted. Send only model, messages" in words
+
+
+def test_what_arrives_is_for_the_owner_alone(alice):
+    key = services.key_create(alice).key
+
+    bob = logged_in(account(BOB)).get(f"/keys/{key.pk}/arrived/")
+    assert bob.status_code == 404
+    assert Visitor().get(f"/keys/{key.pk}/arrived/").status_code == 302
+
+
+def _all_tables() -> str:
+    with connection.cursor() as cursor:
+        names = connection.introspection.table_names(cursor)
+        rows = []
+        for name in names:
+            cursor.execute(f'SELECT * FROM "{name}"')
+            rows += cursor.fetchall()
+    return str(rows)
