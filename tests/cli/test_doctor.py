@@ -46,6 +46,7 @@ def test_a_database_that_is_not_migrated_is_a_warning_with_the_command(
     assert found["database"][0] == "warn"
     assert "readback migrate" in found["database"][2]
     assert found["secret key"][0] == "warn"
+    assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
 
 
 def test_a_database_that_is_away_fails_without_its_password(program):
@@ -67,6 +68,17 @@ def test_a_mail_server_is_asked(program):
     code, found = findings(program)
     assert (code, found["mail"][0]) == (1, "fail")
     assert "READBACK_SMTP_URL" in found["mail"][2]
+
+
+@pytest.mark.parametrize(
+    ("bind", "state"), [("127.0.0.1:0", "ok"), ("0.0.0.0:0", "warn")]
+)
+def test_no_mail_server_is_a_warning_where_others_wait_for_mails(program, bind, state):
+    program.settings["READBACK_CABINET_BIND"] = bind
+
+    code, found = findings(program)
+
+    assert (code, found["mail"][0]) == (0, state)
 
 
 def test_an_address_in_use_is_a_warning(program):

@@ -3,6 +3,7 @@ turned into sentences. What is done with it then stands in the cabinet's service
 """
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,10 +12,16 @@ from readback.cli.settings import load, require_server_parts
 from readback.config import Config, ConfigError
 
 
-def set_up() -> Config:
-    """Make Django usable in this process, without touching the database."""
+def set_up(*, signs: bool = True) -> Config:
+    """Make Django usable in this process, without touching the database.
+
+    A process that signs nothing needs no secret key, and so makes none.
+    """
     config = load()
     require_server_parts()
+    if not signs and not config.secret_key:
+        os.environ.pop("READBACK_SECRET_KEY_FILE", None)
+        os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
     import django
 

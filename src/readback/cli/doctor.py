@@ -128,7 +128,7 @@ def _database(config: Config) -> Findings:
         yield Finding(State.OK, "database", f"`readback serve` will make {name}")
         return
     try:
-        cabinet.set_up()
+        cabinet.set_up(signs=False)
         from readback.cabinet import schema
 
         with cabinet.database_faults():
@@ -148,15 +148,14 @@ def _database(config: Config) -> Findings:
 
 
 def _mail(config: Config) -> Findings:
+    from readback.cabinet import mail
+
     if not config.smtp_url:
-        yield Finding(
-            State.WARN,
-            "mail",
-            "mails are printed to the terminal",
-            "Set READBACK_SMTP_URL to send them.",
-        )
+        state = State.WARN if mail.is_missing(config) else State.OK
+        hint = "Set READBACK_SMTP_URL to send them."
+        yield Finding(state, "mail", "mails are printed to the terminal", hint)
         return
-    cabinet.set_up()
+    cabinet.set_up(signs=False)
     from django.core.mail import get_connection
 
     try:
