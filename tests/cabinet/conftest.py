@@ -8,11 +8,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from readback.config import Config
+from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres, postgres
 
 
@@ -102,3 +104,36 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def database(database_url: str) -> Iterator[str]:
     with _connected(database_url):
         yield database_url
+
+
+@pytest.fixture(scope="session")
+def mail_server() -> Iterator[Mailbox]:
+    with mailbox() as box:
+        yield box
+
+
+@pytest.fixture
+def mails(database: str, mail_server: Mailbox) -> Iterator[Mailbox]:
+    """A real mail server that the cabinet uses, empty at the start of every test."""
+    from django.conf import settings
+    from django.test import override_settings
+
+    from readback.cabinet import mail
+
+    mail_server.messages.clear()
+    config = replace(settings.CONFIG, smtp_url=mail_server.url)
+    with override_settings(CONFIG=config, **mail.settings(mail_server.url)):
+        yield mail_server
+
+
+@pytest.fixture
+def settings_without_mail(mails: Mailbox) -> Iterator[None]:
+    """The cabinet as it is without a mail server, whatever other fixtures set."""
+    from django.conf import settings
+    from django.test import override_settings
+
+    from readback.cabinet import mail
+
+    config = replace(settings.CONFIG, smtp_url="")
+    with override_settings(CONFIG=config, **mail.settings("")):
+        yield

@@ -8,9 +8,9 @@ from typing import Any
 
 from allauth.account import forms as allauth_forms
 from allauth.account.adapter import get_adapter
-from allauth.account.fields import EmailField
 from django import forms
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
@@ -19,10 +19,11 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.models import User
 
+EMAIL_LENGTH = 254
 PASSWORD_HELP = _("At least 12 characters, of any kind. A short sentence is fine.")
 
 
-class AddressField(EmailField):
+class AddressField(forms.EmailField):
     """An e-mail address in the one form in which it is compared, stored and used.
 
     Lower case, the domain in ASCII. The part before the @ must be ASCII as typed:
@@ -30,21 +31,20 @@ class AddressField(EmailField):
     reset link for one person's account would go to another person's address.
     """
 
+    widget = forms.EmailInput(attrs={"autocomplete": "email"})
     default_error_messages = {"invalid": _("This is not an e-mail address.")}
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(label=_("E-mail address"), **options)
-        self.widget.attrs.pop("placeholder", None)
+    def __init__(self) -> None:
+        super().__init__(label=_("E-mail address"), max_length=EMAIL_LENGTH)
 
     def clean(self, value: Any) -> str:
-        address: str = super().clean(value)
-        local, _at, domain = address.rpartition("@")
+        local, _at, domain = super().clean(value).rpartition("@")
         if not local.isascii():
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        whole = f"{local}@{punycode(domain)}".lower()
-        if len(whole) > User._meta.get_field("email").max_length:
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return whole
+        address = f"{local}@{punycode(domain)}".lower()
+        # In ASCII the domain is longer.
+        self.run_validators(address)
+        return address
 
 
 class _Worded:
@@ -67,6 +67,10 @@ class _Worded:
                 field.widget.attrs.pop("placeholder", None)
 
 
+# The new account, or the answer to somebody whose address is known.
+Saved = tuple[AbstractBaseUser | None, HttpResponse | None]
+
+
 class SignupForm(_Worded, allauth_forms.SignupForm):
     _LABELS = {"password1": _("Password")}
 
@@ -74,18 +78,19 @@ class SignupForm(_Worded, allauth_forms.SignupForm):
         super().__init__(*args, **options)
         self.fields["email"] = AddressField()
 
-    def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
-        """Save, and answer a known address as slowly and in the same words."""
+    def try_save(self, request: HttpRequest) -> Saved:
+        """Save, or answer a known address as slowly and in the same words."""
         if self.account_already_exists:
             User().set_password(self.cleaned_data["password1"])
-            return super().try_save(request)
-        try:
-            with transaction.atomic():
-                return self.save(request), None
-        except IntegrityError:
-            # Somebody signed up with this address between our question and now.
-            self.account_already_exists = True
-            return super().try_save(request)
+        else:
+            try:
+                with transaction.atomic():
+                    return self.save(request), None
+            except IntegrityError:
+                # Somebody signed up with it between our question and now.
+                self.account_already_exists = True
+        known: Saved = super().try_save(request)
+        return known
 
 
 class LoginForm(_Worded, allauth_forms.LoginForm):
@@ -95,11 +100,11 @@ class LoginForm(_Worded, allauth_forms.LoginForm):
 
 
 class ResetPasswordForm(allauth_forms.ResetPasswordForm):
-    email = AddressField()
+    email = AddressField()  # type: ignore[assignment]
 
 
 class AddEmailForm(allauth_forms.AddEmailForm):
-    email = AddressField()
+    email = AddressField()  # type: ignore[assignment]
 
 
 class ChangePasswordForm(_Worded, allauth_forms.ChangePasswordForm):

@@ -7,7 +7,7 @@ from the settings alone, never from a request, which anybody can forge.
 import logging
 import time
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.account import app_settings
@@ -17,6 +17,7 @@ from allauth.core import context as current
 from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMultiAlternatives
 from django.forms import BaseForm
@@ -29,13 +30,12 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import clients, security_log, selectors
-from readback.cabinet.models import User
 
 _log = logging.getLogger(__name__)
 
 
 class CabinetAdapter(DefaultAccountAdapter):
-    error_messages: ClassVar = DefaultAccountAdapter.error_messages | {
+    error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": _("The e-mail address or the password is wrong."),
         "enter_current_password": _("This is not your current password."),
         "incorrect_password": _("The password is wrong."),
@@ -58,12 +58,15 @@ class CabinetAdapter(DefaultAccountAdapter):
     # Accounts and sessions
 
     def save_user(
-        self, request: HttpRequest, user: User, form: BaseForm, commit: bool = True
-    ) -> User:
+        self,
+        request: HttpRequest,
+        user: AbstractBaseUser,
+        form: BaseForm,
+        commit: bool = True,
+    ) -> AbstractBaseUser:
         """Remember the language of the sign-up: mails have to be written in one."""
-        user.language = translation.get_language() or settings.LANGUAGE_CODE
-        saved: User = super().save_user(request, user, form, commit)
-        return saved
+        user.language = translation.get_language()  # type: ignore[attr-defined]
+        return super().save_user(request, user, form, commit)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         try:
@@ -97,7 +100,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         return _link("account_reset_password_from_key", uidb36=uidb36, key=token)
 
     def send_password_reset_mail(
-        self, user: User, email: str, context: dict[str, Any]
+        self, user: AbstractBaseUser, email: str, context: dict[str, Any]
     ) -> None:
         security_log.record("password_reset_requested", account=user.pk)
         super().send_password_reset_mail(user, email, context)
@@ -105,7 +108,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     def send_notification_mail(
         self,
         template_prefix: str,
-        user: User,
+        user: AbstractBaseUser,
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
@@ -116,7 +119,8 @@ class CabinetAdapter(DefaultAccountAdapter):
             "ip": clients.address(current.request) if current.request else "",
         }
         try:
-            self._send(template_prefix, email or user.email, facts | (context or {}))
+            to = email or user.get_username()
+            self._send(template_prefix, to, facts | (context or {}))
         except OSError as error:
             _log_failure(template_prefix, error)
 
@@ -153,7 +157,10 @@ class CabinetAdapter(DefaultAccountAdapter):
         subject = render_to_string(f"{template_prefix}_subject.txt", facts)
         text = render_to_string(f"{template_prefix}_message.txt", facts).strip()
         mail = EmailMultiAlternatives(
-            " ".join(subject.split()), text, to=[email], headers=headers
+            " ".join(subject.split()),
+            text,
+            to=[email] if isinstance(email, str) else email,
+            headers=headers,
         )
         html = render_to_string(
             "account/email/frame.html",

@@ -1,0 +1,206 @@
+"""Logging in and out: what is answered, to whom, and where it leads."""
+
+import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.test import override_settings
+
+from readback.cabinet import services
+from readback.cabinet.models import User
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+
+ALICE = "alice@example.org"
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+def test_a_confirmed_account_logs_in_with_its_address_in_any_case(alice):
+    visitor = Visitor()
+
+    answer = visitor.log_in("Alice@Example.ORG")
+
+    assert answer.headers["Location"] == "/keys/"
+    assert visitor.is_logged_in
+
+
+def test_a_failed_login_does_not_tell_whether_there_is_an_account(alice):
+    services.account_create("bob@example.org", PASSWORD)
+    carol = services.account_create("carol@example.org", PASSWORD, confirmed=True)
+    services.account_deactivate(carol)
+
+    def seen(email: str) -> tuple[int, str, list[str]]:
+        page = Visitor().log_in(email, "not the password at all")
+        return page.status_code, words_of(page), sorted(page.headers)
+
+    known = seen(ALICE)
+    assert known == seen("bob@example.org")
+    assert known == seen("carol@example.org")
+    assert known == seen("nobody@example.org")
+    assert "address or the password is wrong" in known[1]
+
+
+def test_a_failed_login_costs_one_password_hash_for_anybody(alice, monkeypatch):
+    import argon2.low_level
+
+    hashed = []
+    for name in ("hash_secret", "verify_secret"):
+        real = getattr(argon2.low_level, name)
+
+        def counted(*args, real=real, **options):
+            hashed.append(1)
+            return real(*args, **options)
+
+        monkeypatch.setattr(argon2.low_level, name, counted)
+    monkeypatch.setattr("argon2._password_hasher.verify_secret", counted)
+
+    Visitor().log_in(ALICE, "not the password at all")
+    for_known = len(hashed)
+    Visitor().log_in("nobody@example.org", "not the password at all")
+
+    assert for_known == 1
+    assert len(hashed) == 2
+
+
+def test_an_account_that_was_shut_cannot_log_in_and_is_told_why(alice):
+    services.account_deactivate(alice)
+    visitor = Visitor()
+
+    answer = visitor.log_in(ALICE)
+
+    assert answer.headers["Location"] == "/accounts/inactive/"
+    assert "not active" in words_of(visitor.get("/accounts/inactive/"))
+    assert not visitor.is_logged_in
+
+
+def test_shutting_an_account_ends_its_sessions(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    assert visitor.is_logged_in
+
+    services.account_deactivate(alice)
+
+    assert not visitor.is_logged_in
+
+
+def test_logging_out_takes_a_button_and_ends_the_session_on_the_server(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    stolen = visitor.client.cookies["session"].value
+
+    page = visitor.get("/accounts/logout/")
+    assert page.status_code == 200
+    assert visitor.is_logged_in
+
+    visitor.send("/accounts/logout/")
+    assert not visitor.is_logged_in
+    mallory = Visitor()
+    mallory.client.cookies["session"] = stolen
+    assert not mallory.is_logged_in
+
+
+ELSEWHERE = [
+    "//evil.example",
+    "///evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "https:evil.example",
+    "http:///evil.example",
+    "https://evil.example/",
+    "http://127.0.0.1:9999/",
+    "http://localhost/",
+    "javascript:alert(1)",
+    "data:text/html,hello",
+    " //evil.example",
+    "\t//evil.example",
+    "/\t/evil.example",
+    "http://127.0.0.1:8001@evil.example/",
+    "\x00//evil.example",
+]
+
+
+@override_settings(ACCOUNT_RATE_LIMITS=False)
+def test_a_login_never_leads_off_the_site(alice):
+    for place in ELSEWHERE:
+        visitor = Visitor()
+        fields = {"login": ALICE, "password": PASSWORD, "next": place}
+        answer = visitor.send("/accounts/login/", fields)
+
+        assert answer.status_code == 302, place
+        assert answer.headers["Location"] == "/keys/", place
+        out = visitor.send("/accounts/logout/", {"next": place})
+        assert out.headers["Location"] == "/", place
+
+
+def test_a_login_leads_back_to_the_page_that_asked_for_it(alice):
+    visitor = Visitor()
+    first = visitor.get("/account/").headers["Location"]
+    assert first == "/accounts/login/?next=/account/"
+
+    page = visitor.get(first)
+    assert 'name="next" value="/account/"' in text_of(page)
+    fields = {"login": ALICE, "password": PASSWORD, "next": "/account/"}
+    answer = visitor.send("/accounts/login/", fields)
+
+    assert answer.headers["Location"] == "/account/"
+
+
+def test_a_hostile_next_is_shown_as_text(alice):
+    page = Visitor().get("/accounts/login/?next=%22%3E%3Cscript%3Ealert(1)")
+
+    assert "<script>alert" not in text_of(page)
+
+
+FORMS = [
+    "/accounts/login/",
+    "/accounts/logout/",
+    "/accounts/signup/",
+    "/accounts/password/reset/",
+    "/accounts/password/change/",
+    "/accounts/email/",
+    "/accounts/reauthenticate/",
+    "/account/language/",
+    "/account/delete/",
+    "/language/",
+    "/keys/",
+]
+
+
+def test_every_form_is_refused_without_its_token_or_from_elsewhere(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    foreign = {"csrfmiddlewaretoken": "a" * 64}
+    evil = {"origin": "https://evil.example"}
+
+    for path in FORMS:
+        without = visitor.client.post(path)
+        assert without.status_code == 403, path
+        assert "This form came too late" in words_of(without)
+        assert visitor.client.post(path, foreign).status_code == 403, path
+        page = "/account/"
+        assert visitor.send(path, page=page, headers=evil).status_code == 403, path
+    assert visitor.is_logged_in
+
+
+def test_a_hash_of_older_strength_is_renewed_at_the_login(alice):
+    weak = Argon2PasswordHasher()
+    weak.time_cost = 1
+    User.objects.update(password=weak.encode(PASSWORD, weak.salt()))
+
+    Visitor().log_in(ALICE)
+
+    hashed = Argon2PasswordHasher().decode(User.objects.get().password)
+    assert hashed["variety"] == "argon2id"
+    assert hashed["time_cost"] == Argon2PasswordHasher.time_cost > 1
+
+
+def test_the_login_page_is_wholly_russian_for_a_russian_browser():
+    page = words_of(Visitor(language="ru").get("/accounts/login/"))
+
+    english = set(page.replace("Readback", "").replace("API", "").split())
+    allowed = {"English", "http://127.0.0.1:8000/v1", "·"}
+    latin = {word for word in english if word.isascii() and word.isalpha()}
+    assert latin <= allowed, latin

@@ -1,0 +1,334 @@
+"""Signing up: a stranger becomes a confirmed account, and learns nothing of others."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core import signing
+from django.test import override_settings
+
+from readback.cabinet import selectors, services
+from readback.cabinet.models import User
+from readback.cabinet.services import ServiceError
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.support.mailbox import Mailbox, html_of, link_in
+from tests.support.mailbox import text_of as text_of_mail
+
+ALICE = "alice@example.org"
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+def confirmation_link(mails: Mailbox, email: str = ALICE) -> str:
+    return link_in(mails.wait_for(email, "Confirm"))
+
+
+def test_a_stranger_signs_up_confirms_and_is_in(mails):
+    alice = Visitor()
+    answer = alice.sign_up(ALICE)
+    assert answer.headers["Location"] == "/accounts/confirm-email/"
+    assert "Look into your mailbox" in words_of(alice.get("/accounts/confirm-email/"))
+
+    link = confirmation_link(mails)
+    answer = alice.send(link)
+
+    assert answer.headers["Location"] == "/keys/"
+    assert alice.is_logged_in
+    assert selectors.account_is_confirmed(User.objects.get(email=ALICE))
+
+
+def test_opening_the_link_confirms_nothing_and_the_button_does(mails):
+    alice = Visitor()
+    alice.sign_up(ALICE)
+    link = confirmation_link(mails)
+
+    for _ in range(3):
+        page = Visitor().get(link)
+        assert page.status_code == 200
+        assert ALICE in text_of(page)
+    Visitor().client.head(link.removeprefix(CABINET))
+
+    assert not EmailAddress.objects.get(email=ALICE).verified
+    Visitor().send(link)
+    assert EmailAddress.objects.get(email=ALICE).verified
+
+
+def test_confirming_needs_the_token_of_the_form(mails):
+    Visitor().sign_up(ALICE)
+    path = confirmation_link(mails).removeprefix(CABINET)
+
+    assert Visitor().client.post(path).status_code == 403
+    assert not EmailAddress.objects.get(email=ALICE).verified
+
+
+def test_confirming_in_another_browser_does_not_log_that_browser_in(mails):
+    Visitor().sign_up(ALICE)
+    elsewhere = Visitor()
+
+    answer = elsewhere.send(confirmation_link(mails))
+
+    assert answer.headers["Location"] == "/accounts/login/"
+    assert not elsewhere.is_logged_in
+
+
+def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
+    alice = Visitor()
+    alice.sign_up(ALICE)
+    again = Visitor()
+
+    answer = again.log_in(ALICE)
+
+    assert answer.headers["Location"] == "/accounts/confirm-email/"
+    assert not again.is_logged_in
+    assert not alice.is_logged_in
+    with pytest.raises(ServiceError, match="not confirmed"):
+        services.key_create(User.objects.get(email=ALICE))
+
+
+def test_a_link_works_once(mails):
+    Visitor().sign_up(ALICE)
+    link = confirmation_link(mails)
+    late = Visitor()
+    token_page = late.get(link)
+    assert token_page.status_code == 200
+
+    Visitor().send(link)
+
+    assert "does not work any more" in words_of(late.get(link))
+    # The button of a page that was opened before.
+    stale = late.send(link, page="/accounts/login/")
+    assert stale.status_code == 404
+
+
+def test_a_link_is_refused_after_a_day(mails, monkeypatch):
+    Visitor().sign_up(ALICE)
+    link = confirmation_link(mails)
+    tomorrow = time.time() + 24 * 3600 + 1
+    monkeypatch.setattr("django.core.signing.time.time", lambda: tomorrow)
+
+    assert "does not work any more" in words_of(Visitor().get(link))
+    late = Visitor()
+    assert late.send(link, page="/accounts/login/").status_code == 404
+    assert not EmailAddress.objects.get(email=ALICE).verified
+
+
+def test_a_link_that_was_tampered_with_confirms_nothing(mails):
+    Visitor().sign_up(ALICE)
+    path, _, key = confirmation_link(mails).rstrip("/").rpartition("/")
+    forged_keys = [
+        key[:-1],
+        key.swapcase(),
+        "Mg" + key[2:],
+        signing.dumps(1, key="mallory's own secret", salt="account"),
+        signing.dumps(1, salt="something else"),
+        "a" * 2000,
+        ":::",
+    ]
+    mallory = Visitor()
+
+    for forged in (f"{path}/{forged_key}/" for forged_key in forged_keys):
+        assert "does not work any more" in words_of(mallory.get(forged)), forged
+        assert mallory.send(forged, page="/accounts/login/").status_code == 404
+    assert not EmailAddress.objects.get(email=ALICE).verified
+
+
+def what_a_stranger_sees(email: str) -> dict[str, object]:
+    stranger = Visitor()
+    answer = stranger.sign_up(email)
+    page = stranger.get(answer.headers["Location"])
+    return {
+        "status": answer.status_code,
+        "location": answer.headers["Location"],
+        "cookies": sorted(stranger.client.cookies),
+        "headers": sorted(answer.headers),
+        "words": words_of(page).replace(email, "ADDRESS"),
+    }
+
+
+def test_signing_up_with_a_known_address_looks_like_any_other(mails):
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    services.account_create("bob@example.org", PASSWORD)
+
+    known = what_a_stranger_sees(ALICE)
+    unconfirmed = what_a_stranger_sees("bob@example.org")
+    fresh = what_a_stranger_sees("carol@example.org")
+
+    assert known == unconfirmed == fresh
+    mails.wait_for(ALICE, "You have an account")
+    mails.wait_for("bob@example.org", "You have an account")
+    mails.wait_for("carol@example.org", "Confirm")
+    assert User.objects.count() == 3
+
+
+def test_a_known_address_costs_a_password_hash_like_a_new_one(monkeypatch):
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    hashed = []
+    encode = "django.contrib.auth.hashers.Argon2PasswordHasher.encode"
+    monkeypatch.setattr(encode, lambda self, password, salt: hashed.append(1) or "x$")
+
+    Visitor().sign_up(ALICE)
+    for_known = len(hashed)
+    Visitor().sign_up("carol@example.org")
+
+    assert for_known == 1
+    assert len(hashed) == 2
+
+
+def test_two_sign_ups_at_once_with_one_address_make_one_account(mails):
+    numbers = count(1)
+
+    def sign_up() -> int:
+        # From several places: the count of one address waits for its turn.
+        visitor = Visitor(address=f"203.0.113.{next(numbers)}")
+        return visitor.sign_up(ALICE).status_code
+
+    statuses = in_parallel(sign_up, 4)
+
+    assert statuses == [302] * 4
+    assert User.objects.count() == 1
+
+
+def test_the_mail_comes_in_the_language_of_the_sign_up(mails):
+    Visitor(language="ru").sign_up(ALICE)
+    Visitor(language="en").sign_up("bob@example.org")
+
+    russian = mails.wait_for(ALICE)
+    english = mails.wait_for("bob@example.org")
+
+    assert "Подтвердите" in russian["Subject"]
+    assert "Confirm" in english["Subject"]
+    for mail in (russian, english):
+        link = link_in(mail)
+        assert f'href="{link}"' in html_of(mail)
+    assert 'lang="ru"' in html_of(russian)
+
+
+def test_a_forged_host_changes_no_link(mails):
+    Visitor().log_in(ALICE, headers={"x-forwarded-host": "evil.example"})
+    mallory = Visitor()
+    forged = {"x-forwarded-host": "evil.example", "host": "localhost:6666"}
+    page = "/accounts/signup/"
+    answer = mallory.send(page, {"email": ALICE, "password1": PASSWORD}, headers=forged)
+
+    assert answer.status_code == 302
+    mail = mails.wait_for(ALICE)
+    assert link_in(mail).startswith(f"{CABINET}/accounts/")
+    for part in (text_of_mail(mail), html_of(mail)):
+        assert "evil" not in part
+        assert "6666" not in part
+
+
+def test_a_host_that_is_not_ours_is_refused(mails):
+    answer = Visitor().get("/accounts/login/", headers={"host": "evil.example"})
+
+    assert answer.status_code == 400
+    assert "evil" not in text_of(answer)
+
+
+NO_ADDRESSES = [
+    "alice@example.org\r\nBcc: mallory@example.org",
+    "alice@example.org\nSubject: hello",
+    '"alice\r\nBcc: m@example.org"@example.org',
+    "alice@example.org%0d%0aBcc:m@example.org",
+    "alice@example.org\x00",
+    f"{'a' * 64}@{'b' * 60}.{'c' * 60}.{'d' * 60}.{'e' * 60}.org",
+    f"{'a' * 300}@example.org",
+    "alic\u212a@example.org",  # the Kelvin sign, in lower case an ASCII k
+    "al\u0131ce@example.org",  # a dotless i, in upper case an ASCII I
+    "\u202egro.elpmaxe@ecila",
+    "<script>alert(1)</script>@example.org",
+    "alice@[::1]'--",
+    "alice@exam ple.org",
+    "alice@" + "a" * 64 + ".org",
+    "@",
+    "undefined",
+    "' OR 1=1 --",
+    "👾@example.org",
+]
+
+
+@override_settings(ACCOUNT_RATE_LIMITS=False)
+def test_what_is_no_address_is_refused_and_sends_nothing(mails):
+    for text in NO_ADDRESSES:
+        page = Visitor().sign_up(text)
+
+        assert page.status_code == 200, text
+        assert "errorlist" in text_of(page), text
+        assert "<script>alert" not in text_of(page)
+    assert not User.objects.exists()
+    assert mails.messages == []
+
+
+FORMS_OF_ADDRESSES = [
+    ("Alice@Example.ORG", "alice@example.org"),
+    ("alice+tag@example.org", "alice+tag@example.org"),
+    ("o'brien@example.org", "o'brien@example.org"),
+    ("alice@пример.рф", "alice@xn--e1afmkfd.xn--p1ai"),
+    # A look-alike of example.org with a Cyrillic letter is another domain.
+    ("alice@ex\u0430mple.org", "alice@xn--exmple-4nf.org"),
+]
+
+
+@override_settings(ACCOUNT_RATE_LIMITS=False)
+def test_an_address_is_one_account_in_whatever_form_it_is_typed(mails):
+    for typed, stored in FORMS_OF_ADDRESSES:
+        Visitor().sign_up(typed)
+        Visitor().sign_up(typed.upper() if typed.isascii() else typed)
+
+        account = User.objects.get()
+        assert account.email == stored
+        services.account_confirm(account)
+        alice = Visitor()
+        alice.log_in(typed)
+        assert alice.is_logged_in, typed
+        services.account_delete(account)
+
+
+def test_hostile_text_in_a_field_is_shown_as_text():
+    hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>@example.org'
+
+    page = Visitor().sign_up(hostile)
+
+    assert page.status_code == 200
+    assert "<script>alert" not in text_of(page)
+    assert "<img src=x" not in text_of(page)
+
+
+def test_the_page_says_where_the_link_is_when_no_mail_server_is_set(
+    database, settings_without_mail, capsys
+):
+    alice = Visitor()
+    alice.sign_up(ALICE)
+
+    page = words_of(alice.get("/accounts/confirm-email/"))
+    printed = capsys.readouterr()
+
+    assert "terminal where Readback runs" in page
+    assert f"Mail to {ALICE}" in printed.err
+    link = next(line for line in printed.err.splitlines() if line.startswith("http"))
+    assert alice.send(link).headers["Location"] == "/keys/"
+    assert printed.out == ""
+
+
+def test_a_mail_server_that_is_away_is_told_and_can_be_tried_again(mails):
+    with away():
+        answer = Visitor().sign_up(ALICE)
+
+    assert answer.status_code == 503
+    assert "could not be sent" in words_of(answer)
+    Visitor().log_in(ALICE)
+    assert confirmation_link(mails)
+
+
+@contextmanager
+def away() -> Iterator[None]:
+    """A port that is taken, so that nobody else listens there, and silent."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        with override_settings(EMAIL_PORT=bound.getsockname()[1]):
+            yield
