@@ -1,0 +1,112 @@
+"""The two passes over a body agree, and the frame of a body finds its text."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readback.api.chat import frame, read
+from readback.api.exchange import Refused
+from readback.api.refusal import examine
+
+MODEL = "vendor-cabinet-preview-echo"
+
+
+def body_of(text: str, **more: object) -> bytes:
+    message = {"role": "user", "content": text}
+    return json.dumps({"model": MODEL, "messages": [message], **more}).encode()
+
+
+VALUES = st.sampled_from(
+    ["null", "true", "false", "0", "2000", "2000.0", "2e3", '""', '"user"', "[]", "{}"]
+    + ['"x"', f'"{MODEL}"', '[{"role":"user","content":"a:b"}]', '"\\u003a"', '":"']
+    + ['[{"role":"user","content":"\\ud800"}]', '[{"role":"user","role":"user"}]']
+)
+NAMES = st.sampled_from(
+    ["model", "messages", "stream", "max_tokens", "n", "mod\\u0065l", "role", ":"]
+)
+
+
+@given(st.lists(st.tuples(NAMES, VALUES), max_size=6), st.sampled_from([":", " : "]))
+def test_the_fast_and_the_slow_pass_agree(
+    members: list[tuple[str, str]], colon: str
+) -> None:
+    """Two names alike, odd escapes and colons in texts must not tell them apart."""
+    inner = ",".join(f'"{name}"{colon}{value}' for name, value in members)
+    body = f"{{{inner}}}".encode()
+    assert outcome(read, body) == outcome(examine, body)
+
+
+def outcome(read: object, body: bytes) -> str:
+    try:
+        return f"text {read(body)}"  # type: ignore[operator]
+    except Refused as refused:
+        return f"{refused.code} {refused.detail}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model":"M","model":"M","messages":[{"role":"user","content":"x"}]}',
+        b'{"model":"M","messages":[{"role":"user","content":"a"}],'
+        b'"messages":[{"role":"user","content":"b"}]}',
+        b'{"model":"M","messages":[{"role":"user","content":"a","content":"b"}]}',
+        b'{"model" :"M","model":"M","messages":[{"role":"user","content":"x"}]}',
+        b'{"model":"M","messages":[{"role":"user","content":"\\u003a"}],'
+        b'"stream":false,"stream":false}',
+        b'{"model":"M","messages":[{"role":"user","content":"x"}],'
+        b'"max_tokens":2000,"max_tok\\u0065ns":2000}',
+    ],
+)
+def test_a_name_that_stands_twice_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused) as caught:
+        read(body.replace(b'"M"', f'"{MODEL}"'.encode()))
+    assert caught.value.code == "invalid_json"
+    assert "twice" in caught.value.detail
+
+
+@given(st.text(min_size=1, max_size=200))
+def test_an_accepted_text_is_read_as_it_is(text: str) -> None:
+    assert read(body_of(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["user", "content", MODEL, "role", "x", '"', "\\", ":"]
+)
+def test_a_frame_is_what_stands_around_the_text(text: str) -> None:
+    body = body_of(text, stream=False)
+    before, after = frame(body, json.dumps(text).encode())
+    assert before.endswith(b'"content": ')
+    assert after == b'}], "stream": false}'
+
+
+def test_a_text_that_came_with_other_escapes_has_no_frame() -> None:
+    body = body_of("/").replace(b'"/"', b'"\\/"')
+    assert frame(body, b'"/"') == (b"", b"")
+
+
+MARKER = "s3cr3t words"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"model": MARKER},
+        {"model": "sk-echo-s3cr3t"},
+        {MARKER: 1},
+        {"messages": MARKER},
+        {"messages": [MARKER]},
+        {"messages": [{"role": MARKER, "content": "x"}]},
+        {"messages": [{"role": "user", "content": [MARKER]}]},
+        {"messages": [{"role": "user", "content": MARKER * 1000}]},
+        {"messages": [{"role": "user", "content": "x", MARKER: 1}]},
+        {"stream": MARKER},
+        {"max_tokens": MARKER},
+    ],
+)
+def test_no_refusal_repeats_what_was_said(broken: dict[str, object]) -> None:
+    with pytest.raises(Refused) as caught:
+        read(body_of("x", **broken))
+    assert "s3cr3t" not in caught.value.detail
+    assert caught.value.detail.isascii() and caught.value.detail.isprintable()

@@ -1,0 +1,146 @@
+"""The settings: defaults, what each takes, and how loudly a wrong one fails."""
+
+from pathlib import Path
+
+import pytest
+
+from readback import config
+from readback.config import Bind, ConfigError
+
+
+def test_without_any_variable_everything_has_a_default() -> None:
+    settings = config.read({})
+    assert settings.base_url == "http://127.0.0.1:8000/v1"
+    assert settings.effective_cabinet_url == "http://127.0.0.1:8001"
+    assert settings.sqlite_path == Path("var/readback.sqlite3").absolute()
+    assert not settings.error_messages
+
+
+@pytest.mark.parametrize(
+    "name, value, why",
+    [
+        ("READBACK_WORKERS", "many", "whole number"),
+        ("READBACK_WORKERS", "-1", "whole number"),
+        ("READBACK_WORKERS", "²", "whole number"),
+        ("READBACK_KEY_RATE", "0", "from 1"),
+        ("READBACK_HEAD_TIMEOUT", "0", "seconds"),
+        ("READBACK_HEAD_TIMEOUT", "1e3", "seconds"),
+        ("READBACK_ERROR_MESSAGES", "yes", "on or off"),
+        ("READBACK_API_BIND", "8000", "127.0.0.1:8000"),
+        ("READBACK_API_BIND", "127.0.0.1:70000", "127.0.0.1:8000"),
+        ("READBACK_API_BIND", "127.0.0.1:1,", "127.0.0.1:8000"),
+        ("READBACK_DATABASE_URL", "mysql://x/y", "postgresql://"),
+        ("READBACK_PUBLIC_BASE_URL", "https://api.example/v2", "/v1"),
+        ("READBACK_CABINET_URL", "example.org", "https://"),
+        ("READBACK_SMTP_URL", "https://x", "smtp://"),
+        ("READBACK_SECRET_KEY", "short", "50 characters"),
+    ],
+)
+def test_a_wrong_value_is_refused_and_its_variable_named(
+    name: str, value: str, why: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.read({name: value})
+    assert str(caught.value).startswith(name)
+    assert why in str(caught.value)
+
+
+def test_a_misspelt_variable_is_refused_with_the_one_that_is_meant() -> None:
+    with pytest.raises(ConfigError, match="did you mean READBACK_WORKERS"):
+        config.read({"READBACK_WORKRES": "2"})
+
+
+def test_what_kubernetes_puts_beside_a_service_called_readback_is_ignored() -> None:
+    injected = {
+        "READBACK_SERVICE_HOST": "10.0.0.1",
+        "READBACK_SERVICE_PORT": "80",
+        "READBACK_SERVICE_PORT_HTTP": "80",
+        "READBACK_PORT": "tcp://10.0.0.1:80",
+        "READBACK_PORT_80_TCP_ADDR": "10.0.0.1",
+        "READBACK_API_SERVICE_HOST": "10.0.0.2",
+    }
+    assert config.read(injected) == config.read({})
+
+
+def test_a_secret_may_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("s" * 60 + "\n")
+    settings = config.read({"READBACK_SECRET_KEY_FILE": str(file)})
+    assert settings.secret_key == "s" * 60
+
+
+def test_a_secret_must_not_come_twice(tmp_path: Path) -> None:
+    both = {"READBACK_SECRET_KEY": "s" * 60, "READBACK_SECRET_KEY_FILE": "x"}
+    with pytest.raises(ConfigError, match="both set"):
+        config.read(both)
+
+
+def test_a_secret_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    missing = {"READBACK_SMTP_URL_FILE": str(tmp_path / "none")}
+    with pytest.raises(ConfigError, match="READBACK_SMTP_URL_FILE: .*No such file"):
+        config.read(missing)
+
+
+def test_what_is_no_secret_takes_no_file() -> None:
+    with pytest.raises(ConfigError, match="READBACK_WORKERS_FILE is not a setting"):
+        config.read({"READBACK_WORKERS_FILE": "x"})
+
+
+def test_a_wrong_secret_is_not_repeated_in_the_error() -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.read({"READBACK_DATABASE_URL": "mysql://u:pa55word@h/d"})
+    assert "pa55word" not in str(caught.value)
+
+
+def test_a_certificate_needs_its_key() -> None:
+    with pytest.raises(ConfigError, match="together"):
+        config.read({"READBACK_TLS_CERTIFICATE": "cert.pem"})
+
+
+@pytest.mark.parametrize(
+    "text, bind",
+    [
+        ("127.0.0.1:8000", Bind("127.0.0.1", 8000)),
+        ("[::1]:8000", Bind("::1", 8000)),
+        ("api.internal:1", Bind("api.internal", 1)),
+        ("unix:/run/readback.sock", Bind("", 0, "/run/readback.sock")),
+    ],
+)
+def test_an_address_to_listen_on_is_read_and_written_alike(
+    text: str, bind: Bind
+) -> None:
+    settings = config.read({"READBACK_API_BIND": text})
+    assert settings.api_bind == (bind,)
+    assert str(bind) == text
+
+
+def test_several_addresses_are_separated_by_commas() -> None:
+    settings = config.read({"READBACK_API_BIND": "127.0.0.1:1, [::1]:1,unix:/s"})
+    assert [str(bind) for bind in settings.api_bind] == [
+        "127.0.0.1:1",
+        "[::1]:1",
+        "unix:/s",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, local",
+    [
+        ("127.0.0.1:1", True),
+        ("127.9.9.9:1", True),
+        ("[::1]:1", True),
+        ("localhost:1", True),
+        ("unix:/s", True),
+        ("0.0.0.0:1", False),
+        ("[::]:1", False),
+        ("192.0.2.1:1", False),
+    ],
+)
+def test_loopback_is_told_from_the_rest(text: str, local: bool) -> None:
+    (bind,) = config.read({"READBACK_API_BIND": text}).api_bind
+    assert bind.is_loopback is local
+
+
+def test_with_a_certificate_the_address_is_https() -> None:
+    tls = {"READBACK_TLS_CERTIFICATE": "c.pem", "READBACK_TLS_KEY": "k.pem"}
+    assert config.read(tls).base_url == "https://127.0.0.1:8000/v1"

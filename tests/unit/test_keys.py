@@ -1,0 +1,63 @@
+"""The form of a key: minted, mistyped, cut off, digested."""
+
+import re
+from hashlib import sha256
+from zlib import crc32
+
+import pytest
+
+from readback import keys
+
+FORM = re.compile(r"sk-echo-[0-9A-Za-z]{38}")
+
+
+def test_ten_thousand_keys_are_well_formed_and_all_different() -> None:
+    minted = [keys.mint() for _ in range(10_000)]
+    assert len(set(minted)) == len(minted)
+    assert all(FORM.fullmatch(key) for key in minted)
+    assert all(keys.flaw(key.encode()) is None for key in minted)
+
+
+def test_every_single_mistyped_character_is_noticed() -> None:
+    key = keys.mint()
+    for place in range(len(keys.PREFIX), len(key)):
+        for other in ("0", "a", "Z"):
+            typo = key[:place] + other + key[place + 1 :]
+            if typo != key:
+                assert keys.flaw(typo.encode()) == (
+                    "its checksum does not fit, so a character is mistyped"
+                )
+
+
+@pytest.mark.parametrize("length", range(keys.LENGTH))
+def test_a_key_that_is_cut_off_is_told_from_a_wrong_one(length: int) -> None:
+    cut = keys.mint().encode()[:length]
+    assert "begins with" in str(keys.flaw(cut)) or str(length) in str(keys.flaw(cut))
+
+
+def test_a_checksum_is_crc_32_in_base_62() -> None:
+    # The alphabet and the order of the digits are a promise.
+    secret = "sk-echo-" + "0" * 32
+    alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    number = crc32(secret.encode())
+    digits = ""
+    for power in range(5, -1, -1):
+        digits += alphabet[number // 62**power % 62]
+    assert keys.flaw((secret + digits).encode()) is None
+
+
+def test_no_flaw_repeats_the_key() -> None:
+    key = keys.mint()
+    wrong = [key[:-1], key + "x", key[:-1] + "!", "sk-proj-" + key[8:], key[:20] + "0"]
+    for each in wrong:
+        assert each not in str(keys.flaw(each.encode()))
+        assert key[8:20] not in str(keys.flaw(each.encode()))
+
+
+def test_a_digest_is_sha_256_of_the_whole_key() -> None:
+    key = keys.mint().encode()
+    assert keys.digest(key) == sha256(key).digest()
+
+
+def test_a_masked_key_shows_the_prefix_and_four_characters() -> None:
+    assert keys.masked("abcd") == "sk-echo-…abcd"
