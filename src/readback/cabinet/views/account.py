@@ -18,7 +18,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet import selectors, services
+from readback.cabinet import services
 from readback.cabinet.account_forms import DeleteAccountForm, LanguageForm
 from readback.cabinet.views.owned import AccountRequest
 
@@ -59,5 +59,6 @@ def delete(request: AccountRequest) -> HttpResponse:
         logout(request)
         messages.success(request, _("Your account and all that was in it are gone."))
         return redirect("landing")
-    facts = {"nav": "account", "form": form, "keys": selectors.keys_of(account)}
-    return render(request, "cabinet/account_delete.html", facts)
+    return render(
+        request, "cabinet/account_delete.html", {"nav": "account", "form": form}
+    )
