@@ -15,7 +15,6 @@ from tests.conformance.dialogue import (
     assert_success,
     compact,
     draft,
-    each,
 )
 from tests.support.wire import request
 
@@ -27,48 +26,6 @@ def test_a_connection_serves_one_request_after_the_other(api: Api) -> None:
             assert_echo(connection.read_answer(), text)
             connection.send(request("GET", MODELS, api.known))
             assert_success(connection.read_answer())
-
-
-@each(
-    "body, code",
-    {
-        "not JSON": (b"{" * 20, "invalid_json"),
-        "a repeated name": (b'{"model":1,"model":1}', "invalid_json"),
-        "an unknown field": (b'{"temperature":0}', "unknown_field"),
-        "a stream": (compact(draft(stream=True)), "stream_unavailable"),
-        "too large a text": (compact(draft("x" * 8193)), "content_too_large"),
-    },
-)
-def test_the_same_head_with_a_good_body_and_a_bad_one(
-    api: Api, body: bytes, code: str
-) -> None:
-    good = compact(draft("x"))
-    size = max(len(good), len(body))
-    good, body = good.ljust(size), body.ljust(size)
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(api.chat_bytes(good))
-            assert_echo(connection.read_answer(), "x")
-            connection.send(api.chat_bytes(body))
-            assert_refused(connection.read_answer(), code)
-
-
-def test_the_same_head_with_a_wrong_type_is_refused_again(api: Api) -> None:
-    media, body = ("Content-Type", "text/plain"), compact(draft("x"))
-    fields = [*api.known, media, ("Content-Length", str(len(body)))]
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(request("POST", CHAT, fields, body))
-            assert_refused(connection.read_answer(), "unsupported_media_type")
-
-
-def test_the_same_target_with_another_method_is_not_the_same_request(api: Api) -> None:
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(request("GET", MODELS, api.known))
-            assert_success(connection.read_answer())
-            connection.send(request("PUT", MODELS, api.known))
-            assert_refused(connection.read_answer(), "not_found")
 
 
 def test_requests_sent_at_once_are_answered_in_order(api: Api) -> None:
@@ -121,30 +78,6 @@ def test_two_requests_may_be_cut_anywhere(api: Api) -> None:
             connection.send(raw[place:])
             assert_echo(connection.read_answer(), "one")
             assert_echo(connection.read_answer(), "two")
-
-
-def test_a_body_that_looks_like_a_request_is_a_body(api: Api) -> None:
-    inner = api.chat_bytes(draft("inner"))
-    with api.endpoint.connect() as connection:
-        connection.send(api.chat_bytes(draft("warm")))
-        assert_echo(connection.read_answer(), "warm")
-        text = inner.decode()
-        connection.send(api.chat_bytes(draft(text)))
-        assert_echo(connection.read_answer(), text)
-
-
-def test_a_repeated_head_inside_a_body_is_a_body(api: Api) -> None:
-    # The head of the connection's last request, sent again as the rest of a body.
-    spaces = b" " * 200
-    head, _, body = api.chat_bytes(compact(draft("x")) + spaces).partition(b"\r\n\r\n")
-    with api.endpoint.connect() as connection:
-        connection.send(head + b"\r\n\r\n" + body)
-        assert_echo(connection.read_answer(), "x")
-        connection.send(head + b"\r\n\r\n" + body[: len(body) - len(head) - 4])
-        connection.send(head + b"\r\n\r\n")
-        assert_refused(connection.read_answer(), "invalid_json")
-        connection.send(api.chat_bytes(draft("still in step")))
-        assert_echo(connection.read_answer(), "still in step")
 
 
 def test_an_empty_line_before_a_request_is_passed_over(api: Api) -> None:

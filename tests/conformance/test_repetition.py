@@ -1,0 +1,208 @@
+"""A client that says almost the same again on its connection.
+
+Programs repeat their head, and most of their body, with every request. However well
+a server remembers what it has already read, each request is judged as if it were the
+first.
+"""
+
+from tests.conformance.dialogue import (
+    CHAT,
+    MODELS,
+    Api,
+    assert_echo,
+    assert_refused,
+    assert_success,
+    compact,
+    draft,
+    each,
+)
+from tests.conformance.test_echo import TEXTS
+from tests.conformance.test_json import AFTER, BAD_TEXTS, BEFORE
+from tests.support.wire import Answer, Connection, request
+
+
+@each(
+    "body, code",
+    {
+        "not JSON": (b"{" * 20, "invalid_json"),
+        "a repeated name": (b'{"model":1,"model":1}', "invalid_json"),
+        "an unknown field": (b'{"temperature":0}', "unknown_field"),
+        "a stream": (compact(draft(stream=True)), "stream_unavailable"),
+        "too large a text": (compact(draft("x" * 8193)), "content_too_large"),
+    },
+)
+def test_the_same_head_with_a_good_body_and_a_bad_one(
+    api: Api, body: bytes, code: str
+) -> None:
+    good = compact(draft("x"))
+    size = max(len(good), len(body))
+    good, body = good.ljust(size), body.ljust(size)
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(api.chat_bytes(good))
+            assert_echo(connection.read_answer(), "x")
+            connection.send(api.chat_bytes(body))
+            assert_refused(connection.read_answer(), code)
+
+
+def test_the_same_head_with_a_wrong_type_is_refused_again(api: Api) -> None:
+    media, body = ("Content-Type", "text/plain"), compact(draft("x"))
+    fields = [*api.known, media, ("Content-Length", str(len(body)))]
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(request("POST", CHAT, fields, body))
+            assert_refused(connection.read_answer(), "unsupported_media_type")
+
+
+def test_the_same_target_with_another_method_is_not_the_same_request(api: Api) -> None:
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(request("GET", MODELS, api.known))
+            assert_success(connection.read_answer())
+            connection.send(request("PUT", MODELS, api.known))
+            assert_refused(connection.read_answer(), "not_found")
+
+
+def test_a_body_that_looks_like_a_request_is_a_body(api: Api) -> None:
+    inner = api.chat_bytes(draft("inner"))
+    with api.endpoint.connect() as connection:
+        connection.send(api.chat_bytes(draft("warm")))
+        assert_echo(connection.read_answer(), "warm")
+        text = inner.decode()
+        connection.send(api.chat_bytes(draft(text)))
+        assert_echo(connection.read_answer(), text)
+
+
+def test_a_repeated_head_inside_a_body_is_a_body(api: Api) -> None:
+    # The head of the connection's last request, sent again as the rest of a body.
+    spaces = b" " * 200
+    head, _, body = api.chat_bytes(compact(draft("x")) + spaces).partition(b"\r\n\r\n")
+    with api.endpoint.connect() as connection:
+        connection.send(head + b"\r\n\r\n" + body)
+        assert_echo(connection.read_answer(), "x")
+        connection.send(head + b"\r\n\r\n" + body[: len(body) - len(head) - 4])
+        connection.send(head + b"\r\n\r\n")
+        assert_refused(connection.read_answer(), "invalid_json")
+        connection.send(api.chat_bytes(draft("still in step")))
+        assert_echo(connection.read_answer(), "still in step")
+
+
+# Pieces that leave the bytes before and after the text as they were, and are more
+# than a text.
+BREAKING_OUT = {
+    "a second message": (b'a"},{"role":"user","content":"b', "invalid_messages"),
+    "a field of the message": (b'a","name":"b', "unknown_field"),
+    "a second content": (b'a","content":"b', "invalid_json"),
+    "a second role": (b'a","role":"user","content":"b', "invalid_json"),
+    "an end and another begin": (b'a"}]}{"b":[{"c":"d', "invalid_json"),
+    "a field of the body": (
+        b'a"}],"n":1,"messages":[{"role":"user","content":"b',
+        "invalid_json",
+    ),
+    "two strings": (b'a" "b', "invalid_json"),
+    "two strings with a comma": (b'a","b', "invalid_json"),
+    "a comment": (b'a"/**/,"', "invalid_json"),
+}
+
+
+def said_before(api: Api, connection: Connection, size: int) -> None:
+    """Let the server read a text of this size twice, in the usual frame."""
+    for letter in (b"x", b"y"):
+        text = letter * size
+        connection.send(api.chat_bytes(BEFORE + text + AFTER))
+        assert_echo(connection.read_answer(), text.decode())
+
+
+def ask_again(api: Api, text: bytes) -> Answer:
+    """Send a text, as it is, in a frame that has just come with other texts."""
+    with api.endpoint.connect() as connection:
+        said_before(api, connection, len(text))
+        connection.send(api.chat_bytes(BEFORE + text + AFTER))
+        answer = connection.read_answer()
+        said_before(api, connection, len(text))
+        return answer
+
+
+@each("text", TEXTS)
+def test_a_repeated_frame_gives_back_the_new_text(api: Api, text: str) -> None:
+    raw = compact(text)[1:-1]
+    assert_echo(ask_again(api, raw), text)
+    escaped = compact(text, escaped=True)[1:-1]
+    assert_echo(ask_again(api, escaped), text)
+
+
+@each("text", BAD_TEXTS)
+def test_a_repeated_frame_does_not_excuse_a_bad_text(api: Api, text: bytes) -> None:
+    assert_refused(ask_again(api, text), "invalid_json")
+
+
+@each("text, code", BREAKING_OUT)
+def test_a_repeated_frame_cannot_be_broken_out_of(
+    api: Api, text: bytes, code: str
+) -> None:
+    assert_refused(ask_again(api, text), code)
+
+
+def test_a_repeated_frame_does_not_excuse_an_empty_text(api: Api) -> None:
+    # As long as the text before it, because the white space is outside the string.
+    with api.endpoint.connect() as connection:
+        said_before(api, connection, 1)
+        body = BEFORE[:-1] + b' ""' + AFTER[1:]
+        connection.send(api.chat_bytes(body))
+        assert_refused(connection.read_answer(), "empty_content")
+
+
+def test_a_repeated_frame_does_not_excuse_too_large_a_text(api: Api) -> None:
+    # Of one size in bytes on the wire: escapes make room for the difference.
+    fits, bursts = rb"\u0078" + b"x" * 8191, b"x" * 8197
+    assert len(fits) == len(bursts)
+    with api.endpoint.connect() as connection:
+        for _ in range(2):
+            connection.send(api.chat_bytes(BEFORE + fits + AFTER))
+            assert_echo(connection.read_answer(), "x" * 8192)
+            connection.send(api.chat_bytes(BEFORE + bursts + AFTER))
+            assert_refused(connection.read_answer(), "content_too_large")
+
+
+@each(
+    "was, becomes, code",
+    {
+        "the model": (b"-echo", b"-ecoh", "invalid_model"),
+        "the role": (b'"user"', b'"tool"', "invalid_role"),
+        "a name": (b'"role"', b'"rule"', "unknown_field"),
+        "a bracket": (b"[{", b"{{", "invalid_json"),
+        "the last brace": (b" }", b" ]", "invalid_json"),
+        "stream": (b'"stream":false', b'"stream":true ', "stream_unavailable"),
+        "max_tokens": (b"2000", b"2001", "invalid_max_tokens"),
+        "an integer": (b":2000 ", b":2e3  ", "invalid_max_tokens"),
+    },
+)
+def test_a_change_outside_the_text_is_seen(
+    api: Api, was: bytes, becomes: bytes, code: str
+) -> None:
+    good = compact(draft("text", stream=False, max_tokens=2000))
+    good = good.replace(b"2000", b"2000 ")
+    assert was in good and len(was) == len(becomes)
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(api.chat_bytes(good))
+            assert_echo(connection.read_answer(), "text")
+        connection.send(api.chat_bytes(good.replace(was, becomes)))
+        assert_refused(connection.read_answer(), code)
+
+
+@each(
+    "text",
+    {
+        "the role": "user",
+        "a name": "content",
+        "the model": "vendor-cabinet-preview-echo",
+        "a part of the frame": '"}]}',
+        "one letter": "e",
+    },
+)
+def test_a_text_that_stands_elsewhere_in_the_body_too(api: Api, text: str) -> None:
+    with api.endpoint.connect() as connection:
+        for said in (text, text, text.swapcase(), text):
+            connection.send(api.chat_bytes(draft(said)))
+            assert_echo(connection.read_answer(), said)
