@@ -280,6 +280,15 @@ class Config:
         _seconds,
         "Seconds for which known keys go on working while the database is away.",
     )
+    usage_days: int = _setting(
+        "400", _whole(1, 36_500), "Days for which the counts of requests are kept."
+    )
+    journal_days: int = _setting(
+        "30",
+        _whole(1, 36_500),
+        "Days for which the journal of a key is kept; at most its last 100 accepted "
+        "and 100 refused requests are.",
+    )
 
     @property
     def effective_database_url(self) -> str:

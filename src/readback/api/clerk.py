@@ -1,48 +1,75 @@
 """The one thread of a worker that owns the database.
 
-Requests never wait for it but for a key that is not known yet. Each round it takes
-everything that waits and asks in as few statements as it can: unknown keys in one
-batch, all known keys in one batch, usage and journal in one transaction. So the load
-on the database follows the number of workers and of active keys, not of requests.
+Requests never wait for it but for a key that is not known yet. It does one small
+thing after the other, each a statement or a transaction of bounded size: unknown keys
+are looked up many at once, all known keys are asked about again twice a second, usage
+and journal are written, and what is too old is deleted. So the load on the database
+follows the number of workers and of active keys, not of requests; and a flood of
+unknown keys delays neither the refresh of known ones nor the journal.
 """
 
 import asyncio
 import logging
+import random
+import sys
 import threading
 import time
-from collections.abc import Callable
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from readback.api.counters import Row
+from readback.api.health import Ability, Health
 from readback.api.journal import Journal, Tally
 from readback.api.keyring import Keyring
-from readback.api.store import KEYS_PER_STATEMENT, KeyRow, Store, StoreError
+from readback.api.store import (
+    KEYS_PER_STATEMENT,
+    TALLIES_PER_TRANSACTION,
+    KeyRow,
+    Store,
+    StoreError,
+)
 
 log = logging.getLogger("readback.api")
 
+# Between two look-ups at least: under a flood each then gathers many keys, and the
+# flood costs a hundred statements a second at the most. A key that comes alone is
+# looked up at once.
+LOOK_UP_SECONDS = 0.01
+# A refresh that is not back after this time means that the thread itself is stuck.
+STUCK_SECONDS = 5.0
+CLEANING_SECONDS = 3600.0
 STOP_SECONDS = 5.0
-
-
-@dataclass
-class Round:
-    """What one round carries to the thread, and back."""
-
-    known: list[bytes] = field(default_factory=list)
-    tallies: list[Tally] = field(default_factory=list)
-    last: bool = False
+# So many answers about unknown keys are given before the event loop turns to others.
+ANSWERS_AT_ONCE = 32
 
 
 class Clerk:
     """Carries questions and journals to the database, and answers back."""
 
-    def __init__(self, store: Store, counters: Row) -> None:
+    def __init__(self, store: Store, health: Health, counters: Row) -> None:
         self._store = store
+        self._health = health
         self._counters = counters
-        self._inbox: SimpleQueue[bytes | Round] = SimpleQueue()
-        self._busy = False
-        self._up = True
+        # The event loop's side.
+        self._refreshing_since = inf
+        self._writing = False
+        # From the loop to the thread: what to call there, and with what.
+        self._inbox: SimpleQueue[tuple[Callable[[Any], None], Any]] = SimpleQueue()
+        # The thread's side.
+        self._unknown: list[bytes] = []
+        self._known: deque[list[bytes]] = deque()
+        self._known_at = 0.0
+        self._tallies: list[Tally] = []
+        self._next_look_up = 0.0
+        # At another time of the hour in each worker, so that they do not meet.
+        self._next_cleaning = time.monotonic() + random.uniform(0, CLEANING_SECONDS)
+        self._stop_at = inf
         self._thread = threading.Thread(target=self._run, name="clerk", daemon=True)
 
     def start(
@@ -53,88 +80,177 @@ class Clerk:
         self._journal = journal
         self._thread.start()
 
-    def ask(self, digest: bytes) -> None:
-        """Have one unknown key looked up. Called by the event loop."""
-        self._inbox.put(digest)
+    # Called by the event loop.
 
-    def begin_round(self, known: list[bytes]) -> None:
-        """Have all known keys checked and the journal written, unless it still is."""
-        if not self._busy:
-            self._busy = True
-            self._inbox.put(Round(known, self._journal.fetch(time.time())))
+    def ask(self, digest: bytes) -> None:
+        """Have one unknown key looked up."""
+        if self._health.reading.trouble:
+            # The next refresh will find out whether the database is back.
+            self._loop.call_soon(self._keyring.lose, [digest])
+        else:
+            self._inbox.put((self._unknown.append, digest))
+
+    def begin_round(self, known: list[bytes], now: float, wall: float) -> None:
+        """Have known keys asked about and the journal written, unless they still are.
+
+        Neither waits for the other: a long journal does not delay a revocation.
+        """
+        self._journal.close(wall)
+        if self._refreshing_since == inf:
+            self._refreshing_since = now
+            self._inbox.put((self._take_known, (known, now)))
+        elif now - self._refreshing_since > STUCK_SECONDS:
+            self._health.reading.fails("it has not answered for seconds")
+        if not self._writing and (tallies := self._journal.fetch()):
+            self._writing = True
+            self._inbox.put((self._tallies.extend, tallies))
 
     def stop(self) -> None:
         """Write what is left, and wait for that; not for ever."""
-        self._inbox.put(Round(tallies=self._journal.fetch(time.time()), last=True))
-        self._thread.join(STOP_SECONDS)
+        self._journal.close(time.time())
+        self._inbox.put((self._tallies.extend, self._journal.fetch()))
+        self._inbox.put((self._take_end, time.monotonic() + STOP_SECONDS))
+        self._thread.join(STOP_SECONDS + 1)
 
     # The thread.
 
     def _run(self) -> None:
-        last = False
-        while not last:
-            unknown, round_ = self._collect()
-            last = round_ is not None and round_.last
-            if unknown:
-                self._look_up(unknown)
-            if round_ is not None:
-                self._make_round(round_)
-            self._counters.add("statements", self._store.take_statements())
-        self._store.close()
-
-    def _collect(self) -> tuple[list[bytes], Round | None]:
-        """Wait for something to do, then take all of one batch that is there."""
-        unknown: list[bytes] = []
-        item: bytes | Round = self._inbox.get()
-        while isinstance(item, bytes):
-            unknown.append(item)
-            if len(unknown) == KEYS_PER_STATEMENT:
-                return unknown, None
+        while not self._is_over():
             try:
-                item = self._inbox.get_nowait()
-            except Empty:
-                return unknown, None
-        return unknown, item
+                self._attend()
+            except Exception:
+                self._survive()
+        self._store.close()
+        if lost := sum(tally.requests for tally in self._tallies):
+            log.error("stopped, and the usage of %d requests is not written", lost)
 
-    def _look_up(self, unknown: list[bytes]) -> None:
-        try:
-            rows = self._store.keys(unknown)
-        except StoreError as error:
-            self._note(error)
-            self._call(lambda: self._keyring.lose(unknown))
+    def _is_over(self) -> bool:
+        if self._stop_at == inf:
+            return False
+        return not self._tallies or time.monotonic() > self._stop_at
+
+    def _attend(self) -> None:
+        """Take in what has come, and do a little of what waits."""
+        self._collect()
+        if self._unknown and time.monotonic() >= self._next_look_up:
+            self._look_up()
+        if self._known:
+            self._refresh()
+        elif self._tallies:
+            self._write()
+        elif time.monotonic() >= self._next_cleaning:
+            self._clean()
+        self._counters.add("statements", self._store.take_statements())
+
+    def _collect(self) -> None:
+        """Wait until there is something to do, and take in all that has come."""
+        with suppress(Empty):
+            if not (self._known or self._tallies):
+                self._wait()
+            while True:
+                self._take(*self._inbox.get_nowait())
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        if self._unknown:
+            # Asleep, not in the queue: the keys of a flood are not to wake us.
+            time.sleep(max(0.0, self._next_look_up - now))
         else:
-            self._note(None)
-            self._call(lambda: self._keyring.learn(unknown, rows))
+            patience = max(0.0, self._next_cleaning - now)
+            self._take(*self._inbox.get(timeout=patience))
 
-    def _make_round(self, round_: Round) -> None:
+    def _take(self, errand: Callable[[Any], None], matter: Any) -> None:
+        errand(matter)
+
+    def _take_known(self, refresh: tuple[list[bytes], float]) -> None:
+        known, self._known_at = refresh
+        starts = range(0, max(1, len(known)), KEYS_PER_STATEMENT)
+        self._known.extend(known[at : at + KEYS_PER_STATEMENT] for at in starts)
+
+    def _take_end(self, stop_at: float) -> None:
+        self._stop_at = stop_at
+
+    def _look_up(self) -> None:
+        asked = self._unknown[:KEYS_PER_STATEMENT]
+        del self._unknown[:KEYS_PER_STATEMENT]
+        self._next_look_up = time.monotonic() + LOOK_UP_SECONDS
         try:
-            self._store.ping()
-            rows = self._store.keys(round_.known)
+            rows = self._store.keys(asked)
         except StoreError as error:
-            self._note(error)
-            self._call(lambda: self._finish(round_.tallies))
-            return
-        self._call(lambda: self._confirm(round_.known, rows))
-        try:
-            if round_.tallies:
-                self._store.record(round_.tallies)
-        except StoreError as error:
-            self._note(error)
-            self._call(lambda: self._finish(round_.tallies))
+            self._fail(self._health.reading, error)
+            self._call(partial(self._keyring.lose, asked))
         else:
-            self._note(None)
-            self._call(lambda: self._finish([]))
+            self._call(partial(self._teach, asked, rows))
 
-    def _note(self, error: StoreError | None) -> None:
-        """Say once when the database goes away, and once when it is back."""
-        if error is not None:
-            self._counters.add("database_errors")
-        if error is not None and self._up:
-            log.error("the database cannot be used: %s", error)
-        elif error is None and not self._up:
-            log.warning("the database is back")
-        self._up = error is None
-        self._counters.set("database_up", int(self._up))
+    def _refresh(self) -> None:
+        asked = self._known.popleft()
+        try:
+            rows = self._store.keys(asked)
+        except StoreError as error:
+            self._fail(self._health.reading, error)
+            self._known.clear()
+        else:
+            self._health.reading.works()
+            self._call(partial(self._keyring.learn, asked, rows))
+            if not self._known:
+                self._call(partial(self._keyring.confirm, self._known_at))
+        if not self._known:
+            self._call(self._end_refresh)
+
+    def _write(self) -> None:
+        batch = self._tallies[:TALLIES_PER_TRANSACTION]
+        try:
+            waiting = self._store.record(batch)
+        except StoreError as error:
+            self._fail(self._health.writing, error)
+            if not error.passing:
+                del self._tallies[: len(batch)]
+                self._call(partial(self._journal.drop, batch))
+            self._set_aside_all()
+        else:
+            self._health.writing.works()
+            del self._tallies[: len(batch)]
+            self._set_aside(waiting)
+        if not self._tallies:
+            self._call(self._end_writing)
+
+    def _set_aside_all(self) -> None:
+        tallies = self._tallies.copy()
+        self._tallies.clear()
+        self._set_aside(tallies)
+
+    def _set_aside(self, tallies: list[Tally]) -> None:
+        """Keep what could not be written for the next round, if there will be one."""
+        if tallies and self._stop_at == inf:
+            self._call(partial(self._journal.give_back, tallies))
+        elif tallies:
+            self._tallies += tallies
+            time.sleep(0.1)
+
+    def _clean(self) -> None:
+        done = True
+        try:
+            done = self._store.clean(time.time())
+        except StoreError as error:
+            self._fail(self._health.writing, error)
+        self._next_cleaning = time.monotonic() + (CLEANING_SECONDS if done else 0.1)
+
+    def _fail(self, ability: Ability, error: StoreError) -> None:
+        self._counters.add("database_errors")
+        ability.fails(str(error))
+
+    def _survive(self) -> None:
+        """Go on after a fault of ours, say where it was, and nothing of the values."""
+        kind, _, trace = sys.exc_info()
+        name = kind.__name__ if kind else "unknown"
+        log.error("the clerk: %s\n%s", name, "".join(traceback.format_tb(trace)))
+        self._health.reading.fails(name)
+        self._store.close()
+        self._known.clear()
+        self._call(self._end_refresh)
+        self._set_aside_all()
+        self._call(self._end_writing)
+        time.sleep(0.1)
 
     def _call(self, work: Callable[[], None]) -> None:
         # A closed loop raises: the worker is stopping, and nobody waits any more.
@@ -143,10 +259,13 @@ class Clerk:
 
     # Back on the event loop.
 
-    def _confirm(self, known: list[bytes], rows: list[KeyRow]) -> None:
-        self._keyring.confirm()
-        self._keyring.learn(known, rows)
+    def _teach(self, asked: list[bytes], rows: Mapping[bytes, KeyRow]) -> None:
+        self._keyring.learn(asked[:ANSWERS_AT_ONCE], rows)
+        if rest := asked[ANSWERS_AT_ONCE:]:
+            self._loop.call_soon(self._teach, rest, rows)
 
-    def _finish(self, unwritten: list[Tally]) -> None:
-        self._busy = False
-        self._journal.give_back(unwritten)
+    def _end_refresh(self) -> None:
+        self._refreshing_since = inf
+
+    def _end_writing(self) -> None:
+        self._writing = False

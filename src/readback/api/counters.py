@@ -26,6 +26,7 @@ GAUGES = (
     "waiting_keys",
     "pending_rows",
     "database_up",
+    "database_writable",
     "alive",
 )
 _COLUMNS: tuple[object, ...] = (*REQUESTS, *TOTALS, *GAUGES)

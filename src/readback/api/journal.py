@@ -30,6 +30,11 @@ class Event(NamedTuple):
     def accepted(self) -> bool:
         return self.code == ACCEPTED
 
+    @property
+    def plain(self) -> "Event":
+        """The event without what tells one caller from another."""
+        return self._replace(detail="", user_agent="", address="")
+
 
 class Tally:
     """How often an event has happened since the clerk last came."""
@@ -51,7 +56,7 @@ class Journal:
     def __init__(self, counters: Row) -> None:
         self._counters = counters
         self._pending: dict[Event, Tally] = {}
-        self._unwritten: dict[tuple[Event, int], Tally] = {}
+        self._closed: dict[tuple[Event, int], Tally] = {}
 
     def open(self, event: Event) -> Tally:
         """Give the tally of an event; a caller may keep it while it is open."""
@@ -68,35 +73,50 @@ class Journal:
         tally.request_bytes = request_bytes
         tally.answer_bytes = answer_bytes
 
-    def fetch(self, wall: float) -> list[Tally]:
-        """Hand over all that is to be written, and date and count what is new."""
+    def close(self, wall: float) -> None:
+        """Date and count what has happened, and have it ready to be fetched."""
         pending, self._pending = self._pending, {}
         for tally in pending.values():
             tally.open = False
             tally.at = wall
             event = tally.event
             self._counters.add((event.endpoint, event.code), tally.requests)
-        unwritten, self._unwritten = self._unwritten, {}
-        return [*unwritten.values(), *pending.values()]
+            self._keep(tally)
+
+    def fetch(self) -> list[Tally]:
+        """Hand over all that is to be written."""
+        closed, self._closed = self._closed, {}
+        return list(closed.values())
 
     def give_back(self, tallies: list[Tally]) -> None:
-        """Keep what could not be written; equal events of one hour merge."""
+        """Keep what could not be written."""
         for tally in tallies:
-            place = (tally.event, int(tally.at // 3600))
-            held = self._unwritten.get(place)
-            if held is not None:
-                held.requests += tally.requests
-                held.at = tally.at
-            elif len(self._unwritten) < MAX_PENDING:
-                self._unwritten[place] = tally
-            else:
-                self._counters.add("journal_dropped", tally.requests)
+            self._keep(tally)
+
+    def drop(self, tallies: list[Tally]) -> None:
+        """Count what will never be written."""
+        for tally in tallies:
+            self._counters.add("journal_dropped", tally.requests)
 
     def __len__(self) -> int:
-        return len(self._pending) + len(self._unwritten)
+        return len(self._pending) + len(self._closed)
+
+    def _keep(self, tally: Tally) -> None:
+        """Keep a closed tally; equal events of one hour merge."""
+        hour = int(tally.at // 3600)
+        if len(self._closed) >= MAX_PENDING and (tally.event, hour) not in self._closed:
+            tally.event = tally.event.plain
+        held = self._closed.get((tally.event, hour))
+        if held is not None:
+            held.requests += tally.requests
+            held.at = max(held.at, tally.at)
+        elif len(self._closed) < 2 * MAX_PENDING:
+            self._closed[tally.event, hour] = tally
+        else:
+            self.drop([tally])
 
     def _overflow(self, event: Event) -> Tally:
-        plain = event._replace(detail="", user_agent="", address="")
+        plain = event.plain
         tally = self._pending.get(plain)
         if tally is None:
             tally = Tally(plain)
@@ -104,5 +124,6 @@ class Journal:
                 self._pending[plain] = tally
             else:
                 tally.open = False  # so that no caller keeps it
+                self._counters.add((event.endpoint, event.code))
                 self._counters.add("journal_dropped")
         return tally

@@ -7,13 +7,16 @@ loop's thread comes here; no I/O, no lock.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
 
 from readback.api.limiter import Limiter
 from readback.api.store import KeyRow
 
 # A record that nobody has used for so long is forgotten; the next use asks again.
 IDLE_SECONDS = 60.0
+# The database counts as away when it has not answered about all records for so long.
+AWAY_SECONDS = 3.0
 # How long a request may wait for the database before it is told to come back.
 WAIT_SECONDS = 2.0
 # Keys that may wait at the same time: more are turned away, not queued.
@@ -54,8 +57,8 @@ class Keyring:
         self._grace = grace
         self._records: dict[bytes, Record] = {}
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
-        self._checked_at = time.monotonic()
-        self.now = self._checked_at
+        self._checked_at = -inf
+        self.now = time.monotonic()
 
     def find(self, digest: bytes) -> Record | None:
         return self._records.get(digest)
@@ -70,11 +73,15 @@ class Keyring:
         else:
             waiter(AWAY)
 
-    def learn(self, asked: Sequence[bytes], rows: Sequence[KeyRow]) -> None:
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the database has answered lately enough to go by what is here."""
+        return self.now - self._checked_at <= self._grace
+
+    def learn(self, asked: Sequence[bytes], rows: Mapping[bytes, KeyRow]) -> None:
         """Take in what the database says of the keys asked about."""
-        found = {row.digest: row for row in rows}
         for digest in asked:
-            row = found.get(digest)
+            row = rows.get(digest)
             if row is None:
                 self._forget(digest)
             elif digest in self._records or digest in self._waiting:
@@ -86,19 +93,15 @@ class Keyring:
         for digest in asked:
             self._tell(digest, self._records.get(digest) or AWAY)
 
-    def confirm(self) -> None:
+    def confirm(self, asked_at: float) -> None:
         """Take in that the database has answered about all records."""
-        self._checked_at = self.now
+        self._checked_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
         """Let time pass; give the digests that are to be asked about again."""
         self.now = now
         self._expire(wall)
-        away = now - self._checked_at
-        for digest, record in list(self._records.items()):
-            quiet = now - record.used_at > IDLE_SECONDS and away < IDLE_SECONDS
-            if quiet or away > self._grace:
-                self._forget(digest)
+        self._drop_records(now)
         for digest, (since, _) in list(self._waiting.items()):
             if now - since > WAIT_SECONDS:
                 self._tell(digest, AWAY)
@@ -115,6 +118,17 @@ class Keyring:
         for record in self._records.values():
             if record.expires_at is not None and record.expires_at <= wall:
                 record.accepted = False
+
+    def _drop_records(self, now: float) -> None:
+        """Forget who has been quiet; while the database is away, nobody, and then all.
+
+        Who is forgotten while it is away cannot come back.
+        """
+        away = now - self._checked_at > AWAY_SECONDS
+        for digest, record in list(self._records.items()):
+            quiet = now - record.used_at > IDLE_SECONDS and not away
+            if quiet or not self.is_trusted:
+                self._forget(digest)
 
     def _update(self, row: KeyRow) -> None:
         record = self._records.get(row.digest)

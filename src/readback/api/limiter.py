@@ -18,23 +18,26 @@ from math import ceil
 from readback.contract import CREATED_LEAD_SECONDS
 
 _PROBES = 8
+# A slot has four numbers: whose it is, when its bucket is full again (on the
+# machine's monotonic clock), the last `created` given out, and nothing. Together, so
+# that a party touches one page of memory, and pages that nobody touches cost nothing.
+_WIDTH = 4
 
 
 class Limiter:
     """One rate for many parties. Make it before the workers are forked."""
 
-    def __init__(self, rate: int, burst: int, slots: int = 65_536) -> None:
+    def __init__(self, rate: int, burst: int, slots: int = 262_144) -> None:
         self.interval = 1.0 / rate
         self.allowance = burst * self.interval
         self._slots = slots
         self.tick(time.monotonic(), time.time())
-        # Three rows: whose slot it is, when its bucket is full again (on the
-        # machine's monotonic clock), and the last `created` given out.
-        self._memory = mmap.mmap(-1, slots * 3 * 8)
+        self._memory = mmap.mmap(-1, slots * _WIDTH * 8)
         view = memoryview(self._memory)
-        self._owner = view[: slots * 8].cast("Q")
-        self._full_at = view[slots * 8 : slots * 16].cast("d")
-        self._created = view[slots * 16 :].cast("q")
+        # The number of a slot is where it begins, so it indexes all three.
+        self._owner = view.cast("Q")
+        self._full_at = view[8:].cast("d")
+        self._created = view[16:].cast("q")
 
     def knows(self, party: bytes) -> bool:
         """Tell whether any worker has given this party a slot."""
@@ -55,7 +58,7 @@ class Limiter:
         return free
 
     def _places(self, mark: int) -> list[int]:
-        return [(mark + step) % self._slots for step in range(_PROBES)]
+        return [(mark + step) % self._slots * _WIDTH for step in range(_PROBES)]
 
     def take(self, slot: int, now: float) -> bool:
         """Count one request; False if that is more than the rate allows."""

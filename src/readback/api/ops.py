@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from readback.api.counters import GAUGES, REQUESTS, TOTALS, Counters, Row
+from readback.api.counters import GAUGES, REQUESTS, TOTALS, Counters
 from readback.api.handler import Asker
 from readback.api.head import Head
+from readback.api.health import Health
+from readback.api.keyring import Keyring
 from readback.contract import REFUSALS
 
 MEANINGS = {
@@ -25,7 +27,8 @@ MEANINGS = {
     "known_keys": "Keys in the workers' memories.",
     "waiting_keys": "Keys that are being looked up.",
     "pending_rows": "Journal rows that wait to be written.",
-    "database_up": "Workers whose last statement succeeded.",
+    "database_up": "Workers that can ask the database about keys.",
+    "database_writable": "Workers whose last write of usage and journal succeeded.",
     "alive": "Workers that are running.",
 }
 
@@ -33,9 +36,10 @@ MEANINGS = {
 class Ops:
     """Serves three paths to the operator."""
 
-    def __init__(self, counters: Counters, own: Row) -> None:
+    def __init__(self, counters: Counters, health: Health, keyring: Keyring) -> None:
         self._counters = counters
-        self._own = own
+        self._health = health
+        self._keyring = keyring
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -72,9 +76,15 @@ class Ops:
             yield GaugeMetricFamily(f"readback_{name}", MEANINGS[name], value)
 
     def _readiness(self) -> bytes:
-        if self._own.get("database_up"):
-            return _render(200, _json(status="ready"))
-        return _render(503, _json(status="the database cannot be used"))
+        """Say whether requests should come here, and what is wrong if anything is.
+
+        While the database is away known keys go on, and no other replica can do
+        more: it would be wrong to send requests nowhere.
+        """
+        troubles = self._health.troubles()
+        if not self._keyring.is_trusted:
+            return _render(503, _json(status="not ready", troubles=troubles))
+        return _render(200, _json(status="ready", troubles=troubles))
 
 
 def _json(**members: object) -> bytes:

@@ -13,5 +13,6 @@ class Shared:
         self.failure_rates = Limiter(
             config.auth_failure_rate, config.auth_failure_burst
         )
-        # While workers are being replaced, the old and the new ones run together.
-        self.counters = Counters(rows=2 * workers + 2)
+        # While workers are being replaced, the old and the new ones run together; and
+        # gunicorn adds a worker whenever it is sent SIGTTIN.
+        self.counters = Counters(rows=2 * workers + 30)

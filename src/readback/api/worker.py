@@ -20,6 +20,7 @@ from gunicorn.workers.base import Worker
 from readback.api.clerk import Clerk
 from readback.api.counters import Row
 from readback.api.exchange import Desk
+from readback.api.health import Health
 from readback.api.journal import Journal
 from readback.api.keyring import Keyring
 from readback.api.ops import Ops
@@ -88,7 +89,8 @@ class ApiWorker(Worker):
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
         self._journal = Journal(self._counters)
-        self._clerk = Clerk(Store(config), self._counters)
+        health = Health(self._counters)
+        self._clerk = Clerk(Store(config), health, self._counters)
         self._keyring = Keyring(
             shared.key_rates, self._clerk.ask, config.database_grace
         )
@@ -101,7 +103,7 @@ class ApiWorker(Worker):
             self._counters,
             config.trusted_proxy_count,
         )
-        self._ops = Ops(shared.counters, self._counters)
+        self._ops = Ops(shared.counters, health, self._keyring)
         self._calls = Switchboard(limits(config))
         self._ops_calls = Switchboard(limits(config))
 
@@ -139,7 +141,7 @@ class ApiWorker(Worker):
         self.shared.key_rates.tick(now, wall)
         self._calls.sweep(now)
         self._ops_calls.sweep(now)
-        self._clerk.begin_round(self._keyring.tick(now, wall))
+        self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
         counters = self._counters
         counters.add("connections", self._calls.take_count())
         counters.set("open_connections", len(self._calls.calls))
