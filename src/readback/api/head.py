@@ -65,14 +65,13 @@ class Head:
         fields: list[tuple[bytes, bytes]],
         *,
         is_http_10: bool,
-        keep_alive: bool,
     ) -> None:
         self.method = method
         self.target = target
         self.fields = fields
         self.is_http_10 = is_http_10
         # RFC 9110 §9.3.6: after CONNECT the connection would be a tunnel; not here.
-        self.keep_alive = keep_alive and method != b"CONNECT" and not self._closes()
+        self.keep_alive = method != b"CONNECT" and self._persists()
         self.chunked = bool(self.all(b"transfer-encoding"))
         # llhttp has bounded the number, but not the zeros before it.
         length = (self.first(b"content-length") or b"").lstrip(b"0")
@@ -95,10 +94,13 @@ class Head:
     def has_body(self) -> bool:
         return self.chunked or self.content_length > 0
 
-    def _closes(self) -> bool:
-        # RFC 9112 §9.3: close wins; in HTTP/1.0 llhttp looks for keep-alive alone.
-        options = b",".join(self.all(b"connection")).lower().split(b",")
-        return b"close" in [option.strip() for option in options]
+    def _persists(self) -> bool:
+        """Tell whether the connection goes on after this request (RFC 9112 §9.3)."""
+        listed = b",".join(self.all(b"connection")).lower().split(b",")
+        options = [option.strip(b" \t") for option in listed]
+        if self.is_http_10 and b"keep-alive" not in options:
+            return False
+        return b"close" not in options
 
     def _is_plain(self) -> bool:
         names = {name for name, _ in self.fields}
@@ -115,7 +117,6 @@ class Message:
         self.fields: list[tuple[bytes, bytes]] = []
         self.body = bytearray()
         self.complete = False
-        self.keep_alive = False
         self._in_head = True
         self._raw_size = 0
         self.parser = HttpRequestParser(self)
@@ -132,7 +133,6 @@ class Message:
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self.keep_alive = self.parser.should_keep_alive()
 
     def on_body(self, fragment: bytes) -> None:
         self.body += fragment
@@ -263,13 +263,7 @@ def _without_upgrade(data: bytes) -> bytes:
 def _judge(method: bytes, message: Message) -> Head:
     is_http_10 = message.parser.get_http_version() == "1.0"
     target, authority = _target(method, message.url)
-    head = Head(
-        method,
-        target,
-        message.fields,
-        is_http_10=is_http_10,
-        keep_alive=message.keep_alive,
-    )
+    head = Head(method, target, message.fields, is_http_10=is_http_10)
     _check_host(head, authority)
     _check_transfer_coding(head)
     return head
