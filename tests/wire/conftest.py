@@ -1,6 +1,7 @@
 """The listeners that the wire tests speak to."""
 
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
@@ -34,3 +35,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def api(server: Server) -> Api:
     return Api(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
+
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def new_key(server: Server) -> str:
+    """A key that no worker has seen yet."""
+    return server.new_key(f"wire {next(_numbers)}")

@@ -1,0 +1,60 @@
+"""A client that has finished sending still reads (RFC 9112 §9.6, §8)."""
+
+import pytest
+
+from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.support.wire import Endpoint
+from tests.wire.listening import Listener
+from tests.wire.talk import GOOD, ask, chunky, post, sized, statuses
+
+CUT_OFF = [
+    b"G",
+    GOOD[:-1],
+    GOOD[:-2],
+    b"\r",
+    sized(b"abcdef")[:-1],
+    sized(b"abcdef")[:-6],
+    chunky(b"2\r\nab\r\n0\r\n\r\n")[:-1],
+    chunky(b"2\r\nab\r\n0\r\n\r\n")[:-2],
+    chunky(b"2\r\nab\r\n")[:-2],
+    chunky(b"2\r\na"),
+    chunky(b""),
+    post(b"Content-Length: 5", b"Expect: x"),
+]
+
+
+@pytest.mark.parametrize("number", [1, 2, 30])
+def test_what_was_asked_completely_is_answered(echo: Endpoint, number: int) -> None:
+    assert statuses(ask(echo, GOOD * number)) == [200] * number
+    assert statuses(ask(echo, sized(b"x" * 50_000) * number)) == [200] * number
+
+
+@pytest.mark.parametrize("raw", CUT_OFF, ids=range(len(CUT_OFF)))
+def test_what_was_cut_off_is_not(echo_listener: Listener, raw: bytes) -> None:
+    before = echo_listener.handler.answered
+    assert ask(echo_listener.endpoint, raw) == []
+    assert statuses(ask(echo_listener.endpoint, GOOD + raw)) == [200]
+    assert echo_listener.handler.answered == before + 1
+
+
+def test_a_key_is_looked_up_for_a_client_that_has_finished(
+    api: Api, new_key: str
+) -> None:
+    [answer] = ask(api.endpoint, api.with_key(new_key).chat_bytes(draft("x")))
+    assert_echo(answer, "x")
+
+
+def test_a_client_that_vanishes_leaves_nothing(echo_listener: Listener) -> None:
+    import socket
+    import struct
+
+    for raw in (b"", GOOD[:10], GOOD, GOOD * 1000, sized(b"x" * 60_000) * 50):
+        for _ in range(10):
+            endpoint = echo_listener.endpoint
+            sock = socket.create_connection((endpoint.host, endpoint.port))
+            reset = struct.pack("ii", 1, 0)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            sock.settimeout(5)
+            sock.send(raw)
+            sock.close()
+    echo_listener.wait_until(lambda: not echo_listener.board.calls)

@@ -1,0 +1,79 @@
+"""Many requests without waiting: each answered, in order (RFC 9112 §9.3.2)."""
+
+import json
+
+import pytest
+
+from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.support.wire import Endpoint, request
+from tests.wire.talk import GOOD, ask, chunky, code_of, pieces_of, post, sized, statuses
+
+
+def test_answers_come_in_the_order_of_the_requests(echo: Endpoint) -> None:
+    bodies = [b"number %d" % n for n in range(500)]
+    raw = b"".join(
+        sized(body) if n % 2 else chunky(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+        for n, body in enumerate(bodies)
+    )
+    for size in (len(raw), 1000, 17):
+        answers = ask(echo, *pieces_of(raw, size))
+        assert [answer.body for answer in answers] == bodies
+
+
+@pytest.mark.parametrize("bad", [b"bad\r\n\r\n", post(b"X : y"), b"\x16\x03\x01"])
+def test_good_ones_before_a_bad_one_are_answered_and_none_behind(
+    echo: Endpoint, bad: bytes
+) -> None:
+    answers = ask(echo, GOOD + sized(b"ab") + bad + GOOD + GOOD)
+    assert statuses(answers) == [200, 200, 400]
+    assert [answer.header("Connection") for answer in answers] == [None, None, "close"]
+
+
+def test_a_refused_request_does_not_hold_up_the_next(api: Api) -> None:
+    # CVE-2024-49768: the second was served though the first had closed.
+    unknown = request("POST", "/x", [*api.known, ("Content-Length", "9")], b"123456789")
+    nobody = request("GET", "/v1/models", [api.host])
+    raw = [unknown, api.chat_bytes(draft("a")), nobody, api.chat_bytes(draft("b"))]
+    answers = ask(api.endpoint, b"".join(raw))
+    assert statuses(answers) == [404, 200, 401, 200]
+    assert_echo(answers[1], "a")
+    assert_echo(answers[3], "b")
+
+
+def test_requests_wait_in_order_for_a_key_that_is_looked_up(
+    api: Api, new_key: str
+) -> None:
+    # The first asks the database, and the rest must not overtake it.
+    own = api.with_key(new_key)
+    raw = [own.chat_bytes(draft(f"{n}")) for n in range(20)]
+    raw.insert(1, request("GET", "/nowhere", [api.host]))
+    answers = ask(api.endpoint, b"".join(raw))
+    assert statuses(answers) == [200, 404, *[200] * 19]
+    texts = [
+        json.loads(a.body)["choices"][0]["message"]["content"]
+        for a in answers
+        if a.status == 200
+    ]
+    assert texts == [f"{n}" for n in range(20)]
+
+
+def test_a_key_of_one_request_is_not_the_key_of_the_next(api: Api) -> None:
+    nobody = api.chat_bytes(draft("x")).replace(b"Authorization:", b"X-Nothing:")
+    good = api.chat_bytes(draft("x"))
+    answers = ask(api.endpoint, good + nobody + good + nobody + good)
+    assert statuses(answers) == [200, 401, 200, 401, 200]
+    assert [code_of(answers[n]) for n in (1, 3)] == ["invalid_key"] * 2
+
+
+def test_a_hundred_thousand_requests_in_one_stream_are_all_answered(
+    echo: Endpoint,
+) -> None:
+    import threading
+
+    number = 100_000
+    with echo.connect(patience=30) as connection:
+        sender = threading.Thread(target=connection.send, args=(GOOD * number,))
+        sender.start()
+        for _ in range(number):
+            assert connection.read_answer().body == b"hello\n"
+        sender.join(10)
