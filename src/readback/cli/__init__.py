@@ -12,6 +12,7 @@ from readback.cli.account import account
 from readback.cli.database import manage, migrate
 from readback.cli.doctor import doctor
 from readback.cli.key import key
+from readback.cli.probe import probe
 from readback.cli.serve import serve
 
 
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for command in (serve, account, key, migrate, doctor, manage):
+for command in (serve, probe, account, key, migrate, doctor, manage):
     main.add_command(command)

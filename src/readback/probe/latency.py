@@ -1,0 +1,67 @@
+"""The step "latency": twenty echoes, each on a connection of its own, in parts."""
+
+import math
+import time
+from collections.abc import Sequence
+
+from readback.probe.calls import Timing
+from readback.probe.diagnoses import found
+from readback.probe.echo import exchange
+from readback.probe.findings import Fact, Finding
+from readback.probe.scene import Scene
+from readback.probe.wording import milliseconds
+
+ECHOES = 20
+_TEXT = "Ready to copy?"
+_SLOW_SECONDS = 0.25
+# On a slow way fewer echoes say as much, and nobody likes to wait.
+_PATIENCE_SECONDS = 20.0
+
+
+def check(scene: Scene) -> Finding:
+    timings = _measure(scene)
+    answers = [one.answer for one in timings]
+    rows = {
+        "connect": [one.connect or 0.0 for one in timings],
+        "TLS": [one.tls for one in timings if one.tls is not None],
+        "answer": answers,
+    }
+    parts = [f"{name} {_three(row)}" for name, row in rows.items() if row]
+    totals = [one.total for one in timings]
+    is_slow = percentile(totals, 50) > _SLOW_SECONDS
+    facts: dict[str, Fact] = {"total": _numbers(totals)}
+    facts |= {name.lower(): _numbers(row) for name, row in rows.items() if row}
+    return found(
+        "latency.slow" if is_slow else "latency.ok",
+        figure=milliseconds(percentile(totals, 50)),
+        samples=len(timings),
+        split="; ".join(parts),
+        **facts,
+    )
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """Give the value that so many percent do not exceed (nearest rank)."""
+    return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
+
+
+def _measure(scene: Scene) -> list[Timing]:
+    timings: list[Timing] = []
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while len(timings) < ECHOES and (not timings or time.monotonic() < deadline):
+        with scene.new_caller() as caller:
+            timings.append(exchange(scene, _TEXT, caller).timing)
+    return timings
+
+
+def _three(values: Sequence[float]) -> str:
+    p50, p95 = (milliseconds(percentile(values, percent)) for percent in (50, 95))
+    return f"p50 {p50}, p95 {p95}, max {milliseconds(max(values))}"
+
+
+def _numbers(values: Sequence[float]) -> Fact:
+    return {
+        "p50_ms": round(percentile(values, 50) * 1000, 3),
+        "p95_ms": round(percentile(values, 95) * 1000, 3),
+        "max_ms": round(max(values) * 1000, 3),
+    }
