@@ -1,5 +1,6 @@
 """The list of an account's keys, and the form that makes one."""
 
+from allauth.account.decorators import reauthentication_required
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -16,6 +17,7 @@ from readback.contract import MAX_ACTIVE_KEYS
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
+@reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]
 def overview(request: AccountRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
