@@ -137,3 +137,12 @@ def settings_without_mail(mails: Mailbox) -> Iterator[None]:
     config = replace(settings.CONFIG, smtp_url="")
     with override_settings(CONFIG=config, **mail.settings("")):
         yield
+
+
+@pytest.fixture
+def settings_without_limits() -> Iterator[None]:
+    """No count of tries, for a test that tries many things one after the other."""
+    from django.test import override_settings
+
+    with override_settings(ACCOUNT_RATE_LIMITS=False):
+        yield

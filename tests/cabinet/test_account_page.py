@@ -1,0 +1,175 @@
+"""The Account page: address, password, language, and leaving for good."""
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.db import connection
+
+from readback.cabinet import selectors, services
+from readback.cabinet.models import User
+from tests.cabinet.owners import entry, used
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.support.mailbox import link_in
+
+ALICE, NEW = "alice@example.org", "alice@example.net"
+EMAIL = "/accounts/email/"
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+@pytest.fixture
+def visitor(alice) -> Visitor:
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    return visitor
+
+
+def test_the_page_leads_to_all_that_can_be_changed(visitor):
+    page = text_of(visitor.get("/account/"))
+
+    assert ALICE in page
+    for path in (EMAIL, "/accounts/password/change/", "/account/delete/"):
+        assert f'href="{path}"' in page
+
+
+def test_nobody_sees_it_without_a_login():
+    for path in ("/account/", "/account/delete/", EMAIL):
+        answer = Visitor().get(path)
+        assert answer.headers["Location"] == f"/accounts/login/?next={path}"
+
+
+def test_a_new_address_counts_when_it_is_confirmed_and_not_before(
+    alice, visitor, mails
+):
+    visitor.send(EMAIL, {"email": NEW, "action_add": ""})
+
+    assert NEW in words_of(visitor.get("/account/"))
+    alice.refresh_from_db()
+    assert alice.email == ALICE
+    assert selectors.account_is_confirmed(alice)
+
+    visitor.send(link_in(mails.wait_for(NEW, "Confirm")))
+
+    alice.refresh_from_db()
+    assert alice.email == NEW
+    assert selectors.account_is_confirmed(alice)
+    assert [a.email for a in EmailAddress.objects.filter(user=alice)] == [NEW]
+    assert NEW in mails.wait_for(ALICE, "address at Readback was changed").as_string()
+    old, new = Visitor(), Visitor()
+    old.log_in(ALICE)
+    new.log_in(NEW)
+    assert (old.is_logged_in, new.is_logged_in) == (False, True)
+
+
+def test_a_change_can_be_given_up(alice, visitor):
+    visitor.send(EMAIL, {"email": NEW, "action_add": ""})
+
+    visitor.send(EMAIL, {"email": NEW, "action_remove": ""})
+
+    assert [a.email for a in EmailAddress.objects.filter(user=alice)] == [ALICE]
+
+
+def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
+    bob = services.account_create("bob@example.org", PASSWORD, confirmed=True)
+
+    answer = visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
+
+    # The page does not tell that Bob has an account; the link does not help.
+    assert answer.status_code == 302
+    link = link_in(mails.wait_for("bob@example.org", "Confirm"))
+    assert "cannot be confirmed" in words_of(visitor.get(link))
+    visitor.send(link, page="/account/")
+    assert selectors.account_find("bob@example.org") == bob
+    assert User.objects.get(email=ALICE)
+
+
+def test_the_link_of_a_change_that_was_replaced_is_dead(visitor, mails):
+    visitor.send(EMAIL, {"email": "typo@example.net", "action_add": ""})
+    link = link_in(mails.wait_for("typo@example.net", "Confirm"))
+
+    visitor.send(EMAIL, {"email": NEW, "action_add": ""})
+
+    assert "does not work any more" in words_of(Visitor().get(link))
+
+
+def test_the_chosen_language_holds_on_every_device_and_in_mails(alice, visitor, mails):
+    visitor.send("/account/language/", {"language": "ru"}, page="/account/")
+
+    elsewhere = Visitor(language="en")
+    elsewhere.log_in(ALICE)
+    assert 'lang="ru"' in text_of(elsewhere.get("/account/"))
+    alice.refresh_from_db()
+    services.key_create(alice)
+    assert "Новый ключ" in mails.wait_for(ALICE)["Subject"]
+
+    visitor.send("/account/language/", {"language": ""}, page="/account/")
+    assert 'lang="en"' in text_of(visitor.get("/account/"))
+
+
+def test_a_language_that_is_none_changes_nothing(alice, visitor):
+    visitor.send("/account/language/", {"language": "xx"}, page="/account/")
+
+    alice.refresh_from_db()
+    assert alice.language == ""
+
+
+def test_an_account_goes_with_everything_in_it(alice, visitor, mails):
+    key = services.key_create(alice, "mine").key
+    used(key, 3)
+    entry(key)
+    pk = alice.pk
+
+    page = visitor.get("/account/delete/")
+    assert ALICE in words_of(page)
+    answer = visitor.send("/account/delete/", {"password": PASSWORD})
+
+    assert answer.headers["Location"] == "/"
+    assert "are gone" in words_of(visitor.get("/"))
+    assert not visitor.is_logged_in
+    assert mails.wait_for(ALICE, "is deleted")
+    assert _rows_about(pk) == []
+
+
+def test_an_account_stays_without_the_password(alice, visitor):
+    for fields in ({}, {"password": ""}, {"password": "not the password"}):
+        page = visitor.send("/account/delete/", fields)
+        assert page.status_code == 200
+    assert User.objects.filter(pk=alice.pk).exists()
+    assert visitor.is_logged_in
+
+
+def test_an_account_without_a_password_is_named_to_be_deleted(mails):
+    bob = services.account_create("bob@example.org", confirmed=True)
+    visitor = Visitor()
+    visitor.client.force_login(bob)
+
+    wrong = visitor.send("/account/delete/", {"email": ALICE})
+    assert "not the address of this account" in words_of(wrong)
+    visitor.send("/account/delete/", {"email": "Bob@example.org"})
+
+    assert not User.objects.exists()
+
+
+def _rows_about(account: int) -> list[tuple[str, str]]:
+    """Every table and column that still refers to the account."""
+    found = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            relations = connection.introspection.get_relations(cursor, table)
+            for column, (_, other) in relations.items():
+                if other == "cabinet_user":
+                    cursor.execute(
+                        f'SELECT 1 FROM "{table}" WHERE "{column}" = %s', [account]
+                    )
+                    found += [(table, column)] * len(cursor.fetchall())
+    return found + [("cabinet_key", "any")] * _count("cabinet_key")
+
+
+def _count(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f'SELECT count(*) FROM "{table}"')
+        return cursor.fetchone()[0]

@@ -1,0 +1,128 @@
+"""Which passwords are taken, and how they are kept."""
+
+import pytest
+from django.contrib.auth.password_validation import CommonPasswordValidator
+
+from readback.cabinet import services
+from readback.cabinet.models import User
+from tests.cabinet.visitor import PASSWORD, Visitor, words_of
+
+ALICE = "alice@example.org"
+CHANGE = "/accounts/password/change/"
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+GOOD = [
+    "twelve chars",
+    "aaaa bbbb cccc",
+    "  spaces at both ends  ",
+    "пароль из двенадцати букв",
+    "🔑🔑🔑🔑🔑🔑🔑🔑🔑🔑🔑🔑",
+    "a\tb\u00a0c'\";--<script>${7*7}",
+    "x1" * 32,
+    "one long sentence " * 50,
+]
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+def test_any_characters_will_do_and_all_of_them_count(alice, settings_without_limits):
+    for password in GOOD:
+        services.account_delete(alice)
+        Visitor().sign_up(ALICE, password)
+        alice = User.objects.get()
+        services.account_confirm(alice)
+
+        whole, cut = Visitor(), Visitor()
+        whole.log_in(ALICE, password)
+        cut.log_in(ALICE, password[:-1])
+        assert whole.is_logged_in, password
+        assert not cut.is_logged_in, password
+
+
+def test_a_short_password_is_refused_and_the_page_says_how_long_it_must_be(mails):
+    page = Visitor().sign_up(ALICE, "elevenchars")
+
+    assert "12" in words_of(page)
+    assert not User.objects.exists()
+
+
+def test_no_mix_of_characters_is_asked_for(mails):
+    Visitor().sign_up(ALICE, "onlysmallletters")
+
+    assert User.objects.exists()
+
+
+def test_every_common_password_that_is_long_enough_is_refused(settings_without_limits):
+    common = sorted(p for p in CommonPasswordValidator().passwords if len(p) >= 12)
+    assert common
+    for password in [*common[:10], common[0].upper()]:
+        page = Visitor().sign_up(ALICE, password)
+        assert page.status_code == 200, password
+    assert not User.objects.exists()
+
+
+def test_words_of_this_site_are_refused(settings_without_limits):
+    guesses = [
+        "readbackreadback",
+        "Readback2026",
+        "readback-echo-1",
+        "vendor-cabinet-preview-echo",
+        "echoechoecho",
+        "alice@example.org",
+    ]
+    for password in guesses:
+        page = Visitor().sign_up(ALICE, password)
+        assert "errorlist" in page.content.decode(), password
+    assert not User.objects.exists()
+
+
+def test_a_change_asks_for_the_current_password(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    new = {"password1": "a bell in the fog", "password2": "a bell in the fog"}
+
+    page = visitor.send(CHANGE, {"oldpassword": "wrong" * 4, **new})
+    assert "not your current password" in words_of(page)
+    alice.refresh_from_db()
+    assert alice.check_password(PASSWORD)
+
+    answer = visitor.send(CHANGE, {"oldpassword": PASSWORD, **new})
+    assert answer.status_code == 302
+    alice.refresh_from_db()
+    assert alice.check_password("a bell in the fog")
+
+
+def test_a_change_ends_the_other_sessions_and_is_mailed(alice, mails):
+    here, elsewhere = Visitor(), Visitor()
+    here.log_in(ALICE)
+    elsewhere.log_in(ALICE)
+    new = {"password1": "a bell in the fog", "password2": "a bell in the fog"}
+
+    here.send(CHANGE, {"oldpassword": PASSWORD, **new})
+
+    assert here.is_logged_in
+    assert not elsewhere.is_logged_in
+    assert mails.wait_for(ALICE, "password at Readback was changed")
+
+
+def test_passwords_are_kept_as_argon2id(alice):
+    assert alice.password.startswith("argon2$argon2id$")
+    assert PASSWORD not in alice.password
+
+
+def test_a_password_of_a_megabyte_is_refused_before_it_is_hashed(alice, monkeypatch):
+    hashed = []
+    encode = "django.contrib.auth.hashers.Argon2PasswordHasher.encode"
+    verify = "django.contrib.auth.hashers.Argon2PasswordHasher.verify"
+    monkeypatch.setattr(encode, lambda *_: hashed.append(1))
+    monkeypatch.setattr(verify, lambda *_: hashed.append(1))
+
+    answer = Visitor().log_in(ALICE, "x" * 1_000_000)
+
+    assert answer.status_code == 400
+    assert "too large" in words_of(answer)
+    assert hashed == []

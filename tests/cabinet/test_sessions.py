@@ -1,0 +1,141 @@
+"""How a session begins, how long it lasts, and what ends it."""
+
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from readback.cabinet import services
+from readback.cabinet.models import User
+from tests.cabinet.visitor import PASSWORD, Visitor
+
+ALICE = "alice@example.org"
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+class Clock:
+    """Django's clock, moved by hand."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+        self._now = timezone.now
+
+    def __call__(self):
+        return self._now() + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    moved = Clock()
+    monkeypatch.setattr("django.utils.timezone.now", moved)
+    return moved
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+def test_the_id_of_the_session_changes_at_the_login(alice):
+    visitor = Visitor()
+    visitor.sign_up("bob@example.org")  # an anonymous session with something in it
+    before = visitor.client.cookies["session"].value
+
+    visitor.log_in(ALICE)
+
+    assert visitor.client.cookies["session"].value != before
+    planted = Visitor()
+    planted.client.cookies["session"] = before
+    assert not planted.is_logged_in
+
+
+def test_a_session_that_nobody_uses_ends_after_two_days(alice, clock):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    assert visitor.is_logged_in
+
+    clock.ahead += timedelta(days=2, minutes=1)
+
+    assert not visitor.is_logged_in
+
+
+def test_a_session_in_use_lives_on_but_not_beyond_two_weeks(alice, clock):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    for _ in range(13):
+        assert visitor.is_logged_in
+        clock.ahead += timedelta(days=1)
+    assert visitor.is_logged_in
+
+    clock.ahead += timedelta(days=1, minutes=1)
+
+    assert not visitor.is_logged_in
+
+
+def test_the_cookie_ends_no_later_than_the_session(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+
+    assert visitor.client.cookies["session"]["max-age"] == settings.SESSION_COOKIE_AGE
+
+
+def test_a_session_is_not_written_at_every_request(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    visitor.get("/account/")
+
+    answer = visitor.get("/account/")
+
+    assert "session" not in answer.cookies
+
+
+def test_a_key_is_made_without_a_second_password_just_after_the_login(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+
+    answer = visitor.send("/keys/", {"label": "mine"})
+
+    assert answer.headers["Location"].endswith("/new/")
+    assert alice.keys.count() == 1
+
+
+def test_a_key_needs_the_password_again_long_after_the_login(alice, monkeypatch):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    _age_the_login(visitor)
+
+    asked = visitor.send("/keys/", {"label": "mine"})
+    assert asked.headers["Location"] == "/accounts/reauthenticate/?next=%2Fkeys%2F"
+    assert alice.keys.count() == 0
+
+    page = asked.headers["Location"]
+    wrong = {"password": "not the password", "next": "/keys/"}
+    visitor.send("/accounts/reauthenticate/", wrong, page=page)
+    assert alice.keys.count() == 0
+    right = {"password": PASSWORD, "next": "/keys/"}
+    answer = visitor.send("/accounts/reauthenticate/", right, page=page)
+
+    # The form that was sent before is done now: nobody types it twice.
+    assert answer.headers["Location"].endswith("/new/")
+    assert [key.label for key in alice.keys.all()] == ["mine"]
+
+
+def test_an_address_is_changed_only_after_the_password_is_typed_again(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    _age_the_login(visitor)
+
+    fields = {"email": "new@example.org", "action_add": ""}
+    answer = visitor.send("/accounts/email/", fields)
+
+    assert answer.headers["Location"].startswith("/accounts/reauthenticate/")
+
+
+def _age_the_login(visitor: Visitor) -> None:
+    """Move the time of the login in the session to an hour ago."""
+    session = visitor.client.session
+    for record in session["account_authentication_methods"]:
+        record["at"] -= 3600
+    session.save()
