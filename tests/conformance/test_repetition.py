@@ -153,13 +153,13 @@ def test_a_repeated_frame_does_not_excuse_an_empty_text(api: Api) -> None:
 
 
 def test_a_repeated_frame_does_not_excuse_too_large_a_text(api: Api) -> None:
-    # Of one size in bytes on the wire: escapes make room for the difference.
-    fits, bursts = rb"\u0078" + b"x" * 8191, b"x" * 8197
+    # Of one size on the wire: an escape is two bytes there, and one in the text.
+    fits, bursts = rb"\n" + b"x" * 8191, b"x" * 8193
     assert len(fits) == len(bursts)
     with api.endpoint.connect() as connection:
         for _ in range(2):
             connection.send(api.chat_bytes(BEFORE + fits + AFTER))
-            assert_echo(connection.read_answer(), "x" * 8192)
+            assert_echo(connection.read_answer(), "\n" + "x" * 8191)
             connection.send(api.chat_bytes(BEFORE + bursts + AFTER))
             assert_refused(connection.read_answer(), "content_too_large")
 
