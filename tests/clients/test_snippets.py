@@ -1,0 +1,129 @@
+"""Every snippet of the cabinet, run as a user runs it, against a live server."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from openai import OpenAI
+
+from readback.cabinet import snippets
+from tests.support.server import Server, ephemeral_server
+
+HERE = Path(__file__).parent
+TEXT = "Ready to copy?"
+RUN_SECONDS = 60
+INSTALL_SECONDS = 300
+
+pytestmark = pytest.mark.timeout(INSTALL_SECONDS + RUN_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with ephemeral_server(tmp_path_factory.mktemp("server"), {}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """Node with the clients of node/package-lock.json beside it."""
+    found, npm = shutil.which("node"), shutil.which("npm")
+    if not found or not npm:
+        pytest.skip("node and npm are not on PATH")
+    subprocess.run(
+        [npm, "ci", "--ignore-scripts", "--silent"],
+        cwd=HERE / "node",
+        check=True,
+        timeout=INSTALL_SECONDS,
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def litellm_python() -> str:
+    """A Python with LiteLLM, which wants another version of OpenAI's library."""
+    folder = HERE / "litellm"
+    uv = [sys.executable, "-m", "uv"]
+    python = str(folder / ".venv" / "bin" / "python")
+    requirements = str(folder / "requirements.txt")
+    for command in (
+        [*uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable]
+        + [str(folder / ".venv")],
+        [*uv, "pip", "sync", "--quiet", "--require-hashes", "--python", python]
+        + [requirements],
+    ):
+        subprocess.run(command, check=True, timeout=INSTALL_SECONDS)
+    return python
+
+
+def read_back(command: list[str], file: str, server: Server, folder: Path) -> str:
+    """Run the snippet as a file of its own, and give what it prints."""
+    filled = {s.file: s.text for s in snippets.filled(server.base_url, server.api_key)}
+    program = folder / file
+    program.write_text(filled[file], encoding="utf-8")
+    done = subprocess.run(
+        [*command, str(program)],
+        # LiteLLM would ask the network for its table of prices.
+        env=os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_file_is_shown_on_the_page():
+    files = {path.name for path in snippets.FOLDER.iterdir() if path.is_file()}
+
+    assert files == {*snippets.NAMES, snippets.DIALOGUE}
+
+
+@pytest.mark.parametrize("file", ["openai.py", "requests.py", "langchain.py"])
+def test_a_python_snippet_prints_the_text_that_it_sent(file, server, tmp_path):
+    # A script's folder comes first on Python's path, so its own name would hide the
+    # library of the same name: a user saves it under another one, too.
+    assert read_back([sys.executable, "-P"], file, server, tmp_path) == f"{TEXT}\n"
+
+
+def test_the_litellm_snippet_prints_the_text_that_it_sent(
+    litellm_python, server, tmp_path
+):
+    said = read_back([litellm_python, "-P"], "litellm.py", server, tmp_path)
+
+    assert said == f"{TEXT}\n"
+
+
+@pytest.mark.parametrize("file", ["openai.mjs", "fetch.mjs", "ai-sdk.mjs"])
+def test_a_node_snippet_prints_the_text_that_it_sent(file, node, server, tmp_path):
+    (tmp_path / "node_modules").symlink_to(HERE / "node" / "node_modules")
+
+    assert read_back([node], file, server, tmp_path) == f"{TEXT}\n"
+
+
+def test_the_curl_snippet_prints_an_answer_with_the_text(server, tmp_path):
+    if not shutil.which("curl"):
+        pytest.skip("curl is not on PATH")
+
+    said = read_back(["sh"], "curl.sh", server, tmp_path)
+
+    assert f'"content":"{TEXT}"' in said
+
+
+def test_the_three_values_of_the_settings_dialogue_connect(server):
+    address, key, model = snippets.dialogue(server.base_url, server.api_key)
+    client = OpenAI(base_url=address.value, api_key=key.value)
+
+    answer = client.chat.completions.create(
+        model=model.value, messages=[{"role": "user", "content": TEXT}]
+    )
+
+    assert [row.name for row in (address, key, model)] == [
+        "Base URL",
+        "API key",
+        "Model",
+    ]
+    assert answer.choices[0].message.content == TEXT

@@ -1,0 +1,113 @@
+"""A running service, a mail server, and a Chromium in which every fault is a failure."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.journeys.person import Person
+from tests.support.mailbox import Mailbox, mailbox
+from tests.support.server import Server, ephemeral_server
+
+SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+PATIENCE_MS = 10_000
+# A page that does not exist; the console says so, and only of this one it may.
+MISSING = "/nothing-here"
+
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def mails() -> Iterator[Mailbox]:
+    with mailbox() as box:
+        yield box
+
+
+@pytest.fixture(scope="session")
+def server(
+    mails: Mailbox, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    with ephemeral_server(folder, {"READBACK_SMTP_URL": mails.url}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = os.environ.get("READBACK_TEST_CHROMIUM") or shutil.which("chromium")
+    if not chromium:
+        pytest.skip("no chromium on PATH, and READBACK_TEST_CHROMIUM is not set")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, server: Server) -> Iterator[Open]:
+    """Open a page in a browser of its own, as the options of its context say.
+
+    What the console complains about (a script that fails, a policy that is broken)
+    and every request to elsewhere fails the test in the end.
+    """
+    contexts, faults = [], []
+
+    def watch_request(request: Any) -> None:
+        if not request.url.startswith(server.cabinet_url):
+            faults.append(f"request to {request.url}")
+
+    def watch_console(message: Any) -> None:
+        if MISSING in message.location["url"]:
+            return
+        if message.type in ("error", "warning"):
+            faults.append(message.text)
+
+    def open_page(**options: Any) -> Page:
+        context = browser.new_context(
+            **{"base_url": server.cabinet_url, "viewport": DESKTOP, "locale": "en-GB"}
+            | options
+        )
+        contexts.append(context)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.set_default_timeout(PATIENCE_MS)
+        context.on("request", watch_request)
+        context.on("console", watch_console)
+        return context.new_page()
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+@pytest.fixture
+def a_person(
+    open_page: Open, server: Server, mails: Mailbox, request: pytest.FixtureRequest
+) -> Callable[..., Person]:
+    """Somebody with a browser and a mailbox, whom the service does not know yet."""
+    name = re.sub(r"\W+", "-", request.node.name).strip("-")
+    folder = SCREENSHOTS / name
+    shutil.rmtree(folder, ignore_errors=True)
+
+    def a_person(**options: Any) -> Person:
+        email = f"alice-{token_hex(6)}@example.org"
+        return Person(open_page(**options), server, mails, email, folder)
+
+    return a_person

@@ -1,0 +1,103 @@
+"""What a person does in the browser, step by step; each step leaves a screenshot.
+
+Elements are found by what they are, not by their words, so that the same steps walk
+in every language.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from playwright.sync_api import Page, expect
+
+from tests.support.mailbox import Mailbox, link_in
+from tests.support.server import Server
+
+PASSWORD = "a lamp in the harbour"
+MODEL = "vendor-cabinet-preview-echo"
+TEXT = "Приём. Ready to copy? ✓"
+
+
+@dataclass
+class Person:
+    page: Page
+    server: Server
+    mails: Mailbox
+    email: str
+    folder: Path
+    key: str = ""
+    _shots: list[str] = field(default_factory=list)
+
+    def take_picture(self, name: str) -> None:
+        self._shots.append(name)
+        path = self.folder / f"{len(self._shots):02d}-{name}.png"
+        self.page.screenshot(path=path, full_page=True)
+
+    def send_form(self, **fields: str) -> None:
+        """Fill the form of the page in and press its button."""
+        main = self.page.locator("main")
+        for name, value in fields.items():
+            main.locator(f"[name={name}]").fill(value)
+        main.locator("form button:not([type=button])").first.click()
+
+    def sign_up(self) -> None:
+        self.page.goto("/accounts/signup/")
+        self.take_picture("sign-up")
+        self.send_form(email=self.email, password1=PASSWORD)
+        self.page.wait_for_url("**/accounts/confirm-email/")
+        self.take_picture("look-into-your-mailbox")
+        self.page.goto(link_in(self.mails.wait_for(self.email)))
+        self.take_picture("confirm")
+        self.send_form()
+        self.page.wait_for_url("**/keys/")
+
+    def log_in(self, password: str = PASSWORD) -> None:
+        self.page.goto("/accounts/login/")
+        self.send_form(login=self.email, password=password)
+
+    def create_key(self, name: str = "laptop") -> None:
+        """Make a key and copy it with the button of the page."""
+        self.page.goto("/keys/")
+        self.send_form(label=name)
+        self.page.wait_for_url("**/keys/*/new/")
+        self.page.locator(".secret [data-copy]").click()
+        self.key = self.page.evaluate("navigator.clipboard.readText()")
+        self.take_picture("new-key")
+
+    @property
+    def key_path(self) -> str:
+        """The address of the key's own page, from that of the new key."""
+        return self.page.url.removesuffix("new/")
+
+    def shown_address(self) -> str:
+        return self.page.locator("#address").inner_text()
+
+    def ask(self, path: str = "/chat/completions", **fields: Any) -> tuple[int, Any]:
+        """Send the text with the key, to the address on the page; give what comes."""
+        message = {"role": "user", "content": TEXT}
+        body = {"model": MODEL, "messages": [message], **fields}
+        request = Request(
+            self.shown_address() + path,
+            data=json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {self.key}",
+                "Content-Type": "application/json",
+                "User-Agent": "journey/1.0",
+            },
+        )
+        try:
+            with urlopen(request, timeout=10) as answer:
+                return answer.status, json.load(answer)
+        except HTTPError as refusal:
+            with refusal:
+                return refusal.code, json.load(refusal)
+
+    def expect_to_see(self, words: str) -> None:
+        expect(self.page.locator("main")).to_contain_text(words)
+
+    def expect_no_sideways_scrolling(self) -> None:
+        width = self.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= self.page.viewport_size["width"], self.page.url

@@ -1,0 +1,107 @@
+"""What holds for every page: it is readable by all, narrow, light, and calm."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.journeys.conftest import MISSING
+
+NARROW = {"width": 360, "height": 740}
+BUDGET = 60_000
+"""Bytes of a page with everything it loads, nothing compressed."""
+
+STRANGERS = [
+    "/",
+    "/docs/",
+    "/docs/connect",
+    "/docs/contract",
+    "/docs/errors",
+    "/docs/cabinet",
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/accounts/password/reset/",
+    MISSING,
+]
+OWNERS = ["/keys/", "{key}", "{key}?outcome=refused", "{key}revoke/", "/account/"]
+
+
+def pages_of(person) -> list[str]:
+    """Every page, with a key that has accepted and refused requests."""
+    person.sign_up()
+    person.create_key("a name that is rather long, as names of machines can be")
+    key = person.key_path
+    person.ask()
+    person.ask(temperature=0.7)
+    person.expect_to_see("unknown_field")
+    return [path.replace("{key}", key) for path in OWNERS]
+
+
+def violations(page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{page.url} {v['id']}: {v['nodes'][0]['html']}" for v in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(a_person, scheme):
+    alice = a_person(color_scheme=scheme)
+    found = []
+    for path in STRANGERS:
+        alice.page.goto(path)
+        found += violations(alice.page)
+    for path in pages_of(alice):
+        found += violations(alice.page)
+        alice.page.goto(path)
+        found += violations(alice.page)
+
+    assert not found
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "ru-RU"])
+def test_no_page_scrolls_sideways_at_360_pixels(a_person, locale):
+    alice = a_person(viewport=NARROW, locale=locale)
+    for path in STRANGERS:
+        alice.page.goto(path)
+        alice.expect_no_sideways_scrolling()
+    for path in pages_of(alice):
+        alice.expect_no_sideways_scrolling()
+        alice.page.goto(path)
+        alice.expect_no_sideways_scrolling()
+
+
+def test_every_page_weighs_less_than_60_kilobytes_with_everything(a_person):
+    alice = a_person()
+    paths = [*STRANGERS, *pages_of(alice)]
+    sizes = {}
+    loaded: list[int] = []
+    alice.page.on("response", lambda answer: loaded.append(len(answer.body())))
+    for path in paths:
+        loaded.clear()
+        alice.page.goto(path, wait_until="networkidle")
+        sizes[path] = sum(loaded)
+
+    print({path: size for path, size in sorted(sizes.items(), key=lambda row: row[1])})
+    assert max(sizes.values()) < BUDGET, sizes
+
+
+def test_a_key_can_be_made_by_keyboard_alone(a_person):
+    alice = a_person()
+    alice.sign_up()
+    page = alice.page
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.name") == "label":
+            break
+    page.keyboard.type("by keyboard")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/keys/*/new/")
+
+
+def test_the_switch_changes_the_language_and_stays_on_the_page(a_person):
+    alice = a_person()
+    alice.page.goto("/docs/errors")
+    alice.page.locator("button[value=ru]").click()
+
+    alice.expect_to_see("Ошибки")
+    assert alice.page.url.endswith("/docs/errors")
+    alice.page.goto("/")
+    assert alice.page.locator("html").get_attribute("lang") == "ru"
