@@ -1,0 +1,80 @@
+"""Mails about keys: to the owner, in any case, and never in the way."""
+
+import pytest
+
+from readback.cabinet import services
+from readback.cabinet.models import User
+from tests.cabinet.test_signup import away
+from tests.cabinet.visitor import PASSWORD, Visitor
+from tests.support.mailbox import html_of, text_of
+
+ALICE = "alice@example.org"
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+@pytest.fixture
+def visitor(alice) -> Visitor:
+    visitor = Visitor(address="203.0.113.7")
+    visitor.log_in(ALICE)
+    return visitor
+
+
+def test_a_new_key_is_mailed_about_without_the_key(alice, visitor, mails):
+    visitor.send("/keys/", {"label": "my laptop"})
+    key = alice.keys.get()
+
+    mail = mails.wait_for(ALICE, "A new key")
+
+    for part in (text_of(mail), html_of(mail)):
+        assert "my laptop" in part
+        assert f"sk-echo-…{key.last_four}" in part
+        assert "203.0.113.7" in part
+    assert mail.as_string().count("sk-echo-") == mail.as_string().count("sk-echo-…")
+
+
+def test_a_revoked_key_is_mailed_about_once(alice, visitor, mails):
+    key = services.key_create(alice, "my laptop").key
+    for _ in range(2):
+        visitor.send(f"/keys/{key.pk}/revoke/", page="/account/")
+
+    mails.wait_for(ALICE, "was revoked")
+    assert len([m for m in mails.to(ALICE) if "revoked" in m["Subject"]]) == 1
+
+
+def test_a_mail_that_cannot_be_sent_undoes_nothing(alice, visitor, capsys):
+    with away():
+        answer = visitor.send("/keys/", {"label": "my laptop"})
+
+    assert answer.status_code == 302
+    assert alice.keys.count() == 1
+
+
+def test_the_operators_hand_is_named_as_such(alice, mails):
+    services.key_create(alice)
+
+    assert "by the operator" in text_of(mails.wait_for(ALICE, "A new key"))
+
+
+def test_a_command_without_a_mail_server_prints_no_mail(
+    alice, settings_without_mail, capsys
+):
+    new = services.key_create(alice)
+    services.key_revoke(new.key)
+
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "")
+
+
+def test_markup_in_a_label_is_text_in_the_mail(alice, visitor, mails):
+    hostile = "<img src=x onerror=alert(1)>"
+    visitor.send("/keys/", {"label": hostile})
+
+    mail = mails.wait_for(ALICE, "A new key")
+
+    assert hostile in text_of(mail)
+    assert hostile not in html_of(mail)
+    assert "&lt;img" in html_of(mail)
