@@ -126,11 +126,13 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
         def refuse(self, code, detail):
             return b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
 
-    with listening(Refusing(), limits(body_seconds=SOON)) as listener:
-        with listener.endpoint.connect() as connection:
-            connection.send(sized(b"x" * 100)[:-1])
-            assert connection.read_answer().status == 404
-            assert connection.rest() == b""
+    with (
+        listening(Refusing(), limits(body_seconds=SOON)) as listener,
+        listener.endpoint.connect() as connection,
+    ):
+        connection.send(sized(b"x" * 100)[:-1])
+        assert connection.read_answer().status == 404
+        assert connection.rest() == b""
 
 
 def test_an_old_connection_is_asked_to_end(monkeypatch: pytest.MonkeyPatch) -> None:

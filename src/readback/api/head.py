@@ -79,7 +79,8 @@ class Head:
         # RFC 9110 §10.1.1: a 1.0 client does not understand 100 (Continue).
         expectation = (self.first(b"expect") or b"").lower()
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
-        self.repeatable = self.keep_alive and self._is_plain()
+        # The answer to a HEAD ends with its head, which is not seen to again.
+        self.repeatable = self.keep_alive and method != b"HEAD" and self._is_plain()
 
     def all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key == name]

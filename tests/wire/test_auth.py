@@ -1,0 +1,86 @@
+"""Who is asking: exactly one Authorization, of one scheme (RFC 9110 §11.1, §11.4)."""
+
+import pytest
+
+from tests.conformance.dialogue import (
+    MODELS,
+    Api,
+    assert_refused,
+    assert_success,
+    draft,
+)
+from tests.support.wire import request
+from tests.wire.talk import ask, statuses
+
+KEY = "KEY"
+ACCEPTED = [
+    *["Bearer KEY", "bearer KEY", "BEARER KEY", "bEaReR KEY"],
+    *["Bearer  KEY", "Bearer    KEY", "Bearer KEY ", "Bearer KEY \t ", "\t Bearer KEY"],
+]
+REFUSED = [
+    *["", "KEY", "Bearer", "Bearer ", "BearerKEY", "Bearer:KEY", "Bearer=KEY"],
+    *["Basic KEY", "Token KEY", "Digest KEY", "Bearer KEY x", "Bearer KEY,KEY"],
+    *["Bearer KEY, Bearer KEY", "Bearer, KEY", "Bearer\tKEY", "Bearer KEY;x"],
+    *['Bearer "KEY"', "Bearer 'KEY'", "Bearer <KEY>", "Bearer {KEY}", "Bearer =KEY"],
+    *["Bearer KEY=", "Bearer KEY==", "Bearer xKEY", "Bearer KEYx", "Bearer Bearer KEY"],
+    *["Bearer \xff", "Bearer KEY\xff", "\xffBearer KEY", "Bearer\xa0KEY", "Bearer %4b"],
+    "Bearer " + "x" * 8000,
+]
+
+
+@pytest.mark.parametrize("value", ACCEPTED, ids=repr)
+def test_the_scheme_is_known_in_any_case_and_white_space_around(
+    api: Api, value: str
+) -> None:
+    field = ("Authorization", value.replace(KEY, api.key))
+    assert_success(api.ask("GET", MODELS, [api.host, field]))
+
+
+@pytest.mark.parametrize("value", REFUSED, ids=lambda value: repr(value[:30]))
+def test_anything_else_is_refused_and_the_connection_goes_on(
+    api: Api, value: str
+) -> None:
+    field = ("Authorization", value.replace(KEY, api.key))
+    raw = request("GET", MODELS, [api.host, field])
+    good = request("GET", MODELS, api.known)
+    answers = ask(api.endpoint, raw + good)
+    assert statuses(answers) == [401, 200]
+    assert_refused(answers[0], "invalid_key")
+
+
+@pytest.mark.parametrize("name", ["authorization", "AUTHORIZATION", "aUTHORIZATION"])
+def test_the_name_is_known_in_any_case(api: Api, name: str) -> None:
+    assert_success(api.ask("GET", MODELS, [api.host, (name, api.bearer[1])]))
+
+
+def test_two_are_refused_whichever_is_right(api: Api) -> None:
+    good, bad = api.bearer, ("Authorization", "Bearer x")
+    for pair in ([good, bad], [bad, good], [good, good], [good, ("authorization", "")]):
+        answer = api.ask("GET", MODELS, [api.host, *pair])
+        assert_refused(answer, "invalid_key")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Proxy-Authorization", "X-Authorization", "X-Api-Key", "Api-Key", "Cookie"]
+    + ["Authorization-", "Authorisation", "X_Authorization"],
+)
+def test_no_other_field_carries_a_key(api: Api, name: str) -> None:
+    answer = api.ask("GET", MODELS, [api.host, (name, api.bearer[1])])
+    assert_refused(answer, "invalid_key")
+
+
+def test_a_key_is_not_remembered_for_the_connection(api: Api) -> None:
+    nobody = request("GET", MODELS, [api.host])
+    with api.endpoint.connect() as connection:
+        for _ in range(3):
+            connection.send(api.chat_bytes(draft("x")))
+            assert_success(connection.read_answer())
+            connection.send(nobody)
+            assert_refused(connection.read_answer(), "invalid_key")
+
+
+def test_a_token_of_a_megabyte_is_a_head_too_large(api: Api) -> None:
+    field = ("Authorization", "Bearer " + "x" * 1_000_000)
+    answer = api.ask("GET", MODELS, [api.host, field])
+    assert_refused(answer, "headers_too_large")

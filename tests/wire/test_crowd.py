@@ -1,0 +1,158 @@
+"""Many clients at once, a key that ends, and what is left behind of what was said."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.dialogue import (
+    MODELS,
+    Api,
+    assert_echo,
+    assert_refused,
+    assert_success,
+    draft,
+)
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.wire import Endpoint, exchange, request
+
+CLIENTS = 40
+ROUNDS = 25
+
+
+def test_forty_clients_at_once_get_their_own_texts(api: Api) -> None:
+    wrong: list[object] = []
+    together = threading.Barrier(CLIENTS)
+
+    def talk(number: int) -> None:
+        try:
+            with api.endpoint.connect() as connection:
+                together.wait(10)
+                for turn in range(ROUNDS):
+                    # The same length for all, so the same head: the fast way, too.
+                    text = f"client {number:02} turn {turn:02} " + "ы" * (turn % 3)
+                    connection.send(api.chat_bytes(draft(text)))
+                    assert_echo(connection.read_answer(), text)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=talk, args=(n,)) for n in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("way", ["the same head", "another head", "the model list"])
+def test_a_revoked_key_is_refused_within_one_second(
+    server: Server, api: Api, way: str
+) -> None:
+    name = f"ends-{way.split()[1]}"
+    own = api.with_key(server.new_key(name))
+    number = 0
+
+    def raw() -> bytes:
+        nonlocal number
+        number += 1
+        if way == "the model list":
+            return request("GET", MODELS, own.known)
+        extra = [("X-Number", str(number))] if way == "another head" else []
+        return own.chat_bytes(draft("x"), extra=extra)
+
+    with own.endpoint.connect() as connection:
+        connection.send(raw())
+        assert_success(connection.read_answer())
+        server.revoke_key(own.key)
+        # The row is changed by now; a second later nobody may be let in.
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline:
+            connection.send(raw())
+            answer = connection.read_answer()
+            if answer.status == 401:
+                break
+            time.sleep(0.01)
+        assert_refused(answer, "invalid_key")
+        connection.send(raw())
+        assert_refused(connection.read_answer(), "invalid_key")
+        assert_refused(own.models(), "invalid_key")
+
+
+SAID = "zyzzyva-said"
+WRITTEN = "zyzzyva-written"
+KEYS = ["sk-echo-zyzzyvakey", "zyzzyva-token"]
+
+
+def test_nothing_said_and_no_key_is_left_behind(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server:
+        api = Api(Endpoint.of(server.base_url), server.api_key)
+        _say_it_in_every_way(api)
+        metrics = exchange(
+            Endpoint.of(server.ops_url), request("GET", "/metrics", [("Host", "x")])
+        ).body
+        rows = _dump(server)
+        assert "cabinet_journalentry" in rows
+        key = server.api_key
+    # The server has stopped: everything it ever wanted to write is written.
+    first, _, rest = (tmp_path / "stdout").read_text().partition("\n")
+    assert json.loads(first)["api_key"] == key
+    written = {"stdout": rest.encode(), "metrics": metrics, "rows": rows.encode()}
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.name != "stdout":
+            written[path.name] = path.read_bytes()
+    assert len(written) > 4
+    for name, content in written.items():
+        for secret in (SAID, key, key[8:40], *KEYS):
+            assert secret.encode() not in content, f"{secret} is in {name}"
+
+
+def _say_it_in_every_way(api: Api) -> None:
+    """Requests accepted and refused at every stage, each with the text and a key."""
+    said = draft(SAID)
+    assert_echo(api.chat(said), SAID)
+    for body in (
+        said | {api.key: SAID},
+        said | {f"{SAID}!": SAID},
+        said | {"model": f"{SAID}!"},
+        said | {"messages": SAID},
+        said | {"stream": SAID},
+        said | {"max_tokens": SAID},
+        draft([SAID]),
+        {"model": said["model"], "messages": [{"role": SAID, "content": SAID}]},
+        {"model": said["model"], "messages": [{"role": "user", f"{SAID} ": SAID}]},
+        f'{{"{SAID}'.encode(),
+        SAID.encode(),
+    ):
+        assert api.chat(body).status == 400
+    assert api.chat(SAID.encode(), extra=[("Content-Encoding", SAID)]).status == 415
+    for key in KEYS:
+        assert api.with_key(key).chat(said).status == 401
+    assert api.ask("GET", f"/v1/{SAID}").status == 404
+    assert api.ask("GET", f"/v1/models?key={api.key}&{SAID}").status == 404
+    assert api.ask(SAID, "/v1/models").status == 404
+    host, bearer = api.host[1], api.bearer[1]
+    for raw in (
+        f"GET /{SAID} HTTP/1.1\r\nHost: {host}\r\nAuthorization : {bearer}\r\n\r\n",
+        f"{SAID}\r\n\r\n{api.key}\r\n\r\n",
+        f"GET / HTTP/1.1\r\nHost: {SAID}@{api.key}\r\n\r\n",
+    ):
+        assert api.send(raw.encode()).status == 400
+
+
+def _dump(server: Server) -> str:
+    """Every row of the database, as text."""
+    [path] = (server.folder / "data").glob("*.sqlite3")
+    code = (
+        "import sqlite3, sys; "
+        "print('\\n'.join(sqlite3.connect(sys.argv[1]).iterdump()))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout

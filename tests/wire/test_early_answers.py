@@ -1,0 +1,93 @@
+"""Answers before the body is read: the rest of it is neither lost on us nor obeyed.
+
+RFC 9112 §9.3 and §9.6: either the body is read to its end and the connection goes
+on, or the connection ends, gently enough for the client to read why.
+"""
+
+import pytest
+
+from tests.conformance.dialogue import (
+    CHAT,
+    MODELS,
+    Api,
+    assert_echo,
+    assert_refused,
+    compact,
+    draft,
+)
+from tests.support.wire import chunked, request
+from tests.wire.talk import ask, assert_turned_away, pieces_of, statuses
+
+JSON = ("Content-Type", "application/json")
+FIVE_MEGABYTES = 5 * 1024 * 1024
+
+
+def sent_to(api: Api, target: str, body: bytes, *fields: tuple[str, str]) -> bytes:
+    length = ("Content-Length", str(len(body)))
+    return request("POST", target, [api.host, *fields, length], body)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 32_768])
+@pytest.mark.parametrize("piece", [1_000_000, 997])
+def test_a_small_refused_body_is_passed_over_and_the_connection_goes_on(
+    api: Api, size: int, piece: int
+) -> None:
+    # The body is a request itself: it must not be served.
+    smuggled = api.chat_bytes(draft("smuggled"))
+    body = (smuggled * (size // len(smuggled) + 1))[:size]
+    raw = sent_to(api, "/v1/x", body, api.bearer)
+    raw += sent_to(api, CHAT, body, JSON)
+    raw += api.chat_bytes(draft("next"))
+    answers = ask(api.endpoint, *pieces_of(raw, piece))
+    assert statuses(answers) == [404, 401, 200]
+    assert_echo(answers[2], "next")
+
+
+@pytest.mark.parametrize("target", ["/v1/x", MODELS, CHAT])
+@pytest.mark.parametrize("size", [32_769, 200_000, FIVE_MEGABYTES])
+def test_a_large_refused_body_does_not_reset_the_connection(
+    api: Api, target: str, size: int
+) -> None:
+    smuggled = request("GET", MODELS, api.known)
+    body = b" " * (size - len(smuggled)) + smuggled
+    code = {"/v1/x": "not_found", MODELS: "not_found"}.get(target, "request_too_large")
+    for _ in range(5):
+        with api.endpoint.connect() as connection:
+            connection.send(sent_to(api, target, body, api.bearer, JSON))
+            answer = connection.read_answer()
+            assert_turned_away([answer], code)
+            assert connection.rest() == b""
+
+
+def test_the_refusal_does_not_wait_for_the_body(api: Api) -> None:
+    for target, fields, code in (
+        ("/v1/x", [], "not_found"),
+        (CHAT, [], "invalid_key"),
+        (CHAT, [api.bearer, JSON], "request_too_large"),
+    ):
+        length = ("Content-Length", "32769" if fields else "32768")
+        with api.endpoint.connect() as connection:
+            connection.send(request("POST", target, [api.host, *fields, length]))
+            assert_refused(connection.read_answer(), code)
+
+
+def test_chunks_behind_a_refusal_are_not_read_as_a_request(api: Api) -> None:
+    coding = ("Transfer-Encoding", "chunked")
+    good = request("GET", MODELS, api.known)
+    for body in (chunked(good), b"0\r\n\r\n" + good, good, b""):
+        raw = request("POST", "/v1/x", [*api.known, coding]) + body
+        assert_turned_away(ask(api.endpoint, raw), "not_found")
+        raw = request("POST", CHAT, [api.host, coding]) + body
+        assert_turned_away(ask(api.endpoint, raw), "invalid_key")
+
+
+def test_a_client_that_asked_to_close_gets_its_refusal(api: Api) -> None:
+    close = ("Connection", "close")
+    raw = sent_to(api, "/v1/x", b" " * 20_000, close)
+    assert_turned_away(ask(api.endpoint, raw + raw), "not_found")
+
+
+def test_a_body_cut_off_behind_its_refusal_is_the_end(api: Api) -> None:
+    raw = sent_to(api, "/v1/x", compact(draft("x")))
+    [answer] = ask(api.endpoint, raw[:-1])
+    assert_refused(answer, "not_found")

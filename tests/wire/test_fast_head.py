@@ -1,0 +1,188 @@
+"""The head that comes again: known by its bytes, and only where a head can be.
+
+A client that repeats its head needs no parser. That is safe only exactly between
+messages, with the whole body in hand, and with the key looked at every time.
+"""
+
+import time
+
+import pytest
+
+from tests.conformance.dialogue import Api, assert_echo, assert_refused, compact, draft
+from tests.support.server import Server
+from tests.support.wire import Endpoint, request
+from tests.wire.talk import (
+    GOOD,
+    ask,
+    assert_in_step,
+    assert_turned_away,
+    post,
+    sized,
+    statuses,
+)
+
+BODY = b"x" * 90
+
+
+def warmed(raw: bytes, echo: Endpoint):
+    """A connection on which this request has been answered twice."""
+    connection = echo.connect()
+    for _ in range(2):
+        connection.send(raw)
+        assert connection.read_answer().status == 200
+    return connection
+
+
+def test_the_head_of_the_last_request_inside_a_body_is_body(echo: Endpoint) -> None:
+    # Once such a second segment was answered as a request of its own.
+    head = post(b"Content-Length: 100000")
+    for known in (head + b"y" * 100_000, sized(BODY)):
+        with warmed(known, echo) as connection:
+            part = known[: len(head) + 90]
+            connection.send(head + b"y" * 90)
+            time.sleep(0.02)
+            connection.send(part)
+            time.sleep(0.02)
+            connection.send(b"y" * (100_000 - 90 - len(part)))
+            expected = b"y" * 90 + part
+            answer = connection.read_answer()
+            assert answer.body[: len(expected)] == expected
+            assert len(answer.body) == 100_000
+            assert_in_step(connection)
+
+
+@pytest.mark.parametrize("step", [1, 2, 5])
+def test_every_cut_of_a_repetition_gives_the_same(echo: Endpoint, step: int) -> None:
+    raw = sized(BODY)
+    with warmed(raw, echo) as connection:
+        for place in range(1, len(raw), step):
+            connection.send(raw[:place])
+            time.sleep(0.0005)
+            connection.send(raw[place:])
+            assert connection.read_answer().body == BODY
+        assert_in_step(connection)
+
+
+def test_two_repetitions_at_once_are_two(echo: Endpoint) -> None:
+    raw = sized(BODY)
+    with warmed(raw, echo) as connection:
+        for number in (2, 3, 10):
+            connection.send(raw * number)
+            for _ in range(number):
+                assert connection.read_answer().body == BODY
+        assert_in_step(connection)
+
+
+def test_a_repetition_with_one_byte_missing_or_too_many(echo: Endpoint) -> None:
+    raw = sized(BODY)
+    with warmed(raw, echo) as connection:
+        connection.send(raw[:-1])
+        time.sleep(0.01)
+        connection.send(b"z" + GOOD[:1])
+        assert connection.read_answer().body == BODY[:-1] + b"z"
+        connection.send(GOOD[1:])
+        assert connection.read_answer().body == b"hello\n"
+        connection.send(raw + b"\x00")
+        assert connection.read_answer().body == BODY
+        assert connection.read_answer().status == 400
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b"Content-Length: 90", b"Content-Length: 9x"),
+        (b"Host: x", b"Host: /"),
+        (b"Host: x", b"Host :x"),
+        (b"HTTP/1.1", b"HTTP/1.2"),
+        (b"POST /", b"POST *"),
+        (b"Host: x", b"Hos\x00: x"),
+    ],
+)
+def test_one_byte_of_difference_is_seen(
+    echo: Endpoint, change: tuple[bytes, bytes]
+) -> None:
+    raw = sized(BODY)
+    other = raw.replace(*change)
+    assert len(other) == len(raw) and other != raw
+    with warmed(raw, echo) as connection:
+        connection.send(other)
+        assert_turned_away([connection.read_answer()], "malformed_request")
+        connection.send(raw)
+        assert connection.rest() == b""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"Connection: close", b"Expect: 100-continue", b"Trailer: X", b"Upgrade: h2c"],
+)
+def test_a_head_that_asks_for_more_is_read_anew(echo: Endpoint, line: bytes) -> None:
+    raw = sized(BODY, line)
+    answers = ask(echo, raw + raw)
+    closes = line == b"Connection: close"
+    assert statuses(answers) == [200] * (1 if closes else 2)
+    if not closes:
+        with warmed(raw, echo) as connection:
+            connection.send(raw[: -len(BODY)])
+            if line.startswith(b"Expect"):
+                assert connection.read_answer().status == 100
+            connection.send(BODY)
+            assert connection.read_answer().body == BODY
+
+
+def test_the_text_of_a_repetition_is_its_own(api: Api) -> None:
+    with api.endpoint.connect() as connection:
+        for text in ("aaaa", "bbbb", "дд", '"\\a', "\n\n", "cccc"):
+            body = compact(draft(text))
+            body += b" " * (200 - len(body))
+            connection.send(api.chat_bytes(body))
+            assert_echo(connection.read_answer(), text)
+        bad = compact(draft("dddd")).replace(b"user", b"User")
+        connection.send(api.chat_bytes(bad + b" " * (200 - len(bad))))
+        assert_refused(connection.read_answer(), "invalid_role")
+
+
+def test_a_head_repeated_on_another_connection_needs_its_own_key(api: Api) -> None:
+    raw = api.chat_bytes(draft("x"))
+    other = raw.replace(api.key.encode(), api.key[:-1].encode() + b"!")
+    assert len(other) == len(raw)
+    with api.endpoint.connect() as alice, api.endpoint.connect() as mallory:
+        for _ in range(3):
+            alice.send(raw)
+            assert_echo(alice.read_answer(), "x")
+            mallory.send(other)
+            assert_refused(mallory.read_answer(), "invalid_key")
+            alice.send(other)
+            assert_refused(alice.read_answer(), "invalid_key")
+
+
+def test_a_repeated_head_request_has_no_body_either(echo: Endpoint, api: Api) -> None:
+    # RFC 9110 §9.3.2: a body would be read as the beginning of the next answer.
+    raw = GOOD.replace(b"GET", b"HEAD")
+    with echo.connect() as connection:
+        for _ in range(4):
+            connection.send(raw)
+            assert connection.read_answer(bodiless=True).status == 200
+        assert_in_step(connection)
+    for target in ("/v1/models", "/v1/x"):
+        raw = request("HEAD", target, api.known)
+        with api.endpoint.connect() as connection:
+            for _ in range(4):
+                connection.send(raw)
+                answer = connection.read_answer(bodiless=True)
+                assert_refused(answer, "not_found", bodiless=True)
+            connection.send(api.chat_bytes(draft("in step")))
+            assert_echo(connection.read_answer(), "in step")
+
+
+@pytest.mark.parametrize("target", ["/v1/models", "/healthz", "/x"])
+def test_the_same_head_means_to_each_listener_what_it_serves(
+    api: Api, server: Server, target: str
+) -> None:
+    ops = Endpoint.of(server.ops_url)
+    raw = request("GET", target, [("Host", "x"), api.bearer])
+    expected = {"/v1/models": (200, 404), "/healthz": (404, 200)}.get(
+        target, (404, 404)
+    )
+    for _ in range(3):
+        for place, status in zip((api.endpoint, ops), expected, strict=True):
+            assert statuses(ask(place, raw + raw)) == [status, status]

@@ -1,0 +1,94 @@
+"""What is not HTTP at all, and what a connection does after it has been refused."""
+
+import pytest
+
+from tests.support.wire import Endpoint
+from tests.wire.talk import (
+    GOOD,
+    ask,
+    assert_turned_away,
+    chunky,
+    each,
+    pieces_of,
+    post,
+    statuses,
+)
+
+TLS_HELLO = bytes.fromhex("16030100a5010000a10303") + bytes(range(160))
+NOT_HTTP = {
+    "the HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "the preface of another draft": b"PRI * HTTP/1.1\r\n\r\nSM\r\n\r\n",
+    "a TLS hello": TLS_HELLO,
+    "an SSL 2 hello": bytes.fromhex(
+        "802e0100020015000000100100800200800300800400800500"
+    ),
+    "a proxy's line": b"PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n",
+    "a proxy's binary line": b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c" + bytes(12),
+    "SMTP": b"EHLO example.org\r\n\r\n",
+    "SSH": b"SSH-2.0-OpenSSH_9.0\r\n\r\n",
+    "RTSP": b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n",
+    "JSON": b'{"model":"x"}\r\n\r\n',
+    "zeros": bytes(1000),
+    "high bytes": b"\xff" * 1000,
+    "spaces": b" " * 100 + b"\r\n\r\n",
+    "line feeds": b"\n" * 100,
+    "carriage returns": b"\r" * 100,
+    "an answer": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "a byte order mark": b"\xef\xbb\xbfGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "UTF-16": "GET / HTTP/1.1\r\nHost: x\r\n\r\n".encode("utf-16-le"),
+    "line feeds alone": b"GET / HTTP/1.1\nHost: x\n\n",
+    "CR alone": b"GET / HTTP/1.1\rHost: x\r\r",
+    "the ends swapped": b"GET / HTTP/1.1\n\rHost: x\n\r\n\r",
+}
+# A proxy's line, and whatever else could still become a request line, is complete
+# only with an empty line.
+COMPLETED = {
+    name: raw + b"\r\n\r\n" if name == "a proxy's line" else raw
+    for name, raw in NOT_HTTP.items()
+}
+
+
+@each("raw", COMPLETED)
+@pytest.mark.parametrize("size", [1_000_000, 1])
+def test_what_is_not_http_is_told_so(echo: Endpoint, raw: bytes, size: int) -> None:
+    assert_turned_away(ask(echo, *pieces_of(raw, size)), "malformed_request")
+
+
+@each("raw", COMPLETED)
+def test_it_is_told_so_at_once(echo: Endpoint, raw: bytes) -> None:
+    # A TLS client waits for our hello and sends no more: no time-out is needed.
+    with echo.connect() as connection:
+        connection.send(raw)
+        assert connection.read_answer().status == 400
+        assert connection.rest() == b""
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b"garbage\r\n\r\n", b"\x00", post(b"X : y"), chunky(b"x\r\n"), b"G" * 20_000],
+    ids=["line", "byte", "field", "chunk", "target"],
+)
+def test_a_good_request_after_a_refused_one_is_not_read(
+    echo: Endpoint, bad: bytes
+) -> None:
+    with echo.connect() as connection:
+        connection.send(bad)
+        assert connection.read_answer().status in (400, 414)
+        for _ in range(5):
+            connection.send(GOOD)
+        assert connection.rest() == b""
+
+
+@pytest.mark.parametrize("number", [1, 2, 50, 5000])
+def test_empty_lines_before_a_request_are_passed_over(
+    echo: Endpoint, number: int
+) -> None:
+    # RFC 9112 §2.2: at least one, since some clients send one behind a body.
+    raw = (b"\r\n" * number + GOOD) * 2
+    assert statuses(ask(echo, raw)) == [200, 200]
+    assert statuses(ask(echo, *pieces_of(raw, 777))) == [200, 200]
+
+
+@pytest.mark.parametrize("before", [b"\n", b"\r", b" \r\n", b"\t\r\n", b"\r\n ", b"\0"])
+def test_anything_else_before_it_is_refused(echo: Endpoint, before: bytes) -> None:
+    assert_turned_away(ask(echo, before + GOOD), "malformed_request")

@@ -1,0 +1,168 @@
+"""What holds for any text, any cuts and any bytes, tried by hypothesis."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.conformance.dialogue import CHAT, MODELS, Api, compact, draft
+from tests.support.wire import Answer, chunked, request
+from tests.wire.talk import ask
+
+MAX_CONTENT_BYTES = 8192
+
+# The same examples on every run: a failure is one that anybody can repeat.
+bounded = settings(
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def shortened(text: str) -> str:
+    """As much of it as fits: cut at a character, not inside one."""
+    return text.encode()[:MAX_CONTENT_BYTES].decode(errors="ignore")
+
+
+any_character = st.characters(exclude_categories=("Cs",))
+odd_characters = st.sampled_from('\0\x1f"\\/\x7f\x85\u2028\u2029\ufeff\uffff🏠é:')
+texts = st.one_of(
+    st.text(any_character, min_size=1, max_size=300),
+    st.text(odd_characters, min_size=1, max_size=100),
+    # Up to the limit and a little over it, which is cut off.
+    st.builds(
+        lambda text, times: shortened(text * times),
+        st.text(any_character, min_size=1, max_size=20),
+        st.integers(400, 3000),
+    ),
+)
+
+
+@settings(bounded, max_examples=150)
+@given(text=texts, escaped=st.booleans(), in_chunks=st.booleans())
+def test_any_text_comes_back_equal(
+    api: Api, text: str, escaped: bool, in_chunks: bool
+) -> None:
+    body = compact(draft(text), escaped=escaped)
+    if len(body) > 32_768:
+        body = compact(draft(text))
+    answer = api.chat_in_chunks(body) if in_chunks else api.chat(body)
+    assert answer.status == 200, answer
+    said = json.loads(answer.body)
+    assert said["choices"][0]["message"]["content"] == text
+    assert said["usage"]["prompt_tokens"] == -(-len(text.encode()) // 4)
+
+
+# Parts of a stream: each makes one request's bytes, given who asks.
+Part = Callable[[Api], bytes]
+PARTS: list[Part] = [
+    lambda api: api.chat_bytes(draft("one")),
+    lambda api: api.chat_bytes(draft("два")),
+    lambda api: api.chat_bytes(draft("same length")),
+    lambda api: api.chat_bytes(draft("SAME LENGTH")),
+    lambda api: api.chat_bytes(draft("x", stream=True)),
+    lambda api: api.chat_bytes(b"{"),
+    lambda api: api.chat_bytes(draft("x"), extra=[("Expect", "100-continue")]),
+    lambda api: api.chat_bytes(draft("x"), extra=UPGRADE),
+    lambda api: request("GET", MODELS, api.known),
+    lambda api: request("GET", MODELS, [api.host]),
+    lambda api: request("GET", "/nowhere", api.known),
+    lambda api: request("BREW", MODELS, api.known),
+    lambda api: request("POST", "/nowhere", [api.host, LENGTH], b"\r\n\r\n\r\n"),
+    lambda api: request("POST", CHAT, [api.host, LENGTH], b"123456"),
+    lambda api: request(
+        "POST", CHAT, [*api.known, JSON, CODING], chunked(compact(draft("chunks")), 9)
+    ),
+    lambda api: request("POST", CHAT, [*api.known, JSON, CODING], b"2\r\n{}\r\n0\r\n"),
+    lambda api: b"\r\n",
+    lambda api: request("GET", MODELS, [*api.known, ("Connection", "close")]),
+    lambda api: request("POST", CHAT, [*api.known, ("Content-Length", "99999")]),
+    lambda api: request("POST", CHAT, [*api.known, LENGTH, CODING]),
+    lambda api: request("GET", MODELS, [*api.known, ("X", "y" * 17_000)]),
+    lambda api: b"garbage\r\n\r\n",
+    lambda api: b"GET / HTTP/1.1\nHost: x\n\n",
+]
+JSON = ("Content-Type", "application/json")
+LENGTH = ("Content-Length", "6")
+CODING = ("Transfer-Encoding", "chunked")
+UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "h2c")]
+
+
+def essence(answers: list[Answer]) -> list[object]:
+    """Status, code or text, and whether it goes on: all but ids, dates and leave."""
+    return [
+        (a.status, a.header("Connection"), a.header("X-Error-Detail"), text_of(a))
+        for a in answers
+        if a.status != 100
+    ]
+
+
+def text_of(answer: Answer) -> object:
+    said = json.loads(answer.body)
+    if "choices" not in said:
+        return said
+    return said["choices"][0]["message"]["content"]
+
+
+def cut(raw: bytes, places: list[float]) -> list[bytes]:
+    marks = sorted({0, len(raw), *(int(place * len(raw)) for place in places)})
+    return [raw[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+
+
+@settings(bounded, max_examples=200)
+@given(
+    parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=8),
+    places=st.lists(st.floats(0, 1), max_size=12),
+)
+def test_any_pipeline_cut_anywhere_gives_the_same_answers(
+    api: Api, parts: list[Part], places: list[float]
+) -> None:
+    raw = b"".join(part(api) for part in parts)
+    whole = essence(ask(api.endpoint, raw))
+    assert essence(ask(api.endpoint, *cut(raw, places))) == whole
+
+
+@settings(bounded, max_examples=200)
+@given(raw=st.binary(min_size=1, max_size=400))
+def test_any_bytes_get_a_refusal_or_silence(api: Api, raw: bytes) -> None:
+    assert_sane(ask(api.endpoint, raw))
+
+
+@settings(bounded, max_examples=300)
+@given(
+    parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=3),
+    place=st.floats(0, 1),
+    change=st.one_of(st.binary(max_size=8), st.sampled_from([b"\r\n", b"\0", b"0"])),
+    removed=st.integers(0, 30),
+)
+def test_a_request_changed_anywhere_gets_an_answer_or_is_unfinished(
+    api: Api, parts: list[Part], place: float, change: bytes, removed: int
+) -> None:
+    raw = b"".join(part(api) for part in parts)
+    at = int(place * len(raw))
+    changed = raw[:at] + change + raw[at + removed :]
+    assert_sane(ask(api.endpoint, changed))
+
+
+@settings(bounded, max_examples=100)
+@given(raw=st.binary(max_size=200))
+def test_a_complete_request_before_any_bytes_is_answered(api: Api, raw: bytes) -> None:
+    first, *rest = ask(api.endpoint, api.chat_bytes(draft("first")) + raw)
+    assert text_of(first) == "first"
+    assert_sane(rest)
+
+
+def assert_sane(answers: list[Answer]) -> None:
+    """Well-formed they are, or reading had failed; none is our fault; one is last."""
+    final = [answer for answer in answers if answer.status >= 200]
+    assert all(answer.status < 500 or answer.status == 501 for answer in final)
+    closing = [answer.header("Connection") == "close" for answer in final]
+    assert not any(closing[:-1])
+    if any(answer.status in (414, 431, 501) for answer in final):
+        assert closing[-1]
+
+
+pytestmark = pytest.mark.timeout(180)
