@@ -6,6 +6,7 @@ each metric means to an operator is said here, and docs/operations.md repeats it
 
 import json
 from collections.abc import Iterator
+from email.utils import formatdate
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -94,7 +95,8 @@ def _json(**members: object) -> bytes:
 def _render(status: int, body: bytes, kind: str = "application/json") -> bytes:
     phrase = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}.get(status, "")
     head = (
-        f"HTTP/1.1 {status} {phrase or 'Refused'}\r\nContent-Type: {kind}\r\n"
+        f"HTTP/1.1 {status} {phrase or 'Refused'}\r\n"
+        f"Date: {formatdate(usegmt=True)}\r\nContent-Type: {kind}\r\n"
         f"Cache-Control: no-store\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
