@@ -1,4 +1,4 @@
-"""A running service, a mail server, and a Chromium in which every fault is a failure."""
+"""A running service, a mail server, and a Chromium in which every fault fails."""
 
 import os
 import re

@@ -78,7 +78,6 @@ def test_every_page_weighs_less_than_60_kilobytes_with_everything(a_person):
         alice.page.goto(path, wait_until="networkidle")
         sizes[path] = sum(loaded)
 
-    print({path: size for path, size in sorted(sizes.items(), key=lambda row: row[1])})
     assert max(sizes.values()) < BUDGET, sizes
 
 

@@ -1,0 +1,91 @@
+"""Every text of the cabinet has its Russian, in the catalogue that is shipped.
+
+Needs no gettext tools: texts are found as Django finds them, and the compiled
+catalogue is compared with its source.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from gettext import GNUTranslations
+from pathlib import Path
+
+import readback.cabinet
+from readback.contract import REFUSALS
+
+CABINET = Path(readback.cabinet.__file__).parent
+CATALOGUE = CABINET / "locale" / "ru" / "LC_MESSAGES" / "django"
+FUNCTIONS = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
+LITERAL = r"""u?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+ADVICE = "run scripts/messages and translate what it finds"
+
+
+def compiled() -> dict[str, str]:
+    """Give text and translation; for a plural the first form."""
+    with CATALOGUE.with_suffix(".mo").open("rb") as file:
+        raw = GNUTranslations(file)._catalog
+    plain = {key: said for key, said in raw.items() if isinstance(key, str)}
+    plural = {key[0]: s for key, s in raw.items() if key[1:] == (0,)}
+    return {key: said for key, said in (plain | plural).items() if key}
+
+
+def source() -> dict[str, str]:
+    text = CATALOGUE.with_suffix(".po").read_text(encoding="utf-8")
+    entries = re.findall(
+        r'^msgid ((?:".*"\n)+)(?:msgid_plural (?:".*"\n)+)?msgstr(?:\[0\])? '
+        r'((?:".*"\n?)+)',
+        text,
+        re.MULTILINE,
+    )
+    joined = {_joined(key): _joined(said) for key, said in entries}
+    return {key: said for key, said in joined.items() if key}
+
+
+def _joined(lines: str) -> str:
+    return "".join(ast.literal_eval(line) for line in lines.splitlines())
+
+
+def texts_of_code() -> Iterator[str]:
+    for path in CABINET.rglob("*.py"):
+        if path.parent.name == "snippets":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _is_marked(node):
+                yield node.args[0].value
+
+
+def _is_marked(call: ast.Call) -> bool:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    return name in FUNCTIONS and isinstance(call.args[0], ast.Constant)
+
+
+def texts_of_templates() -> Iterator[str]:
+    from django.utils.translation.template import templatize
+
+    for path in (CABINET / "templates").rglob("*.*"):
+        code = templatize(path.read_text(encoding="utf-8"))
+        for found in re.finditer(rf"gettext\({LITERAL}", code):
+            yield ast.literal_eval(found[1])
+
+
+def texts_of_contract() -> Iterator[str]:
+    for row in REFUSALS.values():
+        yield from (row.sentence, row.hint)
+
+
+def test_every_text_has_a_translation():
+    texts = {*texts_of_code(), *texts_of_templates(), *texts_of_contract()}
+    known = compiled()
+
+    assert len(texts) > 250
+    assert not sorted(text for text in texts if not known.get(text)), ADVICE
+
+
+def test_the_compiled_catalogue_is_that_of_its_source():
+    assert compiled() == source(), ADVICE
+
+
+def test_translations_have_the_placeholders_of_their_texts():
+    named = re.compile(r"%\(\w+\)[sd]")
+    for text, said in compiled().items():
+        assert set(named.findall(text)) == set(named.findall(said)), text
