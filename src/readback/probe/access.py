@@ -9,8 +9,6 @@ from readback.probe.recognition import Refused, refusal_in, stranger, trouble_of
 from readback.probe.scene import MODELS, Scene
 from readback.probe.wording import milliseconds
 
-_PARAMETER = f"{MODELS}?probe=1"
-
 
 def check(scene: Scene) -> Finding:
     answer = scene.ask(MODELS)
@@ -27,8 +25,7 @@ def _refused(scene: Scene, answer: Answer) -> Trouble:
             return Trouble("key.other_refusal", status=answer.status)
         return stranger(answer, f"{scene.address}{MODELS}")
     if refused.code == "not_found":
-        # The service does not say which parameter came, only that one did.
-        added = refused == refusal_in(scene.ask(_PARAMETER))
+        added = "URL parameter" in refused.detail
         id = "http.parameter_added" if added else "http.path_changed"
         return Trouble(id, detail=refused.detail)
     if refused.code == "invalid_key":

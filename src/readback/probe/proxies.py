@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from readback.probe.address import Address
+from readback.probe.address import PORTS, Address, split
 from readback.probe.diagnoses import found
 from readback.probe.findings import Finding, Trouble
 from readback.probe.wording import foreign
@@ -53,13 +53,11 @@ def check(address: Address) -> tuple[Finding, Route]:
 
 def _through(url: str, variable: str, address: Address) -> tuple[Finding, Route]:
     try:
-        parts = urlsplit(url)
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    except (KeyError, ValueError):
+        parts = split(url)
+    except Trouble:
         raise _unusable(url, variable, address) from None
-    if not parts.hostname:
-        raise _unusable(url, variable, address)
-    route = Route(parts.hostname, port, url, variable)
+    port = parts.port or PORTS[parts.scheme]
+    route = Route(parts.hostname or "", port, url, variable)
     return found("proxies.used", proxy=route.proxy, variable=variable), route
 
 

@@ -5,8 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
-
 from readback.probe.findings import Fact, Family, Verdict
 from readback.probe.report import Line, Report
 from readback.probe.wording import milliseconds
@@ -47,7 +45,10 @@ class Trend:
         figure = "-" if seconds is None else milliseconds(seconds)
         said = "" if report.verdict == Verdict.OK else f"  {report.sentence}"
         moment = f"{report.started:%H:%M:%SZ}"
-        click.echo(f"{moment}  {report.verdict:<4} {figure:>8}  {self.drawing}{said}")
+        print(
+            f"{moment}  {report.verdict:<4} {figure:>8}  {self.drawing}{said}",
+            flush=True,
+        )
 
     @property
     def drawing(self) -> str:

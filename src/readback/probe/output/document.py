@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
-
 from readback.probe.report import Line, Report
 
 
@@ -20,4 +18,4 @@ class Document:
         pass
 
     def end(self, report: Report) -> None:
-        click.echo(self._write(report))
+        print(self._write(report), flush=True)

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
-
 from readback.probe.report import Line, Report
 from readback.probe.wording import milliseconds
 
@@ -17,11 +15,11 @@ class Plain:
     def show(self, line: Line) -> None:
         found = line.finding
         figure = f"{found.figure}: " if found.figure else ""
-        click.echo(f"{found.verdict:<5}{line.title:<20}{figure}{found.sentence}")
+        print(f"{found.verdict:<5}{line.title:<20}{figure}{found.sentence}", flush=True)
         if found.hint:
-            click.echo(f"     {found.id:<20}{found.hint}")
+            print(f"     {found.id:<20}{found.hint}", flush=True)
 
     def end(self, report: Report) -> None:
         sent = f"{report.requests} requests in {milliseconds(report.seconds)}"
-        click.echo(f"     {sent}")
-        click.echo(report.sentence)
+        print(f"     {sent}", flush=True)
+        print(report.sentence, flush=True)

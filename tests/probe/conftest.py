@@ -1,0 +1,45 @@
+"""One Readback for all tests of the probe, and what misfortunes need besides."""
+
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.probe.authority import Authority
+from tests.probe.situations import World
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+
+
+@pytest.fixture(scope="session")
+def readback(tmp_path_factory: pytest.TempPathFactory):
+    with ephemeral_server(tmp_path_factory.mktemp("readback"), UNLIMITED) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def world(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder: Path = tmp_path_factory.mktemp("authorities")
+    return World(readback, _revoked_key(readback), Authority(folder / "own"), folder)
+
+
+@pytest.fixture(autouse=True)
+def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this machine has set must not decide what the probe finds."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "READBACK_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def _revoked_key(readback: Server) -> str:
+    key = readback.new_key("revoked")
+    readback.revoke_key(key)
+    headers = {"Authorization": f"Bearer {key}"}
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if httpx.get(f"{readback.base_url}/models", headers=headers).is_client_error:
+            return key
+        time.sleep(0.05)
+    raise AssertionError("the key is still accepted")
