@@ -94,5 +94,7 @@ def _email_confirmed(email_address: Any, **_: Any) -> None:
 
 
 @receiver(signals.email_changed)
-def _email_changed(user: User, **_: Any) -> None:
-    record("email_changed", account=user.pk)
+def _email_changed(user: User, from_email_address: Any, **_: Any) -> None:
+    # The first address of an account replaces none.
+    if from_email_address is not None:
+        record("email_changed", account=user.pk)

@@ -6,7 +6,6 @@ E-mail and password are changed on allauth's pages, to which this one leads.
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -56,7 +55,7 @@ def delete(request: AccountRequest) -> HttpResponse:
     form = DeleteAccountForm(request.POST or None, account=account)
     if request.method == "POST" and form.is_valid():
         services.account_delete(account)
-        logout(request)
+        request.session.flush()
         messages.success(request, _("Your account and all that was in it are gone."))
         return redirect("landing")
     return render(

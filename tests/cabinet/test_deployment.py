@@ -1,0 +1,96 @@
+"""Settings of production: what Django's own checks say, and what a start says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from readback.cabinet import mail
+from readback.config import Bind, Config
+from tests.support.cabinet_server import cabinet_server
+
+PUBLIC = {
+    "READBACK_CABINET_URL": "https://cabinet.example.org",
+    "READBACK_SMTP_URL": "smtp://user:secret@mail.example.org:587",
+    "READBACK_TRUSTED_PROXY_COUNT": "1",
+}
+
+
+def check(folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
+    command = ["manage", "check", "--deploy", "--fail-level", "WARNING"]
+    return subprocess.run(
+        [sys.executable, "-m", "readback", *command],
+        env={**clean, "READBACK_DATA_DIR": str(folder), **settings},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_django_finds_nothing_to_warn_of_in_production(tmp_path):
+    done = check(tmp_path, PUBLIC)
+
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout + done.stderr
+
+
+def test_a_public_cabinet_without_a_mail_server_is_a_warning(tmp_path):
+    done = check(tmp_path, {**PUBLIC, "READBACK_SMTP_URL": ""})
+
+    assert done.returncode == 1
+    assert "readback.W001" in done.stderr
+    assert "READBACK_SMTP_URL" in done.stderr
+
+
+def test_its_start_says_so_and_a_start_on_loopback_does_not(tmp_path):
+    public, local = tmp_path / "public", tmp_path / "local"
+    for folder, settings in (
+        (public, {**PUBLIC, "READBACK_SMTP_URL": ""}),
+        (local, {}),
+    ):
+        folder.mkdir()
+        with cabinet_server(folder, settings):
+            pass
+
+    assert "No mail server is set" in (public / "stderr").read_text()
+    assert "mail" not in (local / "stderr").read_text()
+
+
+@pytest.mark.parametrize(
+    ("config", "missing"),
+    [
+        (Config(), False),
+        (Config(cabinet_bind=Bind("0.0.0.0", 8001)), True),
+        (Config(cabinet_url="https://cabinet.example.org"), True),
+        (Config(cabinet_url="http://localhost:8001"), False),
+        (Config(cabinet_bind=Bind("", 0, "/run/cabinet.sock")), True),
+        (
+            Config(cabinet_bind=Bind("0.0.0.0", 8001), smtp_url="smtp://mail.example"),
+            False,
+        ),
+    ],
+)
+def test_only_a_cabinet_that_others_reach_misses_its_mail_server(config, missing):
+    assert mail.is_missing(config) is missing
+
+
+def test_a_fault_is_told_in_the_log_and_not_on_the_page(tmp_path):
+    """The database goes away under a running server: the page stays polite."""
+    with cabinet_server(tmp_path, {}) as server:
+        before = httpx.get(f"{server.url}/accounts/login/")
+        assert before.status_code == 200
+        for file in (tmp_path / "data").glob("readback.sqlite3*"):
+            file.unlink()
+        session = {"cookie": "session=abcdefghijklmnopqrstuvwxyz012345"}
+        fault = httpx.get(f"{server.url}/account/", headers=session, timeout=60)
+
+        assert fault.status_code == 500
+        assert "We made a mistake" in fault.text
+        for word in ("Traceback", "sqlite", "OperationalError", "django"):
+            assert word not in fault.text
+        assert "content-security-policy" in fault.headers
+        assert "OperationalError" in server.stderr

@@ -1,0 +1,187 @@
+"""What browsers see of a public cabinet behind an HTTPS proxy: headers and cookies."""
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.mailbox import Mailbox, link_in, mailbox
+
+ALICE, PASSWORD = "alice@example.org", "a lamp in the harbour"
+HOST = "cabinet.example.org"
+# What a proxy that speaks HTTPS adds.
+PROXIED = {
+    "host": HOST,
+    "x-forwarded-proto": "https",
+    "x-forwarded-for": "203.0.113.5",
+    "origin": f"https://{HOST}",
+}
+
+
+@pytest.fixture(scope="module")
+def mails() -> Iterator[Mailbox]:
+    with mailbox() as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, mails) -> Iterator[CabinetServer]:
+    settings = {
+        "READBACK_CABINET_URL": f"https://{HOST}",
+        "READBACK_TRUSTED_PROXY_COUNT": "1",
+        "READBACK_SMTP_URL": mails.url,
+    }
+    with cabinet_server(tmp_path_factory.mktemp("public"), settings) as running:
+        email = ("account", "create", ALICE, "--confirmed", "--password-stdin")
+        running.run(*email, stdin=PASSWORD)
+        yield running
+
+
+@pytest.fixture
+def browser(server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, headers=PROXIED, timeout=60) as client:
+        yield client
+
+
+def send(browser: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    """Send the form of a page; cookies are kept by hand, since the line is HTTP."""
+    page = browser.get(path)
+    keep_cookies(browser, page)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)[1]
+    answer = browser.post(path, data={"csrfmiddlewaretoken": token, **fields})
+    keep_cookies(browser, answer)
+    return answer
+
+
+def keep_cookies(browser: httpx.Client, answer: httpx.Response) -> None:
+    kept = dict(re.findall(r"([\w-]+)=([^;]+)", browser.headers.get("cookie", "")))
+    for line in answer.headers.get_list("set-cookie"):
+        name, _, value = line.partition(";")[0].partition("=")
+        kept[name] = value
+    browser.headers["cookie"] = "; ".join(f"{k}={v}" for k, v in kept.items())
+
+
+ANSWERS = {
+    "/": 200,
+    "/accounts/login/": 200,
+    "/accounts/signup/": 200,
+    "/docs/": 200,
+    "/keys/": 302,
+    "/no-such-page": 404,
+    "/accounts/password/reset/key/1-x/": 200,
+    "/static/cabinet/cabinet.css": 200,
+    "/static/no-such-file": 404,
+    "/admin/": 302,
+    "/healthz": 200,
+    "/address.json": 200,
+}
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+def test_every_answer_has_the_headers_that_protect_it(browser, path):
+    answer = browser.get(path)
+
+    assert answer.status_code == ANSWERS[path]
+    assert_protected(answer)
+
+
+def assert_protected(answer: httpx.Response) -> None:
+    policy = answer.headers["content-security-policy"]
+    for rule in (
+        "default-src 'none'",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "form-action 'self'",
+    ):
+        assert rule in policy
+    assert "unsafe" not in policy
+    hsts = re.search(r"max-age=(\d+)", answer.headers["strict-transport-security"])
+    assert int(hsts[1]) >= 31_536_000
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+    assert answer.headers["x-frame-options"] == "DENY"
+
+
+def test_refusals_have_them_too(browser):
+    forbidden = browser.post("/accounts/login/")
+    assert forbidden.status_code == 403
+    assert_protected(forbidden)
+    elsewhere = browser.get("/", headers={"host": "evil.example"})
+    assert elsewhere.status_code == 400
+    assert_protected(elsewhere)
+    large = browser.post("/accounts/login/", data={"login": "x" * 200_000})
+    assert large.status_code in (400, 403)
+    assert_protected(large)
+
+
+def test_no_page_has_a_script_or_a_style_inline(browser):
+    for path in ANSWERS:
+        page = browser.get(path).text
+        assert not re.search(r"<script(?![^>]*\bsrc=)", page), path
+        assert not re.search(r"<style|\sstyle=|\son\w+=", page), path
+
+
+def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
+    page = browser.get("/accounts/login/")
+    keep_cookies(browser, page)
+    answer = send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
+
+    lines = page.headers.get_list("set-cookie") + answer.headers.get_list("set-cookie")
+    names = {line.partition("=")[0] for line in lines}
+    assert names >= {"__Host-session", "__Host-csrf"}
+    for line in lines:
+        flags = {part.strip().lower() for part in line.split(";")[1:]}
+        assert {"secure", "httponly", "path=/", "samesite=lax"} <= flags, line
+        assert not any(flag.startswith("domain") for flag in flags)
+        assert len(line) < 4096
+
+
+def test_pages_of_an_account_are_not_stored(browser):
+    send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
+
+    for path in ("/keys/", "/account/", "/accounts/email/", "/"):
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        assert "no-store" in answer.headers["cache-control"], path
+
+
+def test_links_in_mails_have_the_public_address(browser, mails):
+    forged = {"x-forwarded-host": "evil.example"}
+    browser.headers.update(forged)
+    send(browser, "/accounts/signup/", email="bob@example.org", password1=PASSWORD)
+
+    link = link_in(mails.wait_for("bob@example.org"))
+
+    assert link.startswith(f"https://{HOST}/accounts/confirm-email/")
+
+
+def test_the_log_knows_the_sender_behind_the_proxy(browser, server):
+    browser.headers["x-forwarded-for"] = "192.0.2.66, 203.0.113.77"
+    send(browser, "/accounts/login/", login=ALICE, password="wrong" * 4)
+
+    lines = [line for line in server.stderr.splitlines() if "login_failed" in line]
+    assert '"ip": "203.0.113.77"' in lines[-1]
+
+
+def test_a_form_from_another_origin_is_refused(browser):
+    page = browser.get("/accounts/login/")
+    keep_cookies(browser, page)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)[1]
+    form = {"csrfmiddlewaretoken": token, "login": ALICE, "password": PASSWORD}
+
+    for origin in ("https://evil.example", f"http://{HOST}", "null"):
+        answer = browser.post("/accounts/login/", data=form, headers={"origin": origin})
+        assert answer.status_code == 403, origin
+
+
+def test_on_loopback_cookies_have_plain_names(tmp_path):
+    with cabinet_server(tmp_path, {}) as server:
+        answer = httpx.get(f"{server.url}/accounts/login/")
+
+    assert answer.headers["set-cookie"].startswith("csrf=")
+    assert "secure" not in answer.headers["set-cookie"].lower()
+    assert "strict-transport-security" not in answer.headers

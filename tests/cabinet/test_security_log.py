@@ -1,0 +1,157 @@
+"""The security log: what is written, and what never is."""
+
+import json
+import logging
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from readback.cabinet import services
+from readback.cabinet.models import User
+from tests.cabinet.test_password_reset import choose
+from tests.cabinet.visitor import PASSWORD, Visitor
+from tests.support.mailbox import link_in
+
+ALICE = "alice@example.org"
+NEW = "another lamp, another harbour"
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+class Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+    @property
+    def events(self) -> list[dict[str, object]]:
+        return [json.loads(text) for text in self.texts]
+
+    def last(self, event: str) -> dict[str, object]:
+        return [line for line in self.events if line["event"] == event][-1]
+
+
+@pytest.fixture
+def log():
+    lines = Lines()
+    logger = logging.getLogger("readback.security")
+    logger.addHandler(lines)
+    yield lines
+    logger.removeHandler(lines)
+
+
+def test_the_life_of_an_account_is_told_without_its_secrets(log, mails):
+    visitor = Visitor(address="203.0.113.7")
+    visitor.sign_up(ALICE)
+    visitor.send(link_in(mails.wait_for(ALICE, "Confirm")))
+    alice = User.objects.get()
+    visitor.send("/accounts/logout/")
+    visitor.log_in(ALICE, "not the password at all")
+    visitor.log_in("nobody@example.org")
+    visitor.log_in(ALICE)
+    visitor.send("/keys/", {"label": "the label of alice"})
+    key = alice.keys.get()
+    visitor.send(f"/keys/{key.pk}/revoke/", page="/account/")
+    Visitor().send("/accounts/password/reset/", {"email": ALICE})
+    link = link_in(mails.wait_for(ALICE, "Choose a new password"))
+    choose(Visitor(), link)
+    services.account_deactivate(alice)
+    services.account_activate(alice)
+    again = Visitor()
+    again.log_in(ALICE, NEW)
+    again.send("/account/delete/", {"password": NEW})
+
+    assert [line["event"] for line in log.events] == [
+        "account_created",
+        "email_confirmed",
+        "login",
+        "logout",
+        "login_failed",
+        "login_failed",
+        "login",
+        "key_created",
+        "key_revoked",
+        "password_reset_requested",
+        "password_reset",
+        "account_deactivated",
+        "account_activated",
+        "login",
+        "account_deleted",
+    ]
+    _assert_lines_are_whole(log, alice.pk)
+    assert log.last("key_created")["key"] == log.last("key_revoked")["key"] == key.pk
+    secrets = [ALICE, PASSWORD, NEW, "label of alice", link, key.last_four]
+    for secret in [*secrets, bytes(key.digest).hex(), link.rpartition("-")[2]]:
+        assert not any(secret in text for text in log.texts), secret
+
+
+def _assert_lines_are_whole(log: Lines, account: int) -> None:
+    for line in log.events:
+        assert set(line) == {"time", "event", "account", "key", "by", "ip"}
+        assert datetime.fromisoformat(line["time"]).utcoffset() == timedelta()
+    known = [line for line in log.events if line["account"] is not None]
+    assert {line["account"] for line in known} == {account}
+    assert len(known) == len(log.events) - 1  # nobody@ has no account
+    assert log.last("account_deactivated")["ip"] is None
+    assert log.last("login")["ip"] == "203.0.113.7"
+
+
+def test_what_somebody_types_cannot_write_a_line_of_its_own(log):
+    forged = 'x@example.org\n{"event": "login", "account": 1}'
+    Visitor().log_in(forged, "wrong\r\n" * 3)
+    Visitor().log_in(ALICE, forged, headers={"user-agent": forged})
+
+    for text in log.texts:
+        assert "\n" not in text and "\r" not in text
+        assert json.loads(text)["event"] == "login_failed"
+
+
+def test_too_many_tries_are_told(log, mails):
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    for n in range(6):
+        Visitor(address=f"203.0.113.{n}").log_in(ALICE, "not the password")
+
+    assert log.last("login_limited")["ip"] == "203.0.113.5"
+
+
+def test_the_operator_who_did_it_is_named(log, mails):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    key = services.key_create(alice).key
+    olga = services.account_create("olga@example.org", PASSWORD, confirmed=True)
+    User.objects.filter(pk=olga.pk).update(is_staff=True, is_superuser=True)
+    operator = Visitor()
+    operator.log_in("olga@example.org")
+
+    fields = {"action": "revoke", "_selected_action": str(key.pk)}
+    operator.send("/admin/cabinet/key/", fields)
+
+    line = log.last("key_revoked")
+    assert (line["account"], line["by"], line["key"]) == (alice.pk, olga.pk, key.pk)
+
+
+def test_no_table_and_no_mail_holds_a_key_or_a_password(mails):
+    visitor = Visitor()
+    visitor.sign_up(ALICE)
+    link = link_in(mails.wait_for(ALICE, "Confirm"))
+    visitor.send(link)
+    text = services.key_create(User.objects.get(), "mine").text
+
+    found = _everything_stored()
+
+    assert ALICE in found
+    for secret in (text, text[8:40], PASSWORD):
+        assert secret not in found
+        assert not any(secret in mail.as_string() for mail in mails.messages)
+
+
+def _everything_stored() -> str:
+    stored = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT * FROM "{table}"')
+            stored += [str(value) for row in cursor.fetchall() for value in row]
+    return "\n".join(stored)
