@@ -96,6 +96,10 @@ class Connection:
     ) -> None:
         self._sock.close()
 
+    @property
+    def local_port(self) -> int:
+        return int(self._sock.getsockname()[1])
+
     def send(self, data: bytes) -> None:
         # A server may answer and hang up while we still send; what counts is
         # whether its answer can be read afterwards.

@@ -68,7 +68,8 @@ class Keyring:
         if digest in self._waiting:
             self._waiting[digest][1].append(waiter)
         elif len(self._waiting) < MAX_WAITING:
-            self._waiting[digest] = (self.now, [waiter])
+            # By the clock, not by the last tick: under load that may be long ago.
+            self._waiting[digest] = (time.monotonic(), [waiter])
             self._ask(digest)
         else:
             waiter(AWAY)

@@ -1,0 +1,68 @@
+"""One server with two workers for each kind of database, and keys in any number."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pytest
+
+from readback import keys
+from tests.support.database import Database
+from tests.support.postgres import Postgres, postgres
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.wire import Endpoint
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server and its database."""
+
+    server: Server
+    database: Database
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint.of(self.server.base_url)
+
+    def new_keys(self, number: int) -> list[str]:
+        """Make an account with so many keys."""
+        account = self.database.add_account(f"alice-{next(_numbers)}@example.com")
+        made = [keys.mint() for _ in range(number)]
+        self.database.add_keys(account, made)
+        return made
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgres]:
+    with postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def start(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Any]]:
+    """Start a server on a new database of one kind, with these settings."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def _start(kind: str, **settings: str) -> Place:
+            folder = tmp_path_factory.mktemp(kind)
+            if kind == "sqlite":
+                url = f"sqlite:///{folder}/readback.sqlite3"
+            else:
+                url = request.getfixturevalue("postgresql").new_database()
+            chosen = {**UNLIMITED, "READBACK_DATABASE_URL": url, **settings}
+            server = stack.enter_context(ephemeral_server(folder, chosen))
+            return Place(server, Database(url))
+
+        yield _start
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, start: Callable[..., Place]) -> Place:
+    return start(request.param, READBACK_WORKERS="2")

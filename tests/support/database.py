@@ -1,0 +1,94 @@
+"""The database of a running server, changed and read by plain SQL, of either kind.
+
+What the cabinet would do with one row at a time, a test does here at once.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+import psycopg
+
+_SQLITE = "sqlite:///"
+_KEYS_AT_ONCE = 2000
+
+
+@dataclass(frozen=True)
+class Database:
+    """Statements are written with `?` for both kinds."""
+
+    url: str
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.startswith(_SQLITE)
+
+    @contextmanager
+    def connected(self) -> Iterator[Any]:
+        if self.is_sqlite:
+            path = self.url.removeprefix(_SQLITE)
+            connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+        else:
+            connection = psycopg.connect(self.url, autocommit=True)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        mark = "?" if self.is_sqlite else "%s"
+        with self.connected() as connection:
+            done = connection.execute(statement.replace("?", mark), values)
+            return done.fetchall() if done.description else []
+
+    def value(self, statement: str, *values: Any) -> Any:
+        [[value]] = self.rows(statement, *values)
+        return value
+
+    def moment(self, seconds_from_now: float) -> Any:
+        """A moment as the tables have it."""
+        at = datetime.now(UTC) + timedelta(seconds=seconds_from_now)
+        return at.strftime("%Y-%m-%d %H:%M:%S.%f") if self.is_sqlite else at
+
+    def add_account(self, email: str) -> int:
+        """Make an active account with a confirmed address."""
+        self.rows(
+            "INSERT INTO cabinet_user (password, is_superuser, email, is_active,"
+            " is_staff, date_joined, language) VALUES ('!', ?, ?, ?, ?, ?, '')",
+            *(False, email, True, False, self.moment(0)),
+        )
+        account = self.value("SELECT id FROM cabinet_user WHERE email = ?", email)
+        self.rows(
+            'INSERT INTO account_emailaddress (user_id, email, verified, "primary")'
+            " VALUES (?, ?, ?, ?)",
+            *(account, email, True, True),
+        )
+        return int(account)
+
+    def add_keys(self, account: int, keys: Sequence[str]) -> None:
+        """Store the keys of an account: many in one statement."""
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            batch = keys[start : start + _KEYS_AT_ONCE]
+            values: list[Any] = []
+            for key in batch:
+                digest = sha256(key.encode()).digest()
+                values += [account, "", digest, key[-4:], self.moment(0)]
+            rows = ", ".join(["(?, ?, ?, ?, ?)"] * len(batch))
+            self.rows(
+                "INSERT INTO cabinet_key (owner_id, label, digest, last_four,"
+                f" created_at) VALUES {rows}",
+                *values,
+            )
+
+    def usage(self, key: str) -> dict[tuple[str, str], int]:
+        """What the key's owner sees counted: by endpoint and code."""
+        rows = self.rows(
+            "SELECT endpoint, code, sum(requests) FROM cabinet_usage WHERE key_id ="
+            " (SELECT id FROM cabinet_key WHERE digest = ?) GROUP BY endpoint, code",
+            sha256(key.encode()).digest(),
+        )
+        return {(endpoint, code): int(count) for endpoint, code, count in rows}

@@ -1,0 +1,85 @@
+"""Many requests in a short time: written without waiting, answers counted.
+
+Nothing here looks at an answer but at its status; `wire.py` reads them strictly.
+"""
+
+import re
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from tests.support.wire import Endpoint, request
+
+PATIENCE = 60.0
+
+_STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
+_LONGEST_MATCH = len(b"HTTP/1.1 200 ")
+
+
+def pipeline(endpoint: Endpoint, requests: Iterable[bytes]) -> Counter[int]:
+    """Send requests on one connection without waiting; count answers by status."""
+    expected = list(requests)
+    with socket.create_connection((endpoint.host, endpoint.port), PATIENCE) as sock:
+        sender = threading.Thread(target=sock.sendall, args=[b"".join(expected)])
+        sender.start()
+        try:
+            return _count(sock, len(expected))
+        finally:
+            sender.join()
+
+
+def spread(endpoint: Endpoint, requests: list[bytes], connections: int) -> Counter[int]:
+    """Send requests on several connections at once; count answers by status."""
+    counts: list[Counter[int]] = []
+
+    def send(part: list[bytes]) -> None:
+        counts.append(pipeline(endpoint, part))
+
+    parts = [requests[number::connections] for number in range(connections)]
+    threads = [threading.Thread(target=send, args=[part]) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(counts) == connections, "a connection was cut off"
+    return sum(counts, Counter())
+
+
+def models(endpoint: Endpoint, key: str) -> bytes:
+    """A request for the list of models."""
+    fields = [("Host", endpoint.authority), ("Authorization", f"Bearer {key}")]
+    return request("GET", "/v1/models", fields)
+
+
+def chat(endpoint: Endpoint, key: str, body: bytes) -> bytes:
+    fields = [
+        ("Host", endpoint.authority),
+        ("Authorization", f"Bearer {key}"),
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+    ]
+    return request("POST", "/v1/chat/completions", fields, body)
+
+
+def eventually(condition: Callable[[], object], what: str, seconds: float = 10) -> None:
+    """Wait until something is true; fail when it never is."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"still not true after {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+def _count(sock: socket.socket, expected: int) -> Counter[int]:
+    counts: Counter[int] = Counter()
+    tail = b""
+    while counts.total() < expected:
+        data = sock.recv(1 << 18)
+        assert data, f"hung up after {counts.total()} of {expected} answers"
+        text = tail + data
+        matches = list(_STATUS.finditer(text))
+        counts.update(int(match[1]) for match in matches)
+        seen = matches[-1].end() if matches else 0
+        tail = text[max(seen, len(text) - _LONGEST_MATCH) :]
+    return counts

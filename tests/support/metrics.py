@@ -1,0 +1,39 @@
+"""What a server says of itself on its ops listener."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+
+_SAMPLE = re.compile(r"^readback_(\w+?)(?:\{(.*)\})? ([0-9.e+]+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+def metrics(ops_url: str) -> dict[str, int]:
+    """All metrics without labels, by the name after `readback_`."""
+    return {name: int(float(n)) for name, labels, n in _samples(ops_url) if not labels}
+
+
+def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
+    """How many requests were answered: by endpoint and code."""
+    counts = {}
+    for name, labels, number in _samples(ops_url):
+        if name == "requests_total":
+            found = dict(_LABEL.findall(labels))
+            counts[found["endpoint"], found["code"]] = int(float(number))
+    return counts
+
+
+def readiness(ops_url: str) -> tuple[int, list[str]]:
+    """The status of /readyz, and what it says is wrong."""
+    try:
+        with urllib.request.urlopen(f"{ops_url}/readyz", timeout=10) as answer:
+            return answer.status, json.load(answer)["troubles"]
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return refusal.code, json.load(refusal)["troubles"]
+
+
+def _samples(ops_url: str) -> list[tuple[str, str, str]]:
+    with urllib.request.urlopen(f"{ops_url}/metrics", timeout=10) as answer:
+        return _SAMPLE.findall(answer.read().decode())
