@@ -1,0 +1,31 @@
+"""What an installed package needs beside its code is in the wheel."""
+
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+ROOT = Path(__file__).parents[2]
+CABINET = "readback/cabinet"
+
+
+def test_the_wheel_carries_pages_snippets_translations_and_docs(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    [wheel] = tmp_path.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+
+    docs = [path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md")]
+    assert {f"{CABINET}/{path}" for path in docs} <= names
+    assert {
+        f"{CABINET}/templates/base.html",
+        f"{CABINET}/static/cabinet/cabinet.css",
+        f"{CABINET}/snippets/curl.sh",
+        f"{CABINET}/locale/ru/LC_MESSAGES/django.mo",
+    } <= names
