@@ -68,7 +68,7 @@ def test_an_ordinary_account_is_kept_out(alice, key):
         if answer.status_code == 302:
             answer = visitor.get(answer.headers["Location"])
         assert answer.status_code == 403
-        assert "not open to you" in words_of(answer)
+        assert "cannot open this page" in words_of(answer)
     assert act_refused(visitor, key)
 
 

@@ -178,7 +178,7 @@ def test_every_form_is_refused_without_its_token_or_from_elsewhere(alice):
     for path in FORMS:
         without = visitor.client.post(path)
         assert without.status_code == 403, path
-        assert "This form came too late" in words_of(without)
+        assert "This form is no longer valid" in words_of(without)
         assert visitor.client.post(path, foreign).status_code == 403, path
         page = "/account/"
         assert visitor.send(path, page=page, headers=evil).status_code == 403, path

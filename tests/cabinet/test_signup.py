@@ -32,7 +32,7 @@ def test_a_stranger_signs_up_confirms_and_is_in(mails):
     alice = Visitor()
     answer = alice.sign_up(ALICE)
     assert answer.headers["Location"] == "/accounts/confirm-email/"
-    assert "Look into your mailbox" in words_of(alice.get("/accounts/confirm-email/"))
+    assert "Check your mailbox" in words_of(alice.get("/accounts/confirm-email/"))
 
     link = confirmation_link(mails)
     answer = alice.send(link)

@@ -47,7 +47,14 @@ class AddressField(forms.EmailField):
         return address
 
 
-class _Worded:
+class _Plain:
+    """Labels without a colon, as everywhere in the cabinet."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **options})
+
+
+class _Worded(_Plain):
     """Gives allauth's password fields our words, and takes their placeholders."""
 
     _LABELS = {
@@ -99,11 +106,11 @@ class LoginForm(_Worded, allauth_forms.LoginForm):
         self.fields["login"] = AddressField()
 
 
-class ResetPasswordForm(allauth_forms.ResetPasswordForm):
+class ResetPasswordForm(_Plain, allauth_forms.ResetPasswordForm):
     email = AddressField()  # type: ignore[assignment]
 
 
-class AddEmailForm(allauth_forms.AddEmailForm):
+class AddEmailForm(_Plain, allauth_forms.AddEmailForm):
     email = AddressField()  # type: ignore[assignment]
 
 
@@ -131,7 +138,7 @@ class LanguageForm(forms.Form):
     )
 
 
-class DeleteAccountForm(forms.Form):
+class DeleteAccountForm(_Plain, forms.Form):
     """Asks for the password; an account without one is named by its address."""
 
     password = forms.CharField(

@@ -5,14 +5,12 @@ from the settings alone, never from a request, which anybody can forge.
 """
 
 import logging
-import time
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.authentication import get_authentication_records
 from allauth.core import context as current
 from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -82,11 +80,10 @@ class CabinetAdapter(DefaultAccountAdapter):
         return str(credentials.get("email", "")).lower()
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """A login counts as long as a password typed once more."""
-        request = self.request or current.request
-        records = get_authentication_records(request, request.user)
-        newest = max((record["at"] for record in records), default=0.0)
-        return bool(time.time() - newest > app_settings.REAUTHENTICATION_TIMEOUT)
+        """A fresh login, by whichever way, is as good as a password typed again."""
+        session = (self.request or current.request).session
+        age = timezone.now().timestamp() - session.get("began", 0)
+        return bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
 
     # Mails
 
