@@ -4,6 +4,7 @@ The base of the two endpoints. An exchange lives as long as its head is repeated
 its connection, and all its requests belong to one key.
 """
 
+from functools import lru_cache
 from time import monotonic
 from typing import NamedTuple
 
@@ -96,13 +97,14 @@ def event(key_id: int, endpoint: str, code: str, detail: str, caller: Caller) ->
     )
 
 
-def caller_of(head: Head, address: str) -> Caller:
-    """Say who calls: the program in plain ASCII, the address shortened."""
+def user_agent_of(head: Head) -> str:
+    """Name the client program in printable ASCII."""
     agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
-    return Caller(printable[:USER_AGENT_CHARACTERS], shortened(address))
+    return printable[:USER_AGENT_CHARACTERS]
 
 
+@lru_cache(1024)
 def shortened(address: str) -> str:
     """Leave out the part of an address that tells one machine from its neighbours."""
     if ":" in address:

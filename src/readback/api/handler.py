@@ -4,6 +4,7 @@
 handlers. Only the shapes live here, so that neither side imports the other's code.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from readback.api.head import Head
@@ -24,19 +25,29 @@ class Exchange(Protocol):
         """Refuse the request for the way its body came."""
 
 
+class Turned:
+    """A request that is refused for its head, and would be again."""
+
+    __slots__ = ("answer", "repeat")
+
+    def __init__(self, answer: bytes, repeat: Callable[[bytes], bytes | None]) -> None:
+        self.answer = answer
+        self.repeat = repeat
+
+
 class Asker(Protocol):
     """The connection that a request came on, as far as a handler needs it."""
 
     address: str
 
-    def resume(self, outcome: Exchange | bytes) -> None:
+    def resume(self, outcome: Exchange | Turned | bytes) -> None:
         """Go on with the request for which `begin` gave None."""
 
 
 class Handler(Protocol):
     """What a listener serves. Answers are whole, without a Connection header."""
 
-    def begin(self, head: Head, asker: Asker) -> Exchange | bytes | None:
+    def begin(self, head: Head, asker: Asker) -> Exchange | Turned | bytes | None:
         """Look at a head: go on, answer at once, or (None) `resume` later."""
 
     def refuse(self, code: str, detail: str) -> bytes:

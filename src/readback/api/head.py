@@ -6,6 +6,8 @@ Nothing here knows about sockets, time or what the API serves.
 """
 
 import re
+from functools import lru_cache
+from typing import Any
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
@@ -30,6 +32,10 @@ _UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding", b"upgrad
 # Framing may cost this much beside the text: one-byte chunks need five bytes each.
 _CHUNK_OVERHEAD_PER_BYTE = 8
 
+# Heads that are kept to be recognised, and how large one may be for that.
+_HEADS_KEPT = 512
+_USUAL_BYTES = 2048
+
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _BAD_FIELD = "A header field or the framing is not valid."
 
@@ -47,6 +53,7 @@ class Head:
     """One request head, fully validated."""
 
     __slots__ = (
+        "asked",
         "chunked",
         "content_length",
         "expects_continue",
@@ -81,6 +88,8 @@ class Head:
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
         # The answer to a HEAD ends with its head, which is not seen to again.
         self.repeatable = self.keep_alive and method != b"HEAD" and self._is_plain()
+        # What the handler has made of it, so that it need not do so again.
+        self.asked: Any = None
 
     def all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key == name]
@@ -195,11 +204,18 @@ def check_begun(window: bytes, seen: int) -> None:
         raise Malformed("The head has a control character.")
 
 
-def parse(data: bytes) -> tuple[Head, Message]:
+def parse(data: bytes) -> Head:
     """Read a whole head, blank line included, or raise `Malformed`."""
-    line = _REQUEST_LINE.match(data)
-    if not line:
-        raise Malformed(_NO_REQUEST_LINE)
+    return _parse_again(data) if len(data) <= _USUAL_BYTES else _parse(data)
+
+
+def open_chunked(data: bytes) -> Message:
+    """Read a head once more, to go on with the chunked body behind it."""
+    return _understand(data, _request_line(data))
+
+
+def _parse(data: bytes) -> Head:
+    line = _request_line(data)
     message = _understand(data, line)
     head = _judge(line[1], message)
     if len(message.fields) > MAX_HEAD_FIELDS:
@@ -208,7 +224,18 @@ def parse(data: bytes) -> tuple[Head, Message]:
             f"and at most {MAX_HEAD_FIELDS} are taken.",
             "headers_too_large",
         )
-    return head, message
+    return head
+
+
+# Clients send few different heads: equal bytes mean the same, on any connection.
+_parse_again = lru_cache(_HEADS_KEPT)(_parse)
+
+
+def _request_line(data: bytes) -> re.Match[bytes]:
+    line = _REQUEST_LINE.match(data)
+    if not line:
+        raise Malformed(_NO_REQUEST_LINE)
+    return line
 
 
 def too_large(window: bytes) -> Malformed:

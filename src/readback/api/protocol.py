@@ -19,13 +19,14 @@ from enum import Enum
 from math import inf
 from typing import cast
 
-from readback.api.handler import Exchange, Handler
+from readback.api.handler import Exchange, Handler, Turned
 from readback.api.head import (
     HEAD_END,
     Head,
     Malformed,
     Message,
     check_begun,
+    open_chunked,
     parse,
     too_large,
 )
@@ -95,7 +96,7 @@ class Connection(asyncio.Protocol):
         self._skip = 0
         # The last answered message that may come again with the same head. The
         # length of the whole is 0 unless the connection is exactly between messages.
-        self._repeat: Exchange | None = None
+        self._repeat: Exchange | Turned | None = None
         self._repeat_head = b""
         self._repeat_body = 0
         self._repeat_length = 0
@@ -130,7 +131,7 @@ class Connection(asyncio.Protocol):
         if len(data) == self._repeat_length and data.startswith(self._repeat_head):
             try:
                 body = data[len(self._repeat_head) :]
-                answer = cast(Exchange, self._repeat).repeat(body)
+                answer = cast(Exchange | Turned, self._repeat).repeat(body)
             except Exception:
                 return self._fault()
             if answer is not None:
@@ -163,7 +164,7 @@ class Connection(asyncio.Protocol):
 
     # The handler calls this.
 
-    def resume(self, outcome: Exchange | bytes) -> None:
+    def resume(self, outcome: Exchange | Turned | bytes) -> None:
         """Go on with the request for which `begin` gave None."""
         if self._state is not State.WAITING or self._transport.is_closing():
             return
@@ -264,8 +265,9 @@ class Connection(asyncio.Protocol):
             self._head_seen = size
 
     def _begin(self, head_bytes: bytes) -> None:
-        head, self._message = parse(head_bytes)
-        self._head, self._head_bytes = head, head_bytes
+        head = self._head = parse(head_bytes)
+        self._head_bytes = head_bytes
+        self._message = open_chunked(head_bytes) if head.chunked else None
         outcome = self._handler.begin(head, self)
         if outcome is None:
             self._state = State.WAITING
@@ -274,10 +276,13 @@ class Connection(asyncio.Protocol):
         else:
             self._proceed(outcome)
 
-    def _proceed(self, outcome: Exchange | bytes) -> None:
+    def _proceed(self, outcome: Exchange | Turned | bytes) -> None:
         head = cast(Head, self._head)
         if isinstance(outcome, bytes):
             return self._answer_early(head, outcome)
+        if isinstance(outcome, Turned):
+            self._remember(head, outcome)
+            return self._answer_early(head, outcome.answer)
         self._exchange = outcome
         if head.content_length > outcome.max_body:
             came = f"{head.content_length} bytes are declared"
@@ -319,11 +324,14 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, exchange: Exchange, body: bytes) -> None:
         answer = exchange.answer(body)
-        head = cast(Head, self._head)
-        if head.repeatable:
-            self._repeat, self._repeat_head = exchange, self._head_bytes
-            self._repeat_body = head.content_length
+        self._remember(cast(Head, self._head), exchange)
         self._send(answer)
+
+    def _remember(self, head: Head, outcome: Exchange | Turned) -> None:
+        """Keep a message's head and outcome, in case the head comes again."""
+        if head.repeatable:
+            self._repeat, self._repeat_head = outcome, self._head_bytes
+            self._repeat_body = head.content_length
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
         """Answer before the body is read, and see that it never becomes a request."""

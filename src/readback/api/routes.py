@@ -6,13 +6,23 @@ contract: path and method, key, rate. Nothing here decodes a body.
 
 import asyncio
 import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, cast
 
 from readback import keys
 from readback.api.catalog import Catalog
 from readback.api.chat import Chat
 from readback.api.counters import Row
-from readback.api.exchange import Caller, Desk, Exchange, caller_of, event
-from readback.api.handler import Asker
+from readback.api.exchange import (
+    Caller,
+    Desk,
+    Exchange,
+    event,
+    shortened,
+    user_agent_of,
+)
+from readback.api.handler import Asker, Turned
 from readback.api.head import Head
 from readback.api.keyring import Away, Keyring, Record
 from readback.api.limiter import Limiter
@@ -34,6 +44,20 @@ _ENDED = (
 )
 
 
+class Question(NamedTuple):
+    """What a head asks, as far as it tells by itself; kept with the head."""
+
+    endpoint: type[Exchange] | None
+    slip: str  # what is wrong with path or method; then there is no endpoint
+    digest: bytes
+    flaw: str  # what is wrong with the key; then there is no digest
+    user_agent: str
+
+    @property
+    def name(self) -> str:
+        return self.endpoint.endpoint if self.endpoint else "other"
+
+
 class Api:
     """Serves the contract."""
 
@@ -51,33 +75,27 @@ class Api:
         self._counters = counters
         self._trusted_proxies = trusted_proxies
 
-    def begin(self, head: Head, asker: Asker) -> Exchange | bytes | None:
+    def begin(self, head: Head, asker: Asker) -> Exchange | Turned | bytes | None:
+        question: Question = head.asked or understand(head)
+        head.asked = question
         address = client_address(head, asker.address, self._trusted_proxies)
-        endpoint = _ROUTES.get((head.method, head.target))
-        if endpoint is None:
-            return self._not_found(head, address)
-        key, flaw = bearer_key(head)
-        if flaw:
-            name = endpoint.endpoint
-            return self._failed(name, address) or self._refuse(
-                name, "invalid_key", flaw
-            )
-        digest = keys.digest(key)
-        record = self._keyring.find(digest)
+        if question.slip:
+            return self._turn(partial(self._not_found, question, address))
+        if question.flaw:
+            return self._turn(partial(self._not_a_key, question, address))
+        record = self._keyring.find(question.digest)
         if record is not None:
-            return self._admit(endpoint, record, head, address)
-        return self._wait(endpoint, digest, head, address, asker)
+            return self._admit(question, record, head, address)
+        return self._wait(question, head, address, asker)
 
     def refuse(self, code: str, detail: str) -> bytes:
         return self._refuse("other", code, detail)
 
+    def _turn(self, refuse: Callable[[bytes], bytes]) -> Turned:
+        return Turned(refuse(b""), refuse)
+
     def _wait(
-        self,
-        endpoint: type[Exchange],
-        digest: bytes,
-        head: Head,
-        address: str,
-        asker: Asker,
+        self, question: Question, head: Head, address: str, asker: Asker
     ) -> bytes | None:
         """Have the key looked up, unless its address has failed too often lately.
 
@@ -85,45 +103,45 @@ class Api:
         address with a flood of made-up keys must not suffer from it.
         """
         slot = self._failures.slot(address.encode())
-        known = self._desk.limiter.knows(digest)
+        known = self._desk.limiter.knows(question.digest)
         if not known and self._failures.exhausted(slot):
-            return self._too_many_failures(endpoint.endpoint, slot)
+            return self._too_many_failures(question.name, slot)
 
         def resume(found: Record | Away | None) -> None:
-            asker.resume(self._identify(endpoint, found, head, address))
+            asker.resume(self._identify(question, found, head, address))
 
-        self._keyring.wait(digest, resume)
+        self._keyring.wait(question.digest, resume)
         return None
 
     def _identify(
-        self,
-        endpoint: type[Exchange],
-        found: Record | Away | None,
-        head: Head,
-        address: str,
+        self, question: Question, found: Record | Away | None, head: Head, address: str
     ) -> Exchange | bytes:
-        name = endpoint.endpoint
         if isinstance(found, Away):
             detail = "The key cannot be looked up just now: the database is away."
-            return self._refuse(name, "unavailable", detail)
+            return self._refuse(question.name, "unavailable", detail)
         if found is None:
-            return self._failed(name, address) or self._refuse(
-                name, "invalid_key", _UNKNOWN
-            )
-        return self._admit(endpoint, found, head, address)
+            limited = self._failed(question.name, address)
+            return limited or self._refuse(question.name, "invalid_key", _UNKNOWN)
+        return self._admit(question, found, head, address)
 
     def _admit(
-        self, endpoint: type[Exchange], record: Record, head: Head, address: str
+        self, question: Question, record: Record, head: Head, address: str
     ) -> Exchange | bytes:
-        exchange = endpoint(self._desk, record, head, caller_of(head, address))
+        caller = Caller(question.user_agent, shortened(address))
+        endpoint = cast(type[Exchange], question.endpoint)
+        exchange = endpoint(self._desk, record, head, caller)
         if not record.accepted:
-            limited = self._failed(endpoint.endpoint, address)
+            limited = self._failed(question.name, address)
             return limited or exchange.refuse("invalid_key", _ENDED)
         if not exchange.admit():
             wait = self._desk.limiter.retry_after(record.slot)
             detail = f"This key has used up its rate; come back in {wait} s."
             return exchange.refuse("rate_limited", detail, wait)
         return exchange
+
+    def _not_a_key(self, question: Question, address: str, body: bytes) -> bytes:
+        limited = self._failed(question.name, address)
+        return limited or self._refuse(question.name, "invalid_key", question.flaw)
 
     def _failed(self, endpoint: str, address: str) -> bytes | None:
         """Count a failed authentication; refuse otherwise if there are too many."""
@@ -149,37 +167,43 @@ class Api:
             retry_after = RETRY_SECONDS
         return self._desk.replies.refusal(code, detail, retry_after)
 
-    def _not_found(self, head: Head, address: str) -> bytes:
-        detail = name_the_slip(head.method, head.target)
-        answer = self._desk.replies.refusal("not_found", detail)
-        key, flaw = bearer_key(head)
-        if flaw:
+    def _not_found(self, question: Question, address: str, body: bytes) -> bytes:
+        answer = self._desk.replies.refusal("not_found", question.slip)
+        if question.flaw:
             self._counters.add(("other", "not_found"))
         else:
             # Whose request it was is of interest only to the journal: later.
-            caller = caller_of(head, address)
             asyncio.get_running_loop().call_soon(
-                self._attribute, keys.digest(key), detail, caller, len(answer)
+                self._attribute, question, address, len(answer)
             )
         return answer
 
-    def _attribute(
-        self, digest: bytes, detail: str, caller: Caller, answer_bytes: int
-    ) -> None:
+    def _attribute(self, question: Question, address: str, answer_bytes: int) -> None:
         """Enter a 404 into the journal of the key it came with, if there is one."""
 
         def enter(found: Record | Away | None) -> None:
             if isinstance(found, Record):
-                missed = event(found.key_id, "other", "not_found", detail, caller)
+                caller = Caller(question.user_agent, shortened(address))
+                key_id, slip = found.key_id, question.slip
+                missed = event(key_id, "other", "not_found", slip, caller)
                 self._desk.journal.note(missed, 0, answer_bytes)
             else:
                 self._counters.add(("other", "not_found"))
 
-        record = self._keyring.find(digest)
+        record = self._keyring.find(question.digest)
         if record is not None:
             enter(record)
         else:
-            self._keyring.wait(digest, enter)
+            self._keyring.wait(question.digest, enter)
+
+
+def understand(head: Head) -> Question:
+    """Find the endpoint and the key that a head names."""
+    endpoint = _ROUTES.get((head.method, head.target))
+    slip = "" if endpoint else name_the_slip(head.method, head.target)
+    key, flaw = bearer_key(head)
+    digest = b"" if flaw else keys.digest(key)
+    return Question(endpoint, slip, digest, flaw, user_agent_of(head))
 
 
 def bearer_key(head: Head) -> tuple[bytes, str]:

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 
 from readback.api.shared import Shared
 from readback.api.worker import ApiWorker
@@ -33,14 +34,16 @@ class ApiApplication(BaseApplication):
     ) -> None:
         self.config = config
         self._workers = config.workers or os.cpu_count() or 1
-        self._listeners = [*api_listeners, ops_listener]
+        listeners = [*api_listeners, ops_listener]
+        self._descriptors = [listener.detach() for listener in listeners]
         self.shared = Shared(config, self._workers)
         super().__init__()
 
     def load_config(self) -> None:
         config = self.config
         settings: dict[str, Any] = {
-            "bind": [f"fd://{each.fileno()}" for each in self._listeners],
+            # gunicorn closes the descriptors that it is given, so it must own them.
+            "bind": [f"fd://{descriptor}" for descriptor in self._descriptors],
             "workers": self._workers,
             "worker_class": ApiWorker,
             "timeout": _SILENCE_SECONDS,
@@ -66,7 +69,11 @@ def run(
 ) -> int:
     """Serve until stopped; give the exit code."""
     try:
-        ApiApplication(config, api_listeners, ops_listener).run()
+        arbiter = Arbiter(ApiApplication(config, api_listeners, ops_listener))
+        # Whoever opened a socket decides what becomes of its file: gunicorn would
+        # remove it, even when systemd or the next server is listening there.
+        arbiter.systemd = True
+        arbiter.run()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
     return 0

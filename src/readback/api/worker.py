@@ -57,17 +57,25 @@ class ApiWorker(Worker):
         signal.signal(signal.SIGINT, self.handle_quit)
         signal.signal(signal.SIGABRT, self.handle_abort)
 
-    def run(self) -> None:
+    def load_wsgi(self) -> None:
+        """Put the parts together, where gunicorn would load a WSGI application.
+
+        A fault here stops the start, once and loudly; later, it would have gunicorn
+        replace one worker by the next.
+        """
         application = cast(Application, self.app)
         self.config = application.config
         self.shared = application.shared
+        self._build()
+
+    def run(self) -> None:
         uvloop.run(self._serve())
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
-        self._build(loop)
+        self._clerk.start(loop, self._keyring, self._journal)
         servers = [await self._listen(listener) for listener in self.sockets]
         # What has been made so far lives as long as the process.
         gc.collect()
@@ -81,7 +89,7 @@ class ApiWorker(Worker):
         self._clerk.stop()
         self._counters.retire()
 
-    def _build(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _build(self) -> None:
         config, shared = self.config, self.shared
         self._counters: Row = shared.counters.row(self.row_number)
         self._counters.set("alive", 1)
@@ -94,7 +102,6 @@ class ApiWorker(Worker):
         self._keyring = Keyring(
             shared.key_rates, self._clerk.ask, config.database_grace
         )
-        self._clerk.start(loop, self._keyring, self._journal)
         desk = Desk(self._replies, shared.key_rates, self._journal)
         self._api = Api(
             desk,
