@@ -27,9 +27,7 @@ STRICT = UNLIMITED | {
     "READBACK_HEAD_TIMEOUT": "1",
     "READBACK_BODY_TIMEOUT": "1",
 }
-# One worker, so that a key it has met is known to all.
 WARY = UNLIMITED | {
-    "READBACK_WORKERS": "1",
     "READBACK_AUTH_FAILURE_RATE": "1",
     "READBACK_AUTH_FAILURE_BURST": "3",
 }

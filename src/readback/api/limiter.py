@@ -39,11 +39,6 @@ class Limiter:
         self._full_at = view[8:].cast("d")
         self._created = view[16:].cast("q")
 
-    def knows(self, party: bytes) -> bool:
-        """Tell whether any worker has given this party a slot."""
-        mark = _mark(party)
-        return any(self._owner[place] == mark for place in self._places(mark))
-
     def slot(self, party: bytes) -> int:
         """Find or take the slot of a party."""
         mark = _mark(party)
@@ -70,11 +65,6 @@ class Limiter:
             return False
         self._full_at[slot] = full_at
         return True
-
-    def exhausted(self, slot: int) -> bool:
-        """Tell whether one more request would be too many, without counting it."""
-        ahead = max(self._full_at[slot] - time.monotonic(), 0.0)
-        return ahead + self.interval > self.allowance
 
     def retry_after(self, slot: int) -> int:
         """Say in how many whole seconds one request will be within the rate."""

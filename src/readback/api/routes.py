@@ -86,32 +86,18 @@ class Api:
         record = self._keyring.find(question.digest)
         if record is not None:
             return self._admit(question, record, head, address)
-        return self._wait(question, head, address, asker)
-
-    def refuse(self, code: str, detail: str) -> bytes:
-        return self._refuse("other", code, detail)
-
-    def _turn(self, refuse: Callable[[bytes], bytes]) -> Turned:
-        return Turned(refuse(b""), refuse)
-
-    def _wait(
-        self, question: Question, head: Head, address: str, asker: Asker
-    ) -> bytes | None:
-        """Have the key looked up, unless its address has failed too often lately.
-
-        A key that another worker knows is looked up in any case: who shares an
-        address with a flood of made-up keys must not suffer from it.
-        """
-        slot = self._failures.slot(address.encode())
-        known = self._desk.limiter.knows(question.digest)
-        if not known and self._failures.exhausted(slot):
-            return self._too_many_failures(question.name, slot)
 
         def resume(found: Record | Away | None) -> None:
             asker.resume(self._identify(question, found, head, address))
 
         self._keyring.wait(question.digest, resume)
         return None
+
+    def refuse(self, code: str, detail: str) -> bytes:
+        return self._refuse("other", code, detail)
+
+    def _turn(self, refuse: Callable[[bytes], bytes]) -> Turned:
+        return Turned(refuse(b""), refuse)
 
     def _identify(
         self, question: Question, found: Record | Away | None, head: Head, address: str
