@@ -92,12 +92,16 @@ class Switchboard:
             if now - call.opened_at > MAX_AGE_SECONDS:
                 call.retire()
 
-    async def stop(self, seconds: float) -> None:
-        """Let what has begun finish within so many seconds, then end the rest."""
+    def retire(self) -> None:
+        """Make the next answer of each connection its last."""
         self.stopping = True
-        deadline = time.monotonic() + seconds
         for call in tuple(self.calls):
             call.retire()
+
+    async def stop(self, seconds: float) -> None:
+        """Let what has begun finish within so many seconds, then end the rest."""
+        self.retire()
+        deadline = time.monotonic() + seconds
         await asyncio.sleep(min(STOP_GRACE_SECONDS, seconds))
         while self.calls and time.monotonic() < deadline:
             self.sweep(time.monotonic())

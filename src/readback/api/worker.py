@@ -81,6 +81,8 @@ class ApiWorker(Worker):
         gc.collect()
         gc.freeze()
         await self._until_stopped()
+        # First, so that no answer promises another once nobody listens any more.
+        self._calls.retire()
         for server in servers:
             server.close()
         await asyncio.gather(
