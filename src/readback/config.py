@@ -357,8 +357,9 @@ def _read_secret(name: str, path: str) -> str:
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
-    known = {variable(row) for row in fields(Config)}
-    known |= {f"{variable(row)}_FILE" for row in fields(Config) if row.metadata["secret"]}
+    rows = fields(Config)
+    known = {variable(row) for row in rows}
+    known |= {f"{variable(row)}_FILE" for row in rows if row.metadata["secret"]}
     for name in environ:
         if not name.startswith(NAMESPACE) or name in known | _CLIENT_VARIABLES:
             continue

@@ -75,8 +75,7 @@ _ROWS = (
         HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
         f"The head of the request is larger than {MAX_HEAD_BYTES} bytes "
         f"or has more than {MAX_HEAD_FIELDS} fields.",
-        "Remove headers that are not needed: often a proxy adds them, "
-        "or cookies grow.",
+        "Remove headers that are not needed: often a proxy adds them, or cookies grow.",
     ),
     Refusal(
         "not_found",

@@ -17,9 +17,7 @@ CHECKSUM_LENGTH = 6
 LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-_FORM = re.compile(
-    f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode()
-)
+_FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
 
 
 def mint() -> str:

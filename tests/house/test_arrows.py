@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "readback"
-SHARED = {"readback.contract", "readback.config", "readback.keys"}
+SHARED = {"readback.contract", "readback.config", "readback.keys", "readback.logs"}
 
 # Each part may know the shared facts, itself, and what stands here.
 MAY_IMPORT = {

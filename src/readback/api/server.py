@@ -13,6 +13,7 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
+from readback import logs
 from readback.api.shared import Shared
 from readback.api.worker import ApiWorker
 from readback.config import Config
@@ -49,7 +50,7 @@ class ApiApplication(BaseApplication):
             "timeout": _SILENCE_SECONDS,
             "graceful_timeout": int(config.stop_timeout) + _MARGIN_SECONDS,
             "proc_name": "readback-api",
-            "loglevel": "warning",
+            "logconfig_dict": logs.configuration(),
             "control_socket_disable": True,
             "pre_fork": _give_row,
         }

@@ -11,6 +11,7 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
+from readback import logs
 from readback.config import Config
 
 THREADS = 8
@@ -30,7 +31,7 @@ class _Cabinet(BaseApplication):
             "preload_app": True,
             "proc_name": "readback-cabinet",
             "control_socket_disable": True,
-            "loglevel": "warning",
+            "logconfig_dict": logs.configuration(),
         }
         super().__init__()
 

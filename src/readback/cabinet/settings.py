@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from readback import config as readback_config
+from readback import logs
 from readback.cabinet import databases, mail, secret_key
 
 CONFIG = readback_config.read()
@@ -199,21 +200,11 @@ ACCOUNT_RATE_LIMITS = {
 # What is written to the terminal of the server: faults, and the security log.
 # Requests that fail by the client's doing are not: their paths can hold links.
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}
-    },
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
-    },
-    "loggers": {
-        "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
-        # Scanners ask under any name; each would be a traceback.
-        "django.security.DisallowedHost": {"level": "CRITICAL"},
-        "readback": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        # The server adds the place where its lines go.
-        "readback.security": {"level": "INFO", "propagate": False},
-    },
+LOGGING = logs.configuration()
+LOGGING["loggers"] |= {
+    "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+    # Scanners ask under any name; each would be a traceback.
+    "django.security.DisallowedHost": {"level": "CRITICAL"},
+    # The server adds the place where its lines go.
+    "readback.security": {"level": "INFO", "propagate": False},
 }

@@ -1,0 +1,93 @@
+"""Answers as bytes: their form, for every refusal there is."""
+
+import json
+from uuid import UUID
+
+import pytest
+
+from readback.api.replies import Replies
+from readback.contract import REFUSALS
+
+HELP = "https://cabinet.example/docs/errors"
+
+
+def parts(answer: bytes) -> tuple[str, dict[str, str], bytes]:
+    head, body = answer.split(b"\r\n\r\n", 1)
+    status_line, *lines = head.decode("ascii").split("\r\n")
+    fields = dict(line.split(": ", 1) for line in lines)
+    assert len(fields) == len(lines), "a field stands twice"
+    return status_line, fields, body
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_every_refusal_has_the_exact_form(code: str) -> None:
+    status_line, fields, body = parts(Replies(HELP).refusal(code))
+    row = REFUSALS[code]
+    phrase = row.status.phrase
+    assert status_line == f"HTTP/1.1 {row.status.value} {phrase} ({code})"
+    assert body == f'{{"error":{{"code":"{code}"}}}}'.encode()
+    assert fields["Content-Length"] == str(len(body))
+    assert fields["Content-Type"] == "application/json"
+    assert fields["Cache-Control"] == "no-store"
+    assert fields["X-Error-Detail"] == row.sentence
+    assert fields["Link"] == f'<{HELP}#{code}>; rel="help"'
+    assert UUID(fields["X-Request-Id"]).version == 4
+
+
+@pytest.mark.parametrize("row", REFUSALS.values(), ids=lambda row: row.code)
+def test_every_refusal_can_be_shown_in_a_header(row: object) -> None:
+    for text in (row.sentence, row.hint):  # type: ignore[attr-defined]
+        assert text.isascii() and text.isprintable() and text.endswith(".")
+
+
+def test_only_a_refused_key_is_told_how_to_authenticate() -> None:
+    told = [
+        code
+        for code in REFUSALS
+        if "WWW-Authenticate" in parts(Replies().refusal(code))[1]
+    ]
+    assert told == ["invalid_key"]
+
+
+def test_without_a_cabinet_there_is_no_link() -> None:
+    assert "Link" not in parts(Replies().refusal("not_found"))[1]
+
+
+def test_with_messages_the_sentence_is_in_the_body_too() -> None:
+    answer = Replies(with_messages=True).refusal("not_found", 'He said "no".')
+    _, fields, body = parts(answer)
+    assert json.loads(body) == {
+        "error": {"code": "not_found", "message": 'He said "no".'}
+    }
+    assert fields["Content-Length"] == str(len(body))
+    assert fields["X-Error-Detail"] == 'He said "no".'
+
+
+def test_ten_thousand_ids_are_random_uuids() -> None:
+    replies = Replies()
+    ids = [UUID(replies.new_id().decode()) for _ in range(10_000)]
+    assert len(set(ids)) == len(ids)
+    assert {(each.version, each.variant) for each in ids} == {
+        (4, "specified in RFC 4122")
+    }
+    # Each of the other digits takes every value there is.
+    for place in set(range(32)) - {12, 16}:
+        assert len({each.hex[place] for each in ids}) == 16
+    assert {each.hex[16] for each in ids} == set("89ab")
+
+
+def test_a_success_says_how_long_it_is() -> None:
+    content = json.dumps("Привет", ensure_ascii=False).encode()
+    status_line, fields, body = parts(Replies().completion(content, 1_700_000_000, 3))
+    assert status_line == "HTTP/1.1 200 OK"
+    assert fields["Content-Length"] == str(len(body))
+    said = json.loads(body)
+    assert said["id"] == fields["X-Request-Id"]
+    assert said["choices"][0]["message"]["content"] == "Привет"
+
+
+def test_the_date_follows_the_clock() -> None:
+    replies = Replies()
+    replies.tick(784_111_777.9)
+    _, fields, _ = parts(replies.ok(b"{}"))
+    assert fields["Date"] == "Sun, 06 Nov 1994 08:49:37 GMT"
