@@ -72,6 +72,8 @@ class Finding:
     hint: str = ""
     figure: str = ""
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    details: tuple[str, ...] = ()
+    """Further lines of figures."""
 
 
 class Trouble(Exception):

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from readback.probe.calls import Timing
 from readback.probe.diagnoses import found
@@ -20,24 +21,22 @@ _PATIENCE_SECONDS = 20.0
 
 def check(scene: Scene) -> Finding:
     timings = _measure(scene)
-    answers = [one.answer for one in timings]
-    rows = {
-        "connect": [one.connect or 0.0 for one in timings],
-        "TLS": [one.tls for one in timings if one.tls is not None],
-        "answer": answers,
-    }
-    parts = [f"{name} {_three(row)}" for name, row in rows.items() if row]
     totals = [one.total for one in timings]
+    rows = {
+        "connect": [one.connect for one in timings if one.connect is not None],
+        "tls": [one.tls for one in timings if one.tls is not None],
+        "answer": [one.answer for one in timings],
+        "total": totals,
+    }
     is_slow = percentile(totals, 50) > _SLOW_SECONDS
-    facts: dict[str, Fact] = {"total": _numbers(totals)}
-    facts |= {name.lower(): _numbers(row) for name, row in rows.items() if row}
-    return found(
+    finding = found(
         "latency.slow" if is_slow else "latency.ok",
         figure=milliseconds(percentile(totals, 50)),
         samples=len(timings),
-        split="; ".join(parts),
-        **facts,
+        **{name: _numbers(row) for name, row in rows.items() if row},
     )
+    lines = tuple(_line(name, row) for name, row in rows.items() if row)
+    return replace(finding, details=lines)
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
@@ -54,9 +53,10 @@ def _measure(scene: Scene) -> list[Timing]:
     return timings
 
 
-def _three(values: Sequence[float]) -> str:
+def _line(name: str, values: Sequence[float]) -> str:
     p50, p95 = (milliseconds(percentile(values, percent)) for percent in (50, 95))
-    return f"p50 {p50}, p95 {p95}, max {milliseconds(max(values))}"
+    slowest = milliseconds(max(values))
+    return f"{name:<7}  p50 {p50:>7}  p95 {p95:>7}  max {slowest:>7}"
 
 
 def _numbers(values: Sequence[float]) -> Fact:

@@ -135,7 +135,7 @@ def _is_tls_port(scene: Scene) -> bool:
     """Ask whether https:// would have worked where http:// does not."""
     if scene.address.is_encrypted or scene.route.proxy_url:
         return False
-    return tls.speaks_tls(scene.address, scene.route, scene.timeout)
+    return tls.speaks_tls(scene)
 
 
 def _redirect(answer: Answer, url: str) -> Trouble:

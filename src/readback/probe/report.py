@@ -10,6 +10,9 @@ import httpx
 
 from readback import __version__
 from readback.probe.findings import Family, Finding, Verdict
+from readback.probe.wording import milliseconds
+
+POINTLESS = "skipped.failed"
 
 
 class Line(NamedTuple):
@@ -56,6 +59,21 @@ class Report:
         more = f" ({others} more below it.)" if others else ""
         works = "Works, with a warning" if self.family == Family.WELL else "Fails"
         return f"{works} at {self.decisive.title}: {finding.sentence}{more}"
+
+    @property
+    def effort(self) -> str:
+        """What it took: requests and time."""
+        requests = "1 request" if self.requests == 1 else f"{self.requests} requests"
+        return f"{requests} in {milliseconds(self.seconds)}"
+
+    @property
+    def tried(self) -> list[Line]:
+        return [line for line in self.lines if line.finding.id != POINTLESS]
+
+    @property
+    def not_tried(self) -> list[str]:
+        """The titles of the steps that an earlier failure made pointless."""
+        return [line.title for line in self.lines if line.finding.id == POINTLESS]
 
     def _with(self, verdict: Verdict) -> list[Line]:
         return [line for line in self.lines if line.finding.verdict == verdict]

@@ -19,6 +19,7 @@ from readback.probe.certificates import Certificate
 from readback.probe.diagnoses import found
 from readback.probe.findings import Fact, Finding, Trouble
 from readback.probe.proxies import Route
+from readback.probe.scene import Scene
 from readback.probe.wording import foreign, milliseconds, seconds
 
 _SOON_DAYS = 14
@@ -40,55 +41,53 @@ def stores() -> tuple[ssl.SSLContext, ...]:
 
 
 def check(
-    address: Address, route: Route, timeout: float, trusted: Iterable[ssl.SSLContext]
+    scene: Scene, trusted: Iterable[ssl.SSLContext]
 ) -> tuple[Finding, ssl.SSLContext]:
     """Make a handshake that verifies; give the store with which it did."""
     refusals = []
     for store in trusted:
         try:
-            finding = _handshake(address, route, timeout, store)
+            finding = _handshake(scene, store)
         except ssl.SSLCertVerificationError as refusal:
             refusals.append(refusal)
             continue
         return _only_system(finding) if refusals else finding, store
-    raise _untrusted(address, route, timeout, refusals[0])
+    raise _untrusted(scene, refusals[0])
 
 
-def speaks_tls(address: Address, route: Route, timeout: float) -> bool:
+def speaks_tls(scene: Scene) -> bool:
     try:
-        return bool(_unverified(address, route, timeout))
+        return bool(_unverified(scene))
     except (OSError, Trouble):
         return False
 
 
-def _handshake(
-    address: Address, route: Route, timeout: float, store: ssl.SSLContext
-) -> Finding:
-    sock = _carrier(address, route, timeout)
+def _handshake(scene: Scene, store: ssl.SSLContext) -> Finding:
+    sock = _carrier(scene)
     began = time.monotonic()
     try:
-        with store.wrap_socket(sock, server_hostname=address.host) as encrypted:
+        with store.wrap_socket(sock, server_hostname=scene.address.host) as encrypted:
             taken = time.monotonic() - began
             der = encrypted.getpeercert(binary_form=True) or b""
             version = encrypted.version() or "TLS"
     except ssl.SSLCertVerificationError:
         raise
     except OSError as fault:
-        raise _broken(fault, address, route, timeout) from None
+        raise _broken(fault, scene) from None
     finally:
         sock.close()
     return _verified(certificates.read(der), version, taken)
 
 
-def _carrier(address: Address, route: Route, timeout: float) -> socket.socket:
+def _carrier(scene: Scene) -> socket.socket:
     """Open what the handshake runs over: a connection, or a tunnel through a proxy."""
     try:
-        sock = tcp.connect(route, timeout)
+        sock = tcp.connect(scene.route, scene.timeout)
     except OSError as fault:
         raise Trouble("http.no_connection", reason=foreign(str(fault))) from None
-    if route.proxy_url:
+    if scene.route.proxy_url:
         try:
-            _open_tunnel(sock, address, route)
+            _open_tunnel(sock, scene.address, scene.route)
         except BaseException:
             sock.close()
             raise
@@ -147,49 +146,45 @@ def _only_system(finding: Finding) -> Finding:
     return found("tls.only_system", figure=finding.figure, **finding.facts)
 
 
-def _untrusted(
-    address: Address,
-    route: Route,
-    timeout: float,
-    refusal: ssl.SSLCertVerificationError,
-) -> Trouble:
-    der = _unverified(address, route, timeout)
+def _untrusted(scene: Scene, refusal: ssl.SSLCertVerificationError) -> Trouble:
+    der = _unverified(scene)
     certificate = certificates.read(der)
     id = _UNTRUSTED.get(refusal.verify_code, "tls.untrusted")
     if id in ("tls.unknown_issuer", "tls.self_signed") and certificate.is_interception:
         id = "tls.intercepted"
     reason = foreign(refusal.verify_message)
-    return Trouble(id, host=address.host, reason=reason, **_facts(certificate))
+    return Trouble(id, host=scene.address.host, reason=reason, **_facts(certificate))
 
 
-def _unverified(address: Address, route: Route, timeout: float) -> bytes:
+def _unverified(scene: Scene) -> bytes:
     """Get the certificate of whoever answers, to talk about it, not to trust it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     with (
-        _carrier(address, route, timeout) as sock,
-        context.wrap_socket(sock, server_hostname=address.host) as encrypted,
+        _carrier(scene) as sock,
+        context.wrap_socket(sock, server_hostname=scene.address.host) as encrypted,
     ):
         return encrypted.getpeercert(binary_form=True) or b""
 
 
-def _broken(fault: OSError, address: Address, route: Route, timeout: float) -> Trouble:
+def _broken(fault: OSError, scene: Scene) -> Trouble:
     if isinstance(fault, TimeoutError):
-        return Trouble("tls.silent", timeout=seconds(timeout))
-    if isinstance(fault, ssl.SSLEOFError) or not isinstance(fault, ssl.SSLError):
-        return _plain(route, timeout, address) or Trouble("tls.cut")
-    reason = (fault.reason or "no reason given").replace("_", " ").lower()
-    if "ALERT" in (fault.reason or "") and "VERSION_NUMBER" not in (fault.reason or ""):
-        return Trouble("tls.refused", reason=foreign(reason))
-    not_tls = Trouble("tls.not_tls", port=address.port)
-    return _plain(route, timeout, address) or not_tls
+        return Trouble("tls.silent", timeout=seconds(scene.timeout))
+    reason = getattr(fault, "reason", None) or ""
+    if "ALERT" in reason and "VERSION_NUMBER" not in reason:
+        return Trouble("tls.refused", reason=foreign(reason.replace("_", " ").lower()))
+    if _is_plain_http(scene):
+        return Trouble("tls.plain_http", port=scene.address.port)
+    is_cut = isinstance(fault, ssl.SSLEOFError) or not isinstance(fault, ssl.SSLError)
+    return Trouble("tls.cut" if is_cut else "tls.not_tls", port=scene.address.port)
 
 
-def _plain(route: Route, timeout: float, address: Address) -> Trouble | None:
-    if route.proxy_url or not tcp.first_words(route, timeout).startswith(b"HTTP/"):
-        return None
-    return Trouble("tls.plain_http", port=address.port)
+def _is_plain_http(scene: Scene) -> bool:
+    if scene.route.proxy_url:
+        return False
+    scene.budget.spend()
+    return tcp.first_words(scene.route, scene.timeout).startswith(b"HTTP/")
 
 
 def _facts(certificate: Certificate) -> dict[str, Fact]:

@@ -24,7 +24,7 @@ from readback.probe import (
 from readback.probe.diagnoses import found
 from readback.probe.findings import Finding, Trouble
 from readback.probe.output import Display
-from readback.probe.report import Line, Report
+from readback.probe.report import POINTLESS, Line, Report
 from readback.probe.scene import Scene
 
 
@@ -66,9 +66,7 @@ def _tls(scene: Scene) -> Finding:
         # The cabinet may be encrypted where the API is not.
         scene.trusted = stores[0]
         return found("tls.none")
-    finding, scene.trusted = tls.check(
-        scene.address, scene.route, scene.timeout, stores
-    )
+    finding, scene.trusted = tls.check(scene, stores)
     return finding
 
 
@@ -133,7 +131,7 @@ class Walk:
         for need in step.needs:
             if reason := self._blocked.get(need):
                 self._blocked[step.id] = reason
-                return found("skipped.failed", reason=reason)
+                return found(POINTLESS, reason=reason)
         # A finding that is returned lets later steps go on, even if it is a failure
         # that could be mended; trouble that is raised does not.
         try:

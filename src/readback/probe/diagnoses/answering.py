@@ -361,18 +361,18 @@ _ECHO = (
 )
 
 _SPEED = (
-    ok("latency.ok", "{samples} echoes: {split}."),
+    ok("latency.ok", "{samples} echoes, each on a new connection."),
     warn(
         "latency.slow",
         Culprit.NETWORK,
-        "Slow: {samples} echoes: {split}.",
+        "Slow: {samples} echoes, each on a new connection.",
         "A large connect time is distance; a large answer time alone is a proxy or "
         "the service.",
     ),
 )
 
 _LIBRARY = (
-    ok("openai.same", "openai {version} gets the text back unchanged."),
+    ok("openai.same", "Through openai {version}, too, the text comes back unchanged."),
     skip(
         "openai.missing",
         "The package openai is not installed beside the probe.",
@@ -395,7 +395,7 @@ _LIBRARY = (
 )
 
 _WALK = (
-    skip("skipped.failed", "Not tried, because of: {reason}."),
+    skip("skipped.failed", "Not tried, because “{reason}” failed."),
     skip("skipped.budget", "Not tried: {limit} requests have been sent."),
 )
 

@@ -5,7 +5,6 @@ import json
 from readback import __version__
 from readback.probe.findings import Verdict
 from readback.probe.report import Line, Report, surroundings
-from readback.probe.wording import milliseconds
 
 
 def as_json(report: Report) -> str:
@@ -28,7 +27,9 @@ def as_json(report: Report) -> str:
 
 
 def as_markdown(report: Report) -> str:
-    rows = "\n".join(_row(line) for line in report.lines)
+    rows = "\n".join(_row(line) for line in report.tried)
+    if report.not_tried:
+        rows += f"\n| skip | not tried | | {', '.join(report.not_tried)} |"
     advice = "\n".join(_advice(line) for line in report.lines if line.finding.hint)
     return (
         f"### Probe of {report.base_url}\n\n"
@@ -36,8 +37,8 @@ def as_markdown(report: Report) -> str:
         "| | step | figure | found |\n| --- | --- | --: | --- |\n"
         f"{rows}\n\n"
         f"{advice + chr(10) * 2 if advice else ''}"
-        f"{report.started:%Y-%m-%d %H:%M:%SZ}, {milliseconds(report.seconds)}, "
-        f"{report.requests} requests, key `{report.key}`; {surroundings()}\n"
+        f"{report.started:%Y-%m-%d %H:%M:%SZ}, {report.effort}, "
+        f"key `{report.key}`; {surroundings()}\n"
     )
 
 
@@ -51,6 +52,7 @@ def _step(line: Line) -> dict[str, object]:
         "sentence": finding.sentence,
         "culprit": finding.culprit,
         "hint": finding.hint,
+        "details": list(finding.details),
         "facts": dict(finding.facts),
     }
 
@@ -62,7 +64,7 @@ def _row(line: Line) -> str:
         f"{strong}{finding.verdict}{strong}",
         line.title,
         finding.figure,
-        _escaped(finding.sentence),
+        _escaped(f"{finding.sentence} {_in_one_line(finding.details)}".strip()),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -71,6 +73,10 @@ def _advice(line: Line) -> str:
     finding = line.finding
     where = f" Look first at {finding.culprit}." if finding.culprit else ""
     return f"- `{finding.id}`: {_escaped(finding.hint)}{where}"
+
+
+def _in_one_line(details: tuple[str, ...]) -> str:
+    return "; ".join(" ".join(line.split()) for line in details)
 
 
 def _escaped(text: str) -> str:

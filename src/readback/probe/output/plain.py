@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from readback.probe.report import Line, Report
-from readback.probe.wording import milliseconds
 
 
 class Plain:
@@ -16,10 +15,11 @@ class Plain:
         found = line.finding
         figure = f"{found.figure}: " if found.figure else ""
         print(f"{found.verdict:<5}{line.title:<20}{figure}{found.sentence}", flush=True)
+        for detail in found.details:
+            print(f"{'':25}{detail}", flush=True)
         if found.hint:
             print(f"     {found.id:<20}{found.hint}", flush=True)
 
     def end(self, report: Report) -> None:
-        sent = f"{report.requests} requests in {milliseconds(report.seconds)}"
-        print(f"     {sent}", flush=True)
+        print(f"     {report.effort}", flush=True)
         print(report.sentence, flush=True)

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from readback.probe.findings import Finding, Verdict
-from readback.probe.report import Line, Report
-from readback.probe.wording import milliseconds
+from readback.probe.report import POINTLESS, Line, Report
 
 _MARKS = {
     Verdict.OK: ("✓", "green"),
@@ -21,14 +19,13 @@ _MARKS = {
     Verdict.FAIL: ("✗", "red"),
     Verdict.SKIP: ("–", "bright_black"),
 }
-_TITLE_WIDTH = 18
-_FIGURE_WIDTH = 7
-_INDENT = 2 + 2 + _TITLE_WIDTH + 2 + _FIGURE_WIDTH + 2
+_QUIET = "bright_black"
 
 
 class Terminal:
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False)
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        self._pointless: list[Line] = []
 
     @contextmanager
     def at_work(self, title: str) -> Iterator[None]:
@@ -37,38 +34,52 @@ class Terminal:
             yield
 
     def show(self, line: Line) -> None:
-        self._console.print(_row(line))
-        for text, style in _advice(line.finding):
-            self._console.print(Padding(Text(text, style=style), (0, 0, 0, _INDENT)))
+        # One line for all that could not be tried says as much as ten.
+        if line.finding.id == POINTLESS:
+            self._pointless.append(line)
+            return
+        self._show_pointless()
+        self._console.print(_row(line.title, line.finding, _text(line.finding)))
 
     def end(self, report: Report) -> None:
+        self._show_pointless()
         mark, colour = _MARKS[report.verdict]
-        sent = f"{report.requests} requests in {milliseconds(report.seconds)}"
         self._console.print()
-        self._console.print(Text(f"    {sent}", "bright_black"))
-        verdict = Text(f"{mark} {report.sentence}", f"bold {colour}")
-        self._console.print(Padding(verdict, (0, 0, 0, 2)))
+        self._console.print(Text(f"     {report.effort}", _QUIET))
+        verdict = Table.grid(padding=(0, 2, 0, 0))
+        style = f"bold {colour}"
+        verdict.add_row(Text(f"  {mark}", style), Text(report.sentence, style))
+        self._console.print(verdict)
+
+    def _show_pointless(self) -> None:
+        if self._pointless:
+            titles = ", ".join(line.title for line in self._pointless)
+            finding = self._pointless[0].finding
+            self._console.print(_row("not tried", finding, Text(titles, _QUIET)))
+            self._pointless.clear()
 
 
-def _row(line: Line) -> Table:
-    mark, colour = _MARKS[line.finding.verdict]
-    quiet = "bright_black" if line.finding.verdict == Verdict.SKIP else ""
-    table = Table.grid(padding=(0, 2, 0, 0), expand=False)
+def _row(title: str, finding: Finding, text: Text) -> Table:
+    mark, colour = _MARKS[finding.verdict]
+    table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=3)
-    table.add_column(width=_TITLE_WIDTH)
-    table.add_column(width=_FIGURE_WIDTH, justify="right")
+    table.add_column(width=18)
+    table.add_column(width=7, justify="right")
     table.add_column(overflow="fold")
+    quiet = _QUIET if finding.verdict == Verdict.SKIP else ""
     table.add_row(
-        Text(f"  {mark}", colour),
-        Text(line.title, quiet),
-        Text(line.finding.figure),
-        Text(line.finding.sentence, quiet),
+        Text(f"  {mark}", colour), Text(title, quiet), Text(finding.figure), text
     )
     return table
 
 
-def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
+def _text(finding: Finding) -> Text:
+    quiet = _QUIET if finding.verdict == Verdict.SKIP else ""
+    text = Text(finding.sentence, quiet)
+    for detail in finding.details:
+        text.append(f"\n{detail}", _QUIET)
     if finding.hint:
-        yield f"→ {finding.hint}", "" if finding.culprit else "bright_black"
+        text.append(f"\n→ {finding.hint}", quiet or "bold")
     if finding.culprit:
-        yield f"  {finding.id}; look first at {finding.culprit}", "bright_black"
+        text.append(f"\n{finding.id}: look first at {finding.culprit}", _QUIET)
+    return text

@@ -1,0 +1,98 @@
+"""What became of a text: the cause and the first difference, for every sample."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readback.contract import MAX_CONTENT_BYTES
+from readback.probe import differences, echo
+
+SAMPLES = {
+    "ascii": echo.ASCII,
+    "cyrillic": echo.CYRILLIC,
+    "marks": echo.MARKS,
+    "controls": echo.CONTROLS,
+    "full": echo.full(),
+}
+
+
+def read_as(charset: str):
+    """UTF-8 is taken for another encoding."""
+    return lambda text: text.encode().decode(charset, "replace")
+
+
+def normal(form: str):
+    return lambda text: unicodedata.normalize(form, text)
+
+
+def without_astral(text: str) -> str:
+    return "".join(c for c in text if c < "\U00010000")
+
+
+def with_crlf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+@pytest.mark.parametrize(
+    ("sample", "came", "id", "cause"),
+    [
+        ("cyrillic", read_as("cp1252"), "charset", "cp1252"),
+        ("cyrillic", read_as("latin-1"), "charset", "latin-1"),
+        ("cyrillic", read_as("cp1251"), "charset", "cp1251"),
+        ("cyrillic", lambda t: re.sub(r"[^ -~]", "?", t), "charset", "ASCII"),
+        ("cyrillic", lambda t: "\ufffd" + t[1:], "charset", "not UTF-8"),
+        ("marks", without_astral, "charset", "U+FFFF"),
+        ("marks", normal("NFC"), "normalised", "NFC"),
+        ("marks", normal("NFD"), "normalised", "NFD"),
+        ("marks", normal("NFKC"), "normalised", "NFKC"),
+        ("controls", lambda t: t.replace("\r\n", "\n"), "line_ends", "LF"),
+        ("controls", with_crlf, "line_ends", "CR LF"),
+        ("ascii", lambda t: t.strip(), "trimmed", ""),
+        ("ascii", lambda t: t.replace('"', "”").replace("--", "–"), "smart_quotes", ""),
+        ("ascii", escaped, "escaped", ""),
+        ("controls", lambda t: t.replace("\0", "").replace("\x1b", ""), "changed", ""),
+        ("full", lambda t: t[:1000], "truncated", ""),
+        ("full", lambda t: t.upper(), "changed", ""),
+    ],
+)
+def test_a_change_is_named_by_its_likely_cause(sample, came, id, cause) -> None:
+    sent = SAMPLES[sample]
+    change = differences.cause(sent, came(sent))
+    assert change.id == f"echo.{id}"
+    assert cause in change.cause
+
+
+def test_the_first_difference_is_shown_as_code_points() -> None:
+    shown = differences.first("Привет e\u0301 x", "Привет \u00e9 x")
+    assert shown == "at character 8 (byte 14), sent U+0065 e U+0301, came U+00E9 é"
+
+
+def test_a_text_that_ends_early_differs_where_it_ends() -> None:
+    shown = differences.first("abc", "ab")
+    assert shown == "at character 3 (byte 3), sent U+0063 c, came nothing"
+
+
+@given(st.text(), st.text())
+def test_any_two_texts_can_be_compared(sent: str, came: str) -> None:
+    if sent != came:
+        assert differences.cause(sent, came).id.startswith("echo.")
+        assert differences.first(sent, came).startswith("at character")
+
+
+def test_the_samples_have_in_them_what_their_causes_need() -> None:
+    assert echo.ASCII.isascii()
+    assert echo.ASCII.strip() != echo.ASCII
+    assert unicodedata.normalize("NFC", echo.CYRILLIC) == echo.CYRILLIC
+    forms = {
+        unicodedata.normalize(f, echo.MARKS) for f in ("NFC", "NFD", "NFKC", "NFKD")
+    }
+    assert len(forms | {echo.MARKS}) == 5
+    assert {"\0", "\n", "\r", "\t", "\ufeff"} <= set(echo.CONTROLS)
+    assert len(echo.full().encode()) == MAX_CONTENT_BYTES
