@@ -2,11 +2,14 @@
 
 import json
 import logging
+import re
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
 
+import readback.cabinet
 from readback.cabinet import services
 from readback.cabinet.models import User
 from tests.cabinet.test_password_reset import choose
@@ -155,3 +158,13 @@ def _everything_stored() -> str:
             cursor.execute(f'SELECT * FROM "{table}"')
             stored += [str(value) for row in cursor.fetchall() for value in row]
     return "\n".join(stored)
+
+
+def test_every_event_is_documented():
+    package = Path(readback.cabinet.__file__).parent
+    code = "".join(path.read_text() for path in package.glob("*.py"))
+    events = set(re.findall(r'record\(\s*"(\w+)"', code))
+    page = (package.parents[2] / "docs" / "accounts.md").read_text()
+
+    assert len(events) >= 15
+    assert {event for event in events if f"`{event}`" not in page} == set()

@@ -1,0 +1,141 @@
+"""READBACK_SMTP_URL against real mail servers: plain, STARTTLS with a password, TLS."""
+
+import smtplib
+import socket
+import ssl
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult, LoginPassword
+from django.core.mail import get_connection, send_mail
+from django.test import override_settings
+
+from readback.cabinet import mail
+from tests.probe.authority import Authority
+from tests.support.mailbox import mailbox
+
+HOST = "127.0.0.1"
+USER, PASSWORD = "post@example.org", "p:ss/w@rd%20"
+ENCODED = f"{quote(USER, safe='')}:{quote(PASSWORD, safe='')}"
+
+
+class Post:
+    """Takes mails of whoever knows the password."""
+
+    def __init__(self) -> None:
+        self.logins: list[LoginPassword] = []
+        self.subjects: list[str] = []
+
+    def authenticate(self, server, session, envelope, mechanism, data) -> AuthResult:
+        self.logins.append(data)
+        right = data.login == USER.encode() and data.password == PASSWORD.encode()
+        return AuthResult(success=right)
+
+    async def handle_DATA(self, server, session, envelope) -> str:
+        head = envelope.content.decode().split("\r\n\r\n")[0]
+        self.subjects += [
+            line for line in head.splitlines() if line.startswith("Subject:")
+        ]
+        return "250 kept"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def trusted(authority, monkeypatch) -> None:
+    """Let this machine trust the authority that signed the servers' certificates."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+
+
+@pytest.fixture
+def post() -> Post:
+    return Post()
+
+
+@pytest.fixture
+def starttls_port(post, authority, free_port) -> Iterator[int]:
+    server = Controller(
+        post,
+        hostname=HOST,
+        port=free_port,
+        tls_context=authority.serves(HOST),
+        require_starttls=True,
+        authenticator=post.authenticate,
+        auth_required=True,
+    )
+    server.start()
+    yield free_port
+    server.stop()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+def deliver(url: str) -> None:
+    text = ("Привет", "Text", "readback@example.org", ["alice@example.org"])
+    with override_settings(**mail.settings(url)):
+        connection = get_connection()
+        try:
+            send_mail(*text, connection=connection)
+        finally:
+            connection.close()
+
+
+def test_a_plain_server_takes_mails():
+    with mailbox() as box:
+        deliver(box.url)
+        assert box.wait_for("alice@example.org", "Привет")
+
+
+def test_a_password_goes_over_starttls_and_special_characters_arrive(
+    post, starttls_port, trusted
+):
+    deliver(f"smtp://{ENCODED}@{HOST}:{starttls_port}")
+
+    assert [login.password for login in post.logins] == [PASSWORD.encode()]
+    assert len(post.subjects) == 1
+
+
+def test_a_server_whose_certificate_is_not_trusted_gets_no_password(
+    post, starttls_port
+):
+    with pytest.raises(ssl.SSLCertVerificationError):
+        deliver(f"smtp://{ENCODED}@{HOST}:{starttls_port}")
+
+    assert (post.logins, post.subjects) == ([], [])
+
+
+def test_a_server_without_starttls_gets_no_password():
+    with mailbox() as box:
+        url = box.url.replace("smtp://", f"smtp://{ENCODED}@")
+        with pytest.raises(smtplib.SMTPNotSupportedError):
+            deliver(url)
+        assert box.messages == []
+
+
+def test_smtps_speaks_tls_from_the_first_byte(post, authority, free_port, trusted):
+    server = Controller(
+        post,
+        hostname=HOST,
+        port=free_port,
+        ssl_context=authority.serves(HOST),
+        authenticator=post.authenticate,
+        auth_require_tls=False,
+    )
+    server.start()
+    try:
+        deliver(f"smtps://{ENCODED}@{HOST}:{free_port}")
+    finally:
+        server.stop()
+
+    assert [login.login for login in post.logins] == [USER.encode()]
+    assert len(post.subjects) == 1
