@@ -8,6 +8,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from readback.probe.wording import code_points
@@ -20,6 +21,7 @@ _SMART = str.maketrans(
 )
 _LINE_END = re.compile("\r\n|\r|\n")
 _SHOWN = 4
+_ALIKE = 2
 
 
 class Change(NamedTuple):
@@ -38,10 +40,10 @@ def first(sent: str, came: str) -> str:
     """Show the first difference as code points."""
     at = _first_index(sent, came)
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
+    went, arrived = _until_alike(sent[at:], came[at:])
     return (
         f"at character {at + 1} (byte {byte + 1}), "
-        f"sent {code_points(_unlike(sent, came, at))}, "
-        f"came {code_points(_unlike(came, sent, at))}"
+        f"sent {code_points(went)}, came {code_points(arrived)}"
     )
 
 
@@ -105,10 +107,10 @@ def _first_index(sent: str, came: str) -> int:
     return next((at for at, (a, b) in enumerate(pairs) if a != b), shorter)
 
 
-def _unlike(text: str, other: str, at: int) -> str:
-    """Give the characters from a place on, up to where both are alike again."""
-    rest, other_rest = text[at:], other[at:]
-    for size in range(1, _SHOWN):
-        if rest[size:] and other_rest.endswith(rest[size:]):
-            return rest[:size]
-    return rest[:_SHOWN]
+def _until_alike(sent: str, came: str) -> tuple[str, str]:
+    """Cut two texts where they go on alike, as near as that is, or after a few."""
+    sizes = product(range(_SHOWN + 1), repeat=2)
+    for one, other in sorted(sizes, key=sum):
+        if sent[one : one + _ALIKE] == came[other : other + _ALIKE]:
+            return sent[:one], came[:other]
+    return sent[:_SHOWN], came[:_SHOWN]

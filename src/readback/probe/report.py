@@ -1,6 +1,7 @@
 """A finished walk: its lines, and the one sentence that sums them up."""
 
 import platform
+import re
 import ssl
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from readback import __version__
 from readback.probe.findings import Family, Finding, Verdict
 from readback.probe.wording import milliseconds
 
+_FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 POINTLESS = "skipped.failed"
 
 
@@ -58,7 +60,9 @@ class Report:
         others = len(self._with(finding.verdict)) - 1
         more = f" ({others} more below it.)" if others else ""
         works = "Works, with a warning" if self.family == Family.WELL else "Fails"
-        return f"{works} at {self.decisive.title}: {finding.sentence}{more}"
+        gist = _FIRST_SENTENCE.match(finding.sentence)
+        said = gist[0] if gist else finding.sentence
+        return f"{works} at “{self.decisive.title}”: {said}{more}"
 
     @property
     def effort(self) -> str:
