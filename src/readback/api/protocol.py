@@ -41,6 +41,8 @@ DISCARD_BYTES = MAX_BODY_BYTES
 # After our last answer the client may still be sending. To close then would reset
 # the connection and lose the answer, so we go on reading for a while (RFC 9112 §9.6).
 LINGER_SECONDS = 2.0
+# When the service stops, a connection is not taken for idle before this age.
+FRESH_SECONDS = 1.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -187,7 +189,9 @@ class Connection(asyncio.Protocol):
         self._repeat_length = 0
 
     def close_if_idle(self) -> None:
-        if self._state is State.HEAD and not self._buffer:
+        # Who has just connected is about to ask.
+        fresh = self._switchboard.now < self.opened_at + FRESH_SECONDS
+        if self._state is State.HEAD and not self._buffer and not fresh:
             self._close()
 
     def abort(self) -> None:

@@ -8,8 +8,11 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import ssl
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -76,6 +79,7 @@ class ApiWorker(Worker):
         self._stopping = asyncio.Event()
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
         self._clerk.start(loop, self._keyring, self._journal)
+        self._tick()  # the first answer has a date, too
         servers = [await self._listen(listener) for listener in self.sockets]
         # What has been made so far lives as long as the process.
         gc.collect()
@@ -83,10 +87,10 @@ class ApiWorker(Worker):
         await self._until_stopped()
         # First, so that no answer promises another once nobody listens any more.
         self._calls.retire()
-        for server in servers:
-            server.close()
         await asyncio.gather(
-            self._calls.stop(self.config.stop_timeout), self._ops_calls.stop(1)
+            *[self._close(*pair) for pair in zip(self.sockets, servers, strict=True)],
+            self._calls.stop(self.config.stop_timeout),
+            self._ops_calls.stop(1),
         )
         self._clerk.stop()
         self._counters.retire()
@@ -117,18 +121,33 @@ class ApiWorker(Worker):
         self._ops_calls = Switchboard(limits(config))
 
     async def _listen(self, listener: Any) -> asyncio.Server:
-        is_ops = listener is self.sockets[-1]
-        handler: Api | Ops = self._ops if is_ops else self._api
-        calls = self._ops_calls if is_ops else self._calls
         return await asyncio.get_running_loop().create_server(
-            partial(Connection, handler, calls),
+            self._connections(listener),
             sock=listener.sock,
             backlog=BACKLOG,
-            ssl=None if is_ops else self._tls(),
+            ssl=self._tls(listener),
         )
 
-    def _tls(self) -> ssl.SSLContext | None:
-        if not self.cfg.is_ssl:
+    async def _close(self, listener: Any, server: asyncio.Server) -> None:
+        """Stop listening, but serve those whom the kernel has let in already.
+
+        They have a connection and may have sent their request: closing would reset
+        them without an answer.
+        """
+        waiting = _accept_all(listener.sock)
+        server.close()
+        for client in waiting:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._connections(listener), client, ssl=self._tls(listener)
+            )
+
+    def _connections(self, listener: Any) -> Callable[[], Connection]:
+        if listener is self.sockets[-1]:
+            return partial(Connection, self._ops, self._ops_calls)
+        return partial(Connection, self._api, self._calls)
+
+    def _tls(self, listener: Any) -> ssl.SSLContext | None:
+        if not self.cfg.is_ssl or listener is self.sockets[-1]:
             return None
         context: ssl.SSLContext = sock.ssl_context(self.cfg)
         return context
@@ -157,6 +176,17 @@ class ApiWorker(Worker):
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", len(self._journal))
+
+
+def _accept_all(listener: socket.socket) -> list[socket.socket]:
+    """Take the connections that wait in the kernel's queue; there may be none."""
+    accepted: list[socket.socket] = []
+    with suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            client.setblocking(False)
+            accepted.append(client)
+    return accepted
 
 
 def limits(config: Config) -> Limits:

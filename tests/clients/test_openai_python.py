@@ -1,0 +1,82 @@
+"""OpenAI's own package for Python, as it is installed, with address and key alone."""
+
+import asyncio
+from collections.abc import Iterator
+
+import openai
+import pytest
+
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+
+MODEL = "vendor-cabinet-preview-echo"
+TEXTS = [
+    "Hello",
+    "Привет, мир",
+    "🏠👩‍👩‍👧‍👦🇺🇦",
+    "first\nsecond\r\nthird\n\n",
+    '"quotes" \\ and \ttabs',
+    " white space around \n",
+    "\ufeff\u2028\0",
+    "я" * 4096,
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
+        yield server
+
+
+def message(text: str) -> list:
+    return [{"role": "user", "content": text}]
+
+
+def test_it_lists_the_model(server: Server) -> None:
+    with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
+        [model] = client.models.list()
+    assert (model.id, model.object, model.owned_by) == (MODEL, "model", "vendor")
+
+
+def test_it_gets_every_text_back(server: Server) -> None:
+    with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
+        for text in TEXTS:
+            answer = client.chat.completions.create(model=MODEL, messages=message(text))
+            assert answer.choices[0].message.content == text
+            assert answer.choices[0].finish_reason == "stop"
+            assert answer.model == MODEL
+            assert answer.usage and answer.usage.total_tokens > 0
+
+
+def test_it_gets_every_text_back_when_many_ask_at_once(server: Server) -> None:
+    async def ask() -> list[str | None]:
+        async with openai.AsyncOpenAI(
+            base_url=server.base_url, api_key=server.api_key
+        ) as client:
+            [model] = [model async for model in client.models.list()]
+            answers = await asyncio.gather(
+                *(
+                    client.chat.completions.create(
+                        model=model.id, messages=message(text), max_tokens=2000
+                    )
+                    for text in TEXTS
+                )
+            )
+        return [answer.choices[0].message.content for answer in answers]
+
+    assert asyncio.run(ask()) == TEXTS
+
+
+def test_it_names_what_is_refused(server: Server) -> None:
+    with openai.OpenAI(
+        base_url=server.base_url, api_key=server.api_key, max_retries=0
+    ) as client:
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.chat.completions.create(
+                model=MODEL, messages=message("x"), temperature=0.5
+            )
+        assert refused.value.code == "unknown_field"
+        with pytest.raises(openai.AuthenticationError) as stranger:
+            client.with_options(api_key="sk-echo-none").models.list()
+        assert stranger.value.code == "invalid_key"
+        with pytest.raises(openai.NotFoundError):
+            client.responses.create(model=MODEL, input="x")

@@ -1,0 +1,1 @@
+"""What goes wrong around the service, and signals: whole processes, real sockets."""

@@ -1,0 +1,117 @@
+"""More connections than there is room for: some wait or are told, none is forgotten."""
+
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.faults.processes import api_workers, wait_until
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.wire import Connection, Endpoint
+from tests.wire.talk import code_of
+
+MANY = UNLIMITED | {"READBACK_MAX_CONNECTIONS_PER_ADDRESS": "0"}
+
+
+@contextmanager
+def served(folder: Path, **settings: str) -> Iterator[tuple[Server, Api]]:
+    changed = {f"READBACK_{name.upper()}": value for name, value in settings.items()}
+    with ephemeral_server(folder, MANY | changed) as server:
+        yield server, Api(Endpoint.of(server.base_url), server.api_key)
+
+
+@pytest.fixture(autouse=True)
+def room_for_sockets() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def open_many(stack: ExitStack, api: Api, number: int) -> list[Connection]:
+    return [stack.enter_context(api.endpoint.connect()) for _ in range(number)]
+
+
+def assert_serves(connection: Connection, api: Api) -> None:
+    connection.send(api.chat_bytes(draft("x")))
+    assert_echo(connection.read_answer(), "x")
+
+
+def test_two_thousand_idle_connections_slow_nobody(tmp_path: Path) -> None:
+    with served(tmp_path) as (server, api), ExitStack() as stack:
+        idle = open_many(stack, api, 2000)
+        for connection in (*idle[:3], *idle[-3:]):
+            assert_serves(connection, api)
+        [worker] = api_workers(server)
+        before = sum(worker.cpu_times()[:2])
+        time.sleep(2)
+        # Four sweeps over them have passed: they cost next to nothing.
+        assert sum(worker.cpu_times()[:2]) - before < 1
+        assert_serves(stack.enter_context(api.endpoint.connect()), api)
+
+
+def test_one_address_has_a_share_of_its_own(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, max_connections_per_address="5") as (_, api),
+        ExitStack() as stack,
+    ):
+        within = open_many(stack, api, 5)
+        for connection in within:
+            assert_serves(connection, api)
+        assert_told_to_come_back(api)
+        for connection in within:
+            assert_serves(connection, api)
+        within[0].__exit__(None, None, None)
+        wait_until(lambda: _has_room(api))
+
+
+def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
+    with served(tmp_path, max_connections="10") as (_, api), ExitStack() as stack:
+        within = open_many(stack, api, 10)
+        for connection in within:
+            assert_serves(connection, api)
+        for _ in range(3):
+            assert_told_to_come_back(api)
+        for connection in within:
+            assert_serves(connection, api)
+
+
+def test_no_free_descriptor_does_not_make_a_worker_spin(tmp_path: Path) -> None:
+    with served(tmp_path) as (server, api), ExitStack() as stack:
+        [worker] = api_workers(server)
+        assert_serves(stack.enter_context(api.endpoint.connect()), api)
+        # As `ulimit -n 128` would have it.
+        resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, (128, 128))
+        crowd = open_many(stack, api, 400)
+        assert_serves(crowd[0], api)
+        before = sum(worker.cpu_times()[:2])
+        time.sleep(2)
+        assert sum(worker.cpu_times()[:2]) - before < 1
+        assert_serves(crowd[0], api)
+        stack.close()
+        wait_until(lambda: _has_room(api))
+        assert api_workers(server) == [worker]
+
+
+def assert_told_to_come_back(api: Api) -> None:
+    """One more connection is answered before it asks, and closed."""
+    with api.endpoint.connect() as connection:
+        answer = connection.read_answer()
+        assert (answer.status, code_of(answer)) == (503, "unavailable")
+        assert answer.header("Connection") == "close"
+        assert int(answer.header("Retry-After") or 0) > 0
+        assert connection.rest() == b""
+
+
+def _has_room(api: Api) -> bool:
+    try:
+        with api.endpoint.connect() as connection:
+            assert_serves(connection, api)
+    except (AssertionError, OSError):
+        return False
+    return True

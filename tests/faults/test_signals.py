@@ -1,0 +1,160 @@
+"""Stopping, reloading and losing a worker, while clients go on asking."""
+
+import os
+import signal
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.faults.load import load
+from tests.faults.processes import api_workers, has_ended, wait_until
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.wire import Endpoint
+
+TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
+
+
+def api_of(server: Server) -> Api:
+    return Api(Endpoint.of(server.base_url), server.api_key)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_stop_fails_no_request_that_has_begun(tmp_path: Path, workers: str) -> None:
+    settings = UNLIMITED | {"READBACK_WORKERS": workers}
+    with ephemeral_server(tmp_path, settings) as server:
+        with load(api_of(server), ends_when_refused=True) as seen:
+            wait_until(lambda: seen.answered > 500)
+            os.kill(server.pid, signal.SIGTERM)
+            wait_until(lambda: has_ended(server.pid))
+        assert seen.failed == []
+        assert seen.last_answers >= 6
+    # Leaving asks for exit code 0.
+
+
+def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
+        api = api_of(server)
+        idle = [stack.enter_context(api.endpoint.connect()) for _ in range(20)]
+        for connection in idle[:10]:
+            connection.send(api.chat_bytes(draft("x")))
+            assert_echo(connection.read_answer(), "x")
+        begun = time.monotonic()
+        os.kill(server.pid, signal.SIGTERM)
+        for connection in idle:
+            assert connection.rest() == b""
+        assert time.monotonic() - begun < 5
+        wait_until(lambda: has_ended(server.pid))
+
+
+def test_a_request_that_has_begun_is_finished_and_answered_with_close(
+    tmp_path: Path,
+) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
+        api = api_of(server)
+        raw = api.chat_bytes(draft("begun"))
+        halves = {
+            place: stack.enter_context(api.endpoint.connect())
+            for place in (1, 50, len(raw) - 1)
+        }
+        for place, connection in halves.items():
+            connection.send(raw[:place])
+        wait_until(lambda: _open_connections(server) >= 3)
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: not _listens(api.endpoint))
+        for place, connection in halves.items():
+            connection.send(raw[place:])
+            answer = connection.read_answer()
+            assert_echo(answer, "begun")
+            assert answer.header("Connection") == "close"
+        wait_until(lambda: has_ended(server.pid))
+
+
+def test_a_client_that_keeps_its_end_open_does_not_hold_up_a_stop(
+    tmp_path: Path,
+) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
+        api = api_of(server)
+        raw = api.chat_bytes(draft("x"))
+        connection = stack.enter_context(api.endpoint.connect())
+        connection.send(raw[:-1])
+        wait_until(lambda: _open_connections(server) >= 1)
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: not _listens(api.endpoint))
+        connection.send(raw[-1:])
+        assert_echo(connection.read_answer(), "x")
+        # It has its answer and does nothing more: far below the 30 s of the stop.
+        wait_until(lambda: has_ended(server.pid), 12)
+
+
+def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
+    tmp_path: Path,
+) -> None:
+    settings = UNLIMITED | {"READBACK_STOP_TIMEOUT": "1"}
+    with ephemeral_server(tmp_path, settings) as server:
+        api = api_of(server)
+        with api.endpoint.connect() as connection:
+            connection.send(api.chat_bytes(draft("x"))[:-1])
+            wait_until(lambda: _open_connections(server) >= 1)
+            os.kill(server.pid, signal.SIGTERM)
+            wait_until(lambda: has_ended(server.pid), 12)
+
+
+def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, TWO_WORKERS) as server:
+        with load(api_of(server), ends_when_refused=False) as seen:
+            for _ in range(2):
+                before = {worker.pid for worker in api_workers(server)}
+                goal = seen.answered + 300
+                wait_until(lambda goal=goal: seen.answered > goal)
+                os.kill(server.pid, signal.SIGHUP)
+                wait_until(lambda before=before: _replaced(server, before))
+                goal = seen.answered + 300
+                wait_until(lambda goal=goal: seen.answered > goal)
+        assert seen.failed == []
+        assert seen.turned_away == []
+
+
+def test_a_killed_worker_is_replaced_and_the_others_go_on(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, TWO_WORKERS) as server:
+        api = api_of(server)
+        victim, other = api_workers(server)
+        with load(api, ends_when_refused=False) as seen:
+            wait_until(lambda: seen.answered > 200)
+            victim.send_signal(signal.SIGKILL)
+            wait_until(lambda: len(_living(server) - {victim.pid}) == 2)
+            goal = seen.answered + 300
+            wait_until(lambda: seen.answered > goal)
+        assert other.is_running()
+        # Only what that worker had in hand is lost: at most one request a client.
+        assert len(seen.failed) <= 8
+        assert seen.turned_away == []
+
+
+def _living(server: Server) -> set[int]:
+    return {worker.pid for worker in api_workers(server)}
+
+
+def _replaced(server: Server, before: set[int]) -> bool:
+    now = _living(server)
+    return len(now) == 2 and not now & before
+
+
+def _open_connections(server: Server) -> int:
+    port = Endpoint.of(server.base_url).port
+    [worker] = api_workers(server)
+    return sum(
+        connection.status == psutil.CONN_ESTABLISHED and connection.laddr.port == port
+        for connection in worker.net_connections("tcp")
+    )
+
+
+def _listens(endpoint: Endpoint) -> bool:
+    try:
+        with endpoint.connect():
+            return True
+    except OSError:
+        return False
