@@ -34,8 +34,9 @@ class AddressField(forms.EmailField):
     widget = forms.EmailInput(attrs={"autocomplete": "email"})
     default_error_messages = {"invalid": _("This is not an e-mail address.")}
 
-    def __init__(self) -> None:
-        super().__init__(label=_("E-mail address"), max_length=EMAIL_LENGTH)
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("label", _("E-mail address"))
+        super().__init__(max_length=EMAIL_LENGTH, **options)
 
     def clean(self, value: Any) -> str:
         local, _at, domain = super().clean(value).rpartition("@")
@@ -111,7 +112,7 @@ class ResetPasswordForm(_Plain, allauth_forms.ResetPasswordForm):
 
 
 class AddEmailForm(_Plain, allauth_forms.AddEmailForm):
-    email = AddressField()  # type: ignore[assignment]
+    email = AddressField(label=_("New e-mail address"))  # type: ignore[assignment]
 
 
 class ChangePasswordForm(_Worded, allauth_forms.ChangePasswordForm):
