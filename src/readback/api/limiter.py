@@ -29,7 +29,8 @@ class Limiter:
 
     def __init__(self, rate: int, burst: int, slots: int = 262_144) -> None:
         self.interval = 1.0 / rate
-        self.allowance = burst * self.interval
+        # A little more than the burst: sums of intervals are not exact.
+        self.allowance = (burst + 0.01) * self.interval
         self._slots = slots
         self.tick(time.monotonic(), time.time())
         self._memory = mmap.mmap(-1, slots * _WIDTH * 8)

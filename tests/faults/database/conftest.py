@@ -1,0 +1,86 @@
+"""Servers whose database goes away: PostgreSQL through a gate, SQLite in a folder."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from readback import keys
+from tests.support.database import Database
+from tests.support.gate import Gate, gate
+from tests.support.load import models
+from tests.support.postgres import Postgres, postgres
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.wire import Answer, Endpoint, exchange
+
+
+@dataclass
+class Site:
+    """A server, its database, and keys of Alice that it has not met yet."""
+
+    server: Server
+    database: Database
+    unmet: list[str] = field(default_factory=list)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint.of(self.server.base_url)
+
+    def ask(self, key: str) -> Answer:
+        return exchange(self.endpoint, models(self.endpoint, key))
+
+    @property
+    def log(self) -> str:
+        return (self.server.folder / "stderr").read_text()
+
+
+@dataclass(frozen=True)
+class Away:
+    """A PostgreSQL of its own, and the way to it."""
+
+    server: Postgres
+    gate: Gate
+
+
+Start = Callable[..., Site]
+
+
+@pytest.fixture(scope="module")
+def away() -> Iterator[Away]:
+    with postgres() as server, gate(server.socket) as way:
+        yield Away(server, way)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Start a server on the database at a URL, with twenty unmet keys."""
+    with ExitStack() as stack:
+
+        def _start(url: str, sql_url: str = "", **settings: str) -> Site:
+            folder: Path = tmp_path_factory.mktemp("server")
+            chosen = {**UNLIMITED, "READBACK_WORKERS": "1", **settings}
+            chosen["READBACK_DATABASE_URL"] = url
+            server = stack.enter_context(ephemeral_server(folder, chosen))
+            site = Site(server, Database(sql_url or url))
+            account = site.database.add_account("alice@example.com")
+            site.unmet = [keys.mint() for _ in range(20)]
+            site.database.add_keys(account, site.unmet)
+            return site
+
+        yield _start
+
+
+@pytest.fixture
+def start_behind_gate(away: Away, start: Start) -> Start:
+    """Start a server that reaches PostgreSQL through the gate alone."""
+
+    def _start(**settings: str) -> Site:
+        direct = away.server.new_database()
+        name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
+        url = f"postgresql://postgres@127.0.0.1:{away.gate.port}/{name}"
+        return start(url, direct, **settings)
+
+    return _start

@@ -1,0 +1,105 @@
+"""The embedded database cannot be written: requests go on, and operators are told."""
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.database.conftest import Site, Start
+from tests.scale.workers import workers
+from tests.support.load import eventually
+from tests.support.metrics import metrics, readiness
+
+
+@pytest.fixture
+def site(start: Start, tmp_path: Path) -> Site:
+    return start(f"sqlite:///{tmp_path}/readback.sqlite3")
+
+
+@contextmanager
+def locked(site: Site) -> Iterator[None]:
+    """Be another program that writes and does not come to an end."""
+    with site.database.connected() as somebody:
+        somebody.execute("BEGIN IMMEDIATE")
+        yield
+        somebody.execute("ROLLBACK")
+
+
+@contextmanager
+def disk_full(site: Site) -> Iterator[None]:
+    """Let no file of the workers grow beyond the size of the log, for a while."""
+    for worker in workers(site.server):
+        limit = (4096, resource.RLIM_INFINITY)
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, limit)
+    yield
+    for worker in workers(site.server):
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited)
+
+
+@contextmanager
+def read_only(site: Site) -> Iterator[None]:
+    """Make the file read-only, and let new workers find it so."""
+    path = site.database.url.removeprefix("sqlite:///")
+    if os.geteuid() == 0:  # whom permissions do not stop
+        mount(site, "--bind", path, path)
+        mount(site, "-o", "remount,bind,ro", path)
+    else:
+        os.chmod(path, 0o444)
+    reload(site)
+    yield
+    if os.geteuid() == 0:
+        subprocess.run(["umount", "--lazy", path], check=True)
+    else:
+        os.chmod(path, 0o644)
+
+
+def mount(site: Site, *arguments: str) -> None:
+    done = subprocess.run(["mount", *arguments], capture_output=True)
+    if done.returncode:
+        pytest.skip("as root, this needs the right to mount")
+
+
+def reload(site: Site) -> None:
+    before = set(workers(site.server))
+    os.kill(site.server.pid, signal.SIGHUP)
+    eventually(
+        lambda: (now := set(workers(site.server))) and not now & before,
+        "other workers serve",
+    )
+
+
+FAULTS = {
+    locked: "another program keeps it locked",
+    disk_full: "the disk",
+    read_only: "the file is read-only",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_requests_go_on_and_operators_are_told_why_nothing_is_written(site, fault):
+    ops, key = site.server.ops_url, site.unmet.pop()
+    assert site.ask(key).status == 200
+    with fault(site):
+        assert site.ask(key).status == 200
+        assert site.ask(site.unmet.pop()).status == 200  # keys can still be read
+        eventually(lambda: metrics(ops)["database_writable"] == 0, "the metric says it")
+        status, troubles = readiness(ops)
+        assert status == 200 and FAULTS[fault] in " ".join(troubles)
+        eventually(lambda: FAULTS[fault] in site.log, "the log says it")
+        for _ in range(3):
+            assert site.ask(key).status == 200
+
+    if fault is read_only:
+        # An open file stays what it was when it was opened.
+        reload(site)
+    eventually(lambda: readiness(ops) == (200, []), "nothing is wrong any more")
+    eventually(
+        lambda: site.database.usage(key) == {("models", ""): 5}, "all are counted"
+    )
+    assert metrics(ops)["journal_dropped_total"] == 0

@@ -1,0 +1,221 @@
+"""Every statement of the API's store runs on freshly migrated databases of both kinds.
+
+The cabinet's migrations own the tables, and the store has SQL of its own: nothing but
+this holds the two together.
+"""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from readback import keys
+from readback.api import store as store_module
+from readback.api.journal import Event, Tally
+from readback.api.store import JOURNAL_ROWS_KEPT, THIN_EVERY, Store, StoreError
+from readback.config import Config
+from tests.support.database import Database
+from tests.support.postgres import Postgres, postgres
+
+NOW = time.time()
+DAY = 86_400
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Postgres]:
+    with postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def template(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The URL of a migrated database, to be copied."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('template')}/migrated.sqlite3"
+    else:
+        url = request.getfixturevalue("postgresql").new_database()
+    environment = {"READBACK_DATABASE_URL": url, "READBACK_SECRET_KEY": "x" * 50}
+    command = [sys.executable, "-m", "readback", "migrate"]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    return url
+
+
+@pytest.fixture
+def database(template: str, request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    if template.startswith("sqlite"):
+        copy = shutil.copy(template.removeprefix("sqlite:///"), tmp_path / "copy")
+        return Database(f"sqlite:///{copy}")
+    return Database(request.getfixturevalue("postgresql").new_database(template))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that the store has run."""
+    texts: list[str] = []
+    original = Store._run
+
+    def noted(self: Store, text: str, values: object = ()) -> object:
+        texts.append(text)
+        return original(self, text, values)
+
+    monkeypatch.setattr(Store, "_run", noted)
+    return texts
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    made = Store(Config(database_url=database.url))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def key(database: Database) -> str:
+    made = keys.mint()
+    database.add_keys(database.add_account("alice@example.com"), [made])
+    return made
+
+
+def digest(key: str) -> bytes:
+    return keys.digest(key.encode())
+
+
+def tally(key_id: int, agent: str = "", code: str = "", at: float = NOW) -> Tally:
+    made = Tally(Event(key_id, "chat", 400 if code else 200, code, "", agent, ""))
+    made.at, made.requests = at, 3
+    return made
+
+
+def statements_of_the_store() -> list[str]:
+    texts = [
+        text
+        for name, text in vars(store_module).items()
+        if name.isupper() and isinstance(text, str)
+    ]
+    assert len(texts) >= 9
+    return texts
+
+
+def test_every_statement_runs(store, run, database, key):
+    assert store.keys([]) == {}
+    [row] = store.keys([digest(key), b"x" * 32]).values()
+    assert (row.digest, row.accepted, row.expires_at) == (digest(key), True, None)
+
+    many = [tally(row.key_id, f"Program {n}") for n in range(THIN_EVERY)]
+    assert store.record([*many, tally(row.key_id + 1)]) == []
+    assert store.clean(NOW)
+
+    for text in statements_of_the_store():
+        beginning = text.split("{")[0]
+        assert any(each.startswith(beginning) for each in run), beginning
+    assert store.take_statements() == len(run)
+
+
+def test_the_number_of_statements_is_what_the_database_sees(store, database, key):
+    if not database.is_sqlite:
+        pytest.skip("SQLite alone tells a program what it runs")
+    seen: list[str] = []
+    [row] = store.keys([digest(key)]).values()
+    store.take_statements()
+    store._connection.set_trace_callback(seen.append)
+
+    store.keys([digest(key)])
+    store.record([tally(row.key_id)])
+
+    assert store.take_statements() == len(seen)
+
+
+def test_equal_cells_add_up_and_old_counts_stay(store, database, key):
+    [row] = store.keys([digest(key)]).values()
+    for _ in range(2):
+        store.record([tally(row.key_id, "a"), tally(row.key_id, "b")])
+        store.record([tally(row.key_id, code="invalid_json")])
+    assert database.usage(key) == {("chat", ""): 12, ("chat", "invalid_json"): 6}
+    # An outcome of the hour before is another cell, and does not turn time back.
+    used = "SELECT last_used_at FROM cabinet_key"
+    before = database.value(used)
+    store.record([tally(row.key_id, at=NOW - 3600)])
+    assert database.value("SELECT count(*) FROM cabinet_usage") == 3
+    assert database.value(used) == before
+
+
+def test_the_journal_of_a_key_is_thinned_to_its_last_entries(store, database, key):
+    [row] = store.keys([digest(key)]).values()
+    for start in range(0, 400, 40):
+        agents = [f"{n}" for n in range(start, start + 40)]
+        store.record([tally(row.key_id, a, "", NOW + int(a)) for a in agents])
+        store.record([tally(row.key_id, a, "not_found", NOW + int(a)) for a in agents])
+
+    for code in ("", "not_found"):
+        rows = database.rows(
+            "SELECT user_agent FROM cabinet_journalentry WHERE code = ?"
+            " ORDER BY id DESC",
+            code,
+        )
+        kept = [int(agent) for (agent,) in rows]
+        assert len(kept) <= JOURNAL_ROWS_KEPT + THIN_EVERY
+        assert kept[:JOURNAL_ROWS_KEPT] == list(range(399, 299, -1))
+
+
+def test_one_batch_leaves_no_more_entries_than_are_kept(store, database, key):
+    [row] = store.keys([digest(key)]).values()
+    store.record([tally(row.key_id, f"{n}", at=NOW + n) for n in range(500)])
+    assert database.usage(key) == {("chat", ""): 1500}
+    assert database.value("SELECT count(*) FROM cabinet_journalentry") == 100
+
+
+def test_what_is_older_than_the_settings_say_is_deleted(database, key):
+    config = Config(database_url=database.url, usage_days=10, journal_days=5)
+    store = Store(config)
+    [row] = store.keys([digest(key)]).values()
+    for days in (11, 9, 6, 4, 0):
+        store.record([tally(row.key_id, at=NOW - days * DAY)])
+
+    assert store.clean(NOW)
+    store.close()
+
+    assert database.value("SELECT count(*) FROM cabinet_usage") == 4
+    assert database.value("SELECT count(*) FROM cabinet_journalentry") == 2
+
+
+def test_what_is_too_long_for_its_column_is_cut_off(store, database, key):
+    [row] = store.keys([digest(key)]).values()
+    event = Event(
+        row.key_id, "chat", 400, "invalid_json", "d" * 999, "u" * 999, "a" * 99
+    )
+    long = Tally(event)
+    long.at, long.requests = NOW, 1
+    store.record([long])
+    [lengths] = database.rows(
+        "SELECT length(detail), length(user_agent), length(client_address)"
+        " FROM cabinet_journalentry"
+    )
+    assert tuple(lengths) == (400, 80, 45)
+
+
+def test_an_error_names_no_value_of_the_statement(store, database, key):
+    with pytest.raises(StoreError) as caught:
+        store._run("SELECT nothing FROM nowhere WHERE secret = ?", ["sk-echo-secret"])
+    assert "secret" not in str(caught.value)
+    assert str(caught.value)
+
+
+def test_a_key_says_when_it_expires(store, database, key):
+    database.rows("UPDATE cabinet_key SET expires_at = ?", database.moment(60))
+    [row] = store.keys([digest(key)]).values()
+    assert abs(row.expires_at - time.time() - 60) < 30
+
+
+def test_no_file_is_made_where_there_is_no_database(tmp_path):
+    store = Store(Config(database_url=f"sqlite:///{tmp_path}/nowhere"))
+    with pytest.raises(StoreError, match="cannot be opened"):
+        store.keys([])
+    assert not list(tmp_path.iterdir())
+    assert sqlite3.sqlite_version_info >= (3, 33)  # UPDATE … FROM

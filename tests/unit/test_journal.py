@@ -1,0 +1,92 @@
+"""The journal: equal outcomes merge, nothing is counted twice, memory is bounded."""
+
+import pytest
+
+from readback.api import journal as journal_module
+from readback.api.counters import Counters
+from readback.api.journal import Event, Journal
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def counters():
+    return Counters(1)
+
+
+@pytest.fixture
+def journal(counters):
+    return Journal(counters.row(0))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(journal_module, "MAX_PENDING", 10)
+
+
+def event(key_id: int = 1, agent: str = "", code: str = "") -> Event:
+    return Event(key_id, "chat", 400 if code else 200, code, "", agent, "")
+
+
+def requests(tallies) -> int:
+    return sum(tally.requests for tally in tallies)
+
+
+def test_equal_outcomes_are_one_tally(journal, counters):
+    for agent in ("a", "b", "a"):
+        journal.note(event(agent=agent), 10, 20)
+    journal.close(wall=HOUR)
+
+    tallies = journal.fetch()
+    assert {(t.event.user_agent, t.requests, t.at) for t in tallies} == {
+        ("a", 2, HOUR),
+        ("b", 1, HOUR),
+    }
+    assert counters.total(("chat", "")) == 3
+    assert journal.fetch() == [] and len(journal) == 0
+
+
+def test_a_tally_that_is_closed_is_not_used_again(journal):
+    tally = journal.open(event())
+    journal.close(wall=1.0)
+    assert not tally.open
+    assert journal.open(event()) is not tally
+
+
+def test_what_could_not_be_written_comes_back_merged_by_the_hour(journal, counters):
+    for wall in (10.0, 20.0, HOUR + 1):
+        journal.note(event(), 0, 0)
+        journal.close(wall)
+        journal.give_back(journal.fetch())
+
+    tallies = journal.fetch()
+    assert sorted((t.at, t.requests) for t in tallies) == [(20.0, 2), (HOUR + 1, 1)]
+    assert counters.total(("chat", "")) == 3
+
+
+def test_beyond_the_bound_detail_is_left_out_and_counts_stay_exact(
+    journal, counters, small
+):
+    for round_ in range(5):
+        for number in range(30):
+            journal.note(event(agent=f"{round_} {number}"), 0, 0)
+        journal.close(wall=1.0)
+    assert len(journal) <= 11
+    assert requests(journal.fetch()) == 150
+    assert counters.total("journal_dropped") == 0
+
+
+def test_beyond_twice_the_bound_what_is_dropped_is_counted(journal, counters, small):
+    for key_id in range(100):
+        journal.note(event(key_id), 0, 0)
+    journal.close(wall=1.0)
+    for key_id in range(100):
+        journal.note(event(key_id, code="not_found"), 0, 0)
+    journal.close(wall=1.0)
+
+    kept = journal.fetch()
+    assert len(kept) == 20
+    assert requests(kept) + counters.total("journal_dropped") == 200
+    # The metrics have them all.
+    answered = counters.total(("chat", "")) + counters.total(("chat", "not_found"))
+    assert answered == 200

@@ -1,0 +1,96 @@
+"""The keyring: who is known, who waits, and what holds while the database is away."""
+
+import time
+
+import pytest
+
+from readback.api.keyring import AWAY, IDLE_SECONDS, WAIT_SECONDS, Keyring
+from readback.api.limiter import Limiter
+from readback.api.store import KeyRow
+
+DIGEST = b"d" * 32
+ROW = KeyRow(DIGEST, 7, None, True)
+GRACE = 900.0
+
+
+@pytest.fixture
+def asked():
+    return []
+
+
+@pytest.fixture
+def keyring(asked):
+    made = Keyring(Limiter(1, 1), asked.append, GRACE)
+    made.confirm(time.monotonic())
+    return made
+
+
+@pytest.fixture
+def now():
+    return time.monotonic()
+
+
+def know(keyring: Keyring, row: KeyRow = ROW):
+    keyring.wait(row.digest, lambda _: None)
+    keyring.learn([row.digest], {row.digest: row})
+    return keyring.find(row.digest)
+
+
+def test_all_who_wait_for_a_key_are_told_and_it_is_asked_once(keyring, asked):
+    told = []
+    keyring.wait(DIGEST, told.append)
+    keyring.wait(DIGEST, told.append)
+    assert asked == [DIGEST] and not told
+    keyring.learn([DIGEST], {DIGEST: ROW})
+    assert told == [keyring.find(DIGEST)] * 2 and told[0].accepted
+
+
+def test_a_key_that_does_not_exist_is_not_remembered(keyring):
+    told = []
+    keyring.wait(DIGEST, told.append)
+    keyring.learn([DIGEST], {})
+    assert told == [None] and len(keyring) == 0
+
+
+def test_a_record_that_a_connection_holds_is_refused_when_the_key_is_gone(keyring):
+    record = know(keyring)
+    keyring.learn([DIGEST], {})
+    assert not record.accepted and keyring.find(DIGEST) is None
+
+
+def test_a_key_expires_by_the_clock_without_the_database(keyring, now):
+    wall = time.time()
+    record = know(keyring, ROW._replace(expires_at=wall + 1))
+    assert record.accepted
+    keyring.tick(now, wall + 1)
+    assert not record.accepted
+
+
+def test_nobody_waits_longer_than_is_promised(keyring, now):
+    told = []
+    keyring.wait(DIGEST, told.append)
+    keyring.tick(now + WAIT_SECONDS + 0.1, time.time())
+    assert told == [AWAY] and keyring.waiting == 0
+
+
+def test_who_is_quiet_is_forgotten_but_not_while_the_database_is_away(keyring, now):
+    know(keyring)
+    later = now + IDLE_SECONDS + 1
+    keyring.tick(later, time.time())
+    assert keyring.find(DIGEST)
+    keyring.confirm(later)
+    keyring.tick(later, time.time())
+    assert keyring.find(DIGEST) is None
+
+
+def test_when_the_grace_is_over_nobody_is_known_any_more(keyring, now):
+    record = know(keyring)
+    keyring.tick(now + GRACE - 1, time.time())
+    assert keyring.is_trusted and record.accepted
+    keyring.tick(now + GRACE + 1, time.time())
+    assert not keyring.is_trusted
+    assert keyring.find(DIGEST) is None and not record.accepted
+
+
+def test_before_the_database_has_answered_nothing_is_trusted():
+    assert not Keyring(Limiter(1, 1), lambda _: None, GRACE).is_trusted

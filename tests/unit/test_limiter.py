@@ -1,0 +1,79 @@
+"""The limiter: rates, when to come back, `created`, and memory that does not grow."""
+
+import math
+import multiprocessing
+import resource
+import time
+
+import pytest
+
+from readback.api.limiter import Limiter
+
+ALICE, BOB = b"alice", b"bob"
+
+
+def test_a_burst_is_allowed_and_then_the_rate():
+    limiter = Limiter(rate=10, burst=5)
+    slot = limiter.slot(ALICE)
+    assert [limiter.take(slot, 100.0) for _ in range(7)] == [True] * 5 + [False] * 2
+    # A tenth of a second later there is room for one more.
+    assert [limiter.take(slot, 100.1) for _ in range(2)] == [True, False]
+    # After a long time there is a whole burst, and no more.
+    assert [limiter.take(slot, 999.0) for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_parties_do_not_share_a_rate():
+    limiter = Limiter(rate=1, burst=1)
+    alice, bob = limiter.slot(ALICE), limiter.slot(BOB)
+    assert limiter.take(alice, 1.0) and limiter.take(bob, 1.0)
+    assert not limiter.take(alice, 1.0)
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(1, 1), (2, 10), (20, 1000), (7, 3)])
+def test_who_comes_back_when_told_is_let_in_and_not_much_earlier(rate, burst):
+    limiter = Limiter(rate, burst)
+    slot, now = limiter.slot(ALICE), time.monotonic()
+    while limiter.take(slot, now):
+        pass
+    wait = limiter.retry_after(slot)
+    assert wait == max(1, math.ceil(1 / rate))
+    assert limiter.take(slot, now + wait)
+
+
+def test_a_party_has_the_same_slot_in_every_worker():
+    limiter = Limiter(rate=1, burst=10)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    first = context.Process(target=lambda: queue.put(limiter.slot(ALICE)))
+    first.start()
+    first.join()
+    assert limiter.slot(ALICE) == queue.get()
+
+
+def test_many_parties_need_no_more_memory_than_the_slots():
+    limiter = Limiter(rate=1, burst=1, slots=1024)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    slots = {limiter.slot(b"%d" % number) for number in range(50_000)}
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert len(slots) <= 1024
+    assert after - before < 2048  # KiB; one object for each would take more
+
+
+def test_of_a_full_neighbourhood_the_one_quiet_longest_gives_way():
+    limiter = Limiter(rate=1, burst=10, slots=8)
+    slots = {}
+    for number in range(8):
+        slots[number] = limiter.slot(b"%d" % number)
+        limiter.take(slots[number], 100.0 + number)
+    assert limiter.slot(b"newcomer") == slots[0]
+    assert limiter.slot(b"7") == slots[7]
+
+
+def test_created_is_later_each_time_and_at_most_a_minute_ahead():
+    limiter = Limiter(rate=10_000, burst=10_000)
+    limiter.tick(now=0.0, wall=1_000_000.0)
+    slot = limiter.slot(ALICE)
+    given = [limiter.admit(slot, 5.0) for _ in range(70)]
+    assert given[:61] == list(range(1_000_005, 1_000_066))
+    assert set(given[61:]) == {1_000_065}
+    assert limiter.admit(slot, 200.0) == 1_000_200
