@@ -49,6 +49,7 @@ def test_a_slip_is_named_and_mended(typed: str, id: str, meant: str | None) -> N
     ("typed", "id"),
     [
         ("sk-echo-0123456789", "address.is_key"),
+        ("sk-proj-0123456789", "address.is_key"),
         ("ftp://echo.example/v1", "address.scheme"),
         ("https:///v1", "address.host"),
         ("https://echo.example:99999/v1", "address.host"),

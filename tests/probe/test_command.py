@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from readback.keys import masked
+from readback.keys import masked, mint
 from readback.probe.calls import MAX_REQUESTS
 from readback.probe.findings import Family
 from tests.probe.relay import relay
@@ -108,19 +108,26 @@ def test_where_nobody_can_be_asked_the_rest_is_walked_without_a_key(
     assert "A Readback answers." in done.stdout
 
 
-@pytest.mark.parametrize("place", ["argument", "option", "address"])
+@pytest.mark.parametrize("key", [mint(), "sk-proj-0123456789abcdef"])
+@pytest.mark.parametrize("form", ["http://127.0.0.1:1/v1 {}", "x --key={}", "{}"])
 def test_a_key_on_the_command_line_is_refused_and_not_repeated(
-    place: str, readback: Server
+    form: str, key: str
 ) -> None:
-    arguments = {
-        "argument": (readback.base_url, readback.api_key),
-        "option": (readback.base_url, f"--key={readback.api_key}"),
-        "address": (readback.api_key,),
-    }[place]
-    done = run(*arguments)
+    done = run(*form.format(key).split())
     assert done.returncode == 2
     assert "does not belong on the command line" in done.stderr
-    assert readback.api_key not in done.stdout + done.stderr
+    assert key not in done.stdout + done.stderr
+
+
+def test_a_pipe_that_knows_only_ascii_gets_its_report(readback: Server) -> None:
+    done = subprocess.run(
+        [*COMMAND, readback.base_url],
+        env=environment(READBACK_API_KEY=readback.api_key, PYTHONIOENCODING="ascii"),
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == Family.WELL, done.stderr
+    assert done.stdout.isascii()
 
 
 def test_a_walk_with_everything_stays_within_its_requests(readback: Server) -> None:

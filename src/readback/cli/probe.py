@@ -4,7 +4,9 @@ Only what a command line is about lives here: options, where the key comes from,
 the exit code. The steps and what they say are in `readback.probe`.
 """
 
+import io
 import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import chain, repeat
@@ -20,13 +22,15 @@ if TYPE_CHECKING:
 
 _VARIABLE = "READBACK_API_KEY"
 _SHORTEST_WATCH = 5
+# Another service's key, alone or as the value of an option.
+_KEY_LIKE = re.compile(r"(--?[\w-]+=)?sk-[\w-]{16,}")
 
 
 class _Discreet(click.Command):
     """A command whose complaints do not repeat a key that was typed by mistake."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any(PREFIX in arg for arg in args):
+        if any(PREFIX in arg or _KEY_LIKE.fullmatch(arg) for arg in args):
             raise click.UsageError(
                 "A key does not belong on the command line, where others can read it: "
                 f"set {_VARIABLE} or use --key-file, and revoke this one.",
@@ -91,6 +95,9 @@ def probe(
 
     if watch and form == "markdown":
         raise click.UsageError("--markdown is one report: leave --watch out.")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A report with a few odd characters is better than none.
+        sys.stdout.reconfigure(errors="replace")
     secret = Secret(_key(key_file))
     steps = (*STEPS, OPENAI) if library else STEPS
     displays = _displays(form)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
-from readback.keys import PREFIX
 from readback.probe.diagnoses import found
 from readback.probe.findings import Finding, Trouble
 from readback.probe.wording import foreign
@@ -21,6 +20,7 @@ _STRAY = re.compile(
     "[\\s\"'`<>\u2018\u2019\u201c\u201d\u00ab\u00bb\u200b-\u200d\u2060\ufeff]"
 )
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
+_KEY_LIKE = re.compile(r"sk-[\w-]{8,}", re.ASCII)
 _ENDPOINTS = tuple(
     path.removeprefix(VERSION_PREFIX) for path in (CHAT_PATH, MODELS_PATH)
 )
@@ -60,7 +60,7 @@ def read(text: str) -> tuple[Address, list[str]]:
     """Give the address that is meant, and the ids of what was wrong with it."""
     clean = _STRAY.sub("", text)
     slips = ["address.spaces"] if clean != text else []
-    if clean.startswith(PREFIX):
+    if _KEY_LIKE.fullmatch(clean):
         raise Trouble("address.is_key")
     if "://" not in clean:
         slips.append("address.no_scheme")

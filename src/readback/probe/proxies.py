@@ -4,7 +4,7 @@ The environment is read once, here, and the HTTP client is told what was found, 
 that the report and the requests cannot differ.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,7 +20,7 @@ class Route:
 
     host: str
     port: int
-    proxy_url: str | None = None
+    proxy_url: str | None = field(default=None, repr=False)
     """With its password, if it has one: for the client alone."""
     variable: str = ""
 
