@@ -73,6 +73,26 @@ def test_the_journal_tells_what_happened_and_how_to_mend_it(alice, key):
     assert 'href="/docs/errors#not_found"' in text_of(page)
 
 
+def test_a_russian_reader_is_told_in_russian_and_sees_what_the_api_said(alice, key):
+    refused(key, "unknown_field", 400, "Field temperature is not accepted.")
+
+    page = logged_in(alice, "ru").get(f"/keys/{key.pk}/")
+
+    words = words_of(page)
+    assert "отклонено chat 400 unknown_field В теле есть поле, которого нет" in words
+    assert "Отправляйте только model, messages, stream" in words
+    said = '<p class="wire" lang="en">Field temperature is not accepted.</p>'
+    assert said in text_of(page)
+
+
+def test_a_code_of_an_older_release_is_shown_with_its_detail(alice, key):
+    refused(key, "forgotten_code", 400, "It was so.")
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
+
+    assert "forgotten_code It was so." in words
+
+
 def test_equal_requests_in_one_row_are_counted(alice, key):
     entry(key, requests=41)
     entry(key)

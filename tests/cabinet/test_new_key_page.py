@@ -54,6 +54,14 @@ def test_a_reload_neither_shows_it_again_nor_makes_another(alice):
     assert Key.objects.count() == 1
 
 
+def test_a_head_request_does_not_use_the_showing_up(alice):
+    visitor = logged_in(alice)
+    path = create(visitor)
+
+    assert visitor.client.head(path).status_code == 405
+    assert keys.flaw(shown_key(visitor.get(path)).encode()) is None
+
+
 def test_on_its_way_to_the_page_no_table_holds_the_key(alice):
     visitor = logged_in(alice)
     path = create(visitor)

@@ -11,14 +11,14 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 _COOKIE = "new-key"
-_SESSION = "new-key"
+_SESSION = "new-key:"
 _SECONDS = 300
 
 
 def put(request: HttpRequest, answer: HttpResponse, path: str, key: str) -> None:
     """Leave a key for the page at `path`, for a few minutes."""
     pad = secrets.token_bytes(len(key))
-    request.session[_SESSION] = [path, _blend(key.encode(), pad).hex()]
+    request.session[_SESSION + path] = _blend(key.encode(), pad).hex()
     answer.set_cookie(
         _COOKIE,
         pad.hex(),
@@ -32,13 +32,10 @@ def put(request: HttpRequest, answer: HttpResponse, path: str, key: str) -> None
 
 def take(request: HttpRequest) -> str | None:
     """Give the key that was left for this page, for the only time."""
-    path, half = request.session.get(_SESSION, ("", ""))
-    if path != request.path or _COOKIE not in request.COOKIES:
-        return None
-    del request.session[_SESSION]
+    half = request.session.pop(_SESSION + request.path, "")
     try:
-        pad = bytes.fromhex(request.COOKIES[_COOKIE])
-        return _blend(bytes.fromhex(half), pad).decode()
+        pad = bytes.fromhex(request.COOKIES.get(_COOKIE, ""))
+        return _blend(bytes.fromhex(half), pad).decode() or None
     except ValueError:
         return None
 

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_GET, require_safe
 
 from readback.cabinet import refusals, selectors, shown_once, snippets
 from readback.cabinet.models import Key
@@ -15,7 +15,8 @@ from readback.cabinet.views.owned import AccountRequest, owned_key
 from readback.contract import MODEL
 
 
-@require_safe
+# Not HEAD: it would use up the only time that the key is shown.
+@require_GET
 @never_cache
 @login_required
 def new_key(request: AccountRequest, key_id: int) -> HttpResponse:

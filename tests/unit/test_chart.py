@@ -1,0 +1,67 @@
+"""The chart's arithmetic: which bar a request falls into, and how high it stands."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from readback.cabinet import chart
+
+NOW = datetime(2026, 3, 10, 14, 35, tzinfo=UTC)
+HOUR = datetime(2026, 3, 10, 14, tzinfo=UTC)
+
+
+def test_the_running_hour_is_the_last_bar_and_the_first_is_23_hours_older():
+    oldest = HOUR - timedelta(hours=23)
+    drawn = chart.last_day([(HOUR, True, 3), (oldest, True, 5)], NOW)
+
+    assert len(drawn.bars) == 24
+    assert drawn.bars[-1].accepted == 3
+    assert drawn.bars[0].accepted == 5
+    assert drawn.bars[0].start == oldest
+
+
+def test_what_is_older_than_the_chart_is_not_counted():
+    drawn = chart.last_day([(HOUR - timedelta(hours=24), True, 7)], NOW)
+
+    assert drawn.total == 0
+
+
+def test_a_month_has_thirty_days_of_utc_and_ends_today():
+    midnight = HOUR.replace(hour=0)
+    late = midnight - timedelta(hours=1)
+    drawn = chart.last_month([(midnight, True, 1), (late, False, 2)], NOW)
+
+    assert len(drawn.bars) == 30
+    assert (drawn.bars[-1].accepted, drawn.bars[-2].refused) == (1, 2)
+    assert (drawn.accepted, drawn.refused) == (1, 2)
+
+
+def test_the_highest_bar_fills_the_chart_and_the_others_are_in_proportion():
+    counts = [(HOUR, True, 100), (HOUR - timedelta(hours=1), True, 50)]
+    drawn = chart.last_day(counts, NOW)
+
+    assert drawn.top == 100
+    assert drawn.bars[-1].accepted_height == chart.HEIGHT
+    assert drawn.bars[-2].accepted_height == chart.HEIGHT / 2
+    assert drawn.bars[-1].accepted_y == 0
+
+
+def test_one_refusal_among_thousands_is_still_seen_on_top():
+    counts = [(HOUR, True, 100_000), (HOUR, False, 1)]
+    bar = chart.last_day(counts, NOW).bars[-1]
+
+    assert bar.refused_height >= 2
+    assert bar.refused_y + bar.refused_height == bar.accepted_y
+
+
+def test_bars_stand_side_by_side_inside_the_chart():
+    bars = chart.last_month([], NOW).bars
+
+    assert all(left.x + left.width < right.x for left, right in pairwise(bars))
+    assert bars[-1].x + bars[-1].width <= chart.WIDTH
+
+
+def test_without_requests_nothing_is_drawn():
+    drawn = chart.last_day([], NOW)
+
+    assert (drawn.total, drawn.top) == (0, 0)
+    assert {bar.accepted_height + bar.refused_height for bar in drawn.bars} == {0.0}
