@@ -2,6 +2,7 @@
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.core.cache import cache
 from django.db import connection
 
 from readback.cabinet import selectors, services
@@ -85,6 +86,24 @@ def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
     visitor.send(link, page="/account/")
     assert selectors.account_find("bob@example.org") == bob
     assert User.objects.get(email=ALICE)
+
+
+def test_an_address_that_was_never_confirmed_belongs_to_nobody(visitor, mails):
+    """Mallory wants an address that will be Bob's: Bob does not notice."""
+    visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
+    stranger = Visitor()
+    stranger.log_in("bob@example.org")
+    assert not stranger.is_logged_in
+    Visitor().send("/accounts/password/reset/", {"email": "bob@example.org"})
+    assert mails.wait_for("bob@example.org", "There is no account")
+
+    cache.clear()  # the mail to Mallory's wish was sent just now
+    bob = Visitor()
+    bob.sign_up("bob@example.org")
+    bob.send(link_in(mails.wait_for("bob@example.org", "Confirm")))
+
+    assert bob.is_logged_in
+    assert User.objects.get(email=ALICE) != User.objects.get(email="bob@example.org")
 
 
 def test_the_link_of_a_change_that_was_replaced_is_dead(visitor, mails):

@@ -2,6 +2,11 @@
 
 Rules of an address stand in `AddressField`, rules of a password in the settings'
 validators; nothing here sends or decides what is sent.
+
+An account is known by `User.email` alone. An address that it wants to change to, and
+that nobody has confirmed, is no account: allauth would let Mallory claim the address
+of Alice in that way, so that Alice could not sign up, or would reset a password of
+Mallory's.
 """
 
 from typing import Any
@@ -86,6 +91,10 @@ class SignupForm(_Worded, allauth_forms.SignupForm):
         super().__init__(*args, **options)
         self.fields["email"] = AddressField()
 
+    def validate_unique_email(self, value: str) -> str:
+        self.account_already_exists = User.objects.filter(email=value).exists()
+        return value
+
     def try_save(self, request: HttpRequest) -> Saved:
         """Save, or answer a known address as slowly and in the same words."""
         if self.account_already_exists:
@@ -109,6 +118,11 @@ class LoginForm(_Worded, allauth_forms.LoginForm):
 
 class ResetPasswordForm(_Plain, allauth_forms.ResetPasswordForm):
     email = AddressField()  # type: ignore[assignment]
+
+    def clean_email(self) -> str:
+        email = super().clean_email()
+        self.users = [user for user in self.users if user.email == email]
+        return email
 
 
 class AddEmailForm(_Plain, allauth_forms.AddEmailForm):

@@ -73,6 +73,14 @@ class CabinetAdapter(DefaultAccountAdapter):
             security_log.record("login_limited", account=None)
             raise ImmediateHttpResponse(ratelimit.respond_429(request)) from None
 
+    def authenticate(
+        self, request: HttpRequest, **credentials: Any
+    ) -> AbstractBaseUser | None:
+        """Let nobody in by an address that they have not confirmed to be theirs."""
+        user = super().authenticate(request, **credentials)
+        is_theirs = user and user.get_username() == credentials.get("email")
+        return user if is_theirs else None
+
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
