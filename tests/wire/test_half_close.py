@@ -1,5 +1,8 @@
 """A client that has finished sending still reads (RFC 9112 §9.6, §8)."""
 
+import socket
+import struct
+
 import pytest
 
 from tests.conformance.dialogue import Api, assert_echo, draft
@@ -44,10 +47,9 @@ def test_a_key_is_looked_up_for_a_client_that_has_finished(
     assert_echo(answer, "x")
 
 
-def test_a_client_that_vanishes_leaves_nothing(echo_listener: Listener) -> None:
-    import socket
-    import struct
-
+def test_a_client_that_vanishes_leaves_nothing(
+    echo_listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
     for raw in (b"", GOOD[:10], GOOD, GOOD * 1000, sized(b"x" * 60_000) * 50):
         for _ in range(10):
             endpoint = echo_listener.endpoint
@@ -58,3 +60,4 @@ def test_a_client_that_vanishes_leaves_nothing(echo_listener: Listener) -> None:
             sock.send(raw)
             sock.close()
     echo_listener.wait_until(lambda: not echo_listener.board.calls)
+    assert caplog.text == ""

@@ -1,6 +1,7 @@
 """Many requests without waiting: each answered, in order (RFC 9112 §9.3.2)."""
 
 import json
+import threading
 
 import pytest
 
@@ -68,8 +69,6 @@ def test_a_key_of_one_request_is_not_the_key_of_the_next(api: Api) -> None:
 def test_a_hundred_thousand_requests_in_one_stream_are_all_answered(
     echo: Endpoint,
 ) -> None:
-    import threading
-
     number = 100_000
     with echo.connect(patience=30) as connection:
         sender = threading.Thread(target=connection.send, args=(GOOD * number,))

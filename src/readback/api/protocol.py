@@ -2,8 +2,8 @@
 
 The connection finds the frames, keeps their order and their deadlines, and owes its
 clients what RFC 9112 says a server owes them. What is served it does not know: it
-asks a handler. Heads are understood in `head.py`; counting connections and telling
-them the time is the switchboard's.
+asks a handler. Heads are understood in `head.py`; slow readers, deadlines and how a
+connection ends are `line.py`'s.
 
 Two ways lead through this file. The fast one is `data_received` alone: a client that
 repeats its last head byte for byte, with its whole body in the same read, needs no
@@ -30,6 +30,7 @@ from readback.api.head import (
     parse,
     too_large,
 )
+from readback.api.line import Line
 from readback.api.switchboard import Switchboard
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES
 
@@ -38,9 +39,6 @@ log = logging.getLogger("readback.api")
 # An answer that comes before the body does not end the connection when the rest of
 # that body is declared and no larger than this: it is read and dropped.
 DISCARD_BYTES = MAX_BODY_BYTES
-# After our last answer the client may still be sending. To close then would reset
-# the connection and lose the answer, so we go on reading for a while (RFC 9112 §9.6).
-LINGER_SECONDS = 2.0
 # When the service stops, a connection is not taken for idle before this age.
 FRESH_SECONDS = 1.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -54,15 +52,12 @@ class State(Enum):
     LINGER = 4  # the last answer is written; what still comes is dropped
 
 
-class Connection(asyncio.Protocol):
+class Connection(Line):
     """One client's connection."""
 
     __slots__ = (
         "_at",
         "_buffer",
-        "_deadline",
-        "_drain_deadline",
-        "_eof",
         "_exchange",
         "_handler",
         "_head",
@@ -76,16 +71,11 @@ class Connection(asyncio.Protocol):
         "_repeat_length",
         "_skip",
         "_state",
-        "_switchboard",
-        "_transport",
-        "_writable",
-        "address",
-        "opened_at",
     )
 
     def __init__(self, handler: Handler, switchboard: Switchboard) -> None:
+        super().__init__(switchboard)
         self._handler = handler
-        self._switchboard = switchboard
         self._state = State.HEAD
         self._buffer: bytes | bytearray = b""
         self._at = 0  # where in the buffer the unread bytes begin
@@ -102,20 +92,12 @@ class Connection(asyncio.Protocol):
         self._repeat_head = b""
         self._repeat_body = 0
         self._repeat_length = 0
-        self._writable = True
-        self._eof = False
         self._last = False
-        self.address = ""
-        self.opened_at = switchboard.now
-        self._deadline = switchboard.now + switchboard.limits.head_seconds
-        self._drain_deadline = inf
 
     # The event loop calls these.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        peer = transport.get_extra_info("peername")
-        self.address = peer[0] if isinstance(peer, tuple) else ""
+        super().connection_made(transport)
         if not self._switchboard.connect(self):
             refusal = self._handler.refuse(
                 "unavailable", "There are too many connections."
@@ -151,19 +133,6 @@ class Connection(asyncio.Protocol):
         self._close()
         return False
 
-    def pause_writing(self) -> None:
-        self._writable = False
-        self._drain_deadline = self._within(self._switchboard.limits.drain_seconds)
-        self._pace_reading()
-
-    def resume_writing(self) -> None:
-        self._writable = True
-        if self._transport.is_closing():
-            return  # the deadline of the last answer stays
-        self._drain_deadline = inf
-        self._pace_reading()
-        self._work()
-
     # The handler calls this.
 
     def resume(self, outcome: Exchange | Turned | bytes) -> None:
@@ -176,14 +145,6 @@ class Connection(asyncio.Protocol):
 
     # The switchboard calls these.
 
-    def check(self, now: float) -> None:
-        if now >= self._drain_deadline:
-            self.abort()
-        elif self._transport.is_closing():
-            return
-        elif now >= self._deadline and self._writable:
-            self._time_out()
-
     def retire(self) -> None:
         self._last = True
         self._repeat_length = 0
@@ -193,9 +154,6 @@ class Connection(asyncio.Protocol):
         fresh = self._switchboard.now < self.opened_at + FRESH_SECONDS
         if self._state is State.HEAD and not self._buffer and not fresh:
             self._close()
-
-    def abort(self) -> None:
-        self._transport.abort()
 
     # One message at a time.
 
@@ -365,25 +323,8 @@ class Connection(asyncio.Protocol):
             answer = answer[: answer.index(HEAD_END) + len(HEAD_END)]
         self._transport.write(answer)
         if last or asked_to_close:
-            self._finish(lingering=last or self._at < len(self._buffer))
-
-    def _finish(self, lingering: bool) -> None:
-        """Close without losing the answer, though the client may still be sending."""
-        self._state = State.LINGER
-        self._repeat_length = 0
-        self._deadline = self._within(LINGER_SECONDS)
-        if self._transport.is_closing():
-            return
-        if not lingering or self._eof:
-            self._close()
-        elif self._transport.can_write_eof():
-            self._transport.write_eof()
-
-    def _close(self) -> None:
-        """Close once what is written has been read, or when that takes too long."""
-        if not self._transport.is_closing():
-            self._drain_deadline = self._within(self._switchboard.limits.drain_seconds)
-            self._transport.close()
+            self._state, self._repeat_length = State.LINGER, 0
+            self._end(lingering=last or self._at < len(self._buffer))
 
     def _time_out(self) -> None:
         idle = self._state is State.HEAD and not self._buffer
@@ -414,16 +355,8 @@ class Connection(asyncio.Protocol):
         detail = f"A body has at most {exchange.max_body} bytes, and {came}."
         return exchange.refuse("request_too_large", detail)
 
-    def _pace_reading(self) -> None:
-        if self._transport.is_closing():
-            return
-        if self._writable and self._state is not State.WAITING:
-            self._transport.resume_reading()
-        else:
-            self._transport.pause_reading()
-
-    def _within(self, seconds: float) -> float:
-        return self._switchboard.now + seconds
+    def _is_waiting(self) -> bool:
+        return self._state is State.WAITING
 
 
 def _with_connection(answer: bytes, value: bytes) -> bytes:
