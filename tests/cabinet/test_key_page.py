@@ -1,6 +1,7 @@
 """One key: charts, journal, revoking, clearing; for its owner alone."""
 
 import re
+from html import unescape
 
 import pytest
 
@@ -134,12 +135,28 @@ def test_the_newest_row_comes_first(alice, key):
     assert words.index("newer") < words.index("older")
 
 
+def test_a_long_journal_comes_in_pages_that_stay_light(alice, key):
+    for number in range(60):
+        refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")
+    visitor = logged_in(alice)
+
+    first = visitor.get(f"/keys/{key.pk}/?outcome=refused")
+    assert "client 59" in words_of(first)
+    assert "client 39" not in words_of(first)
+    assert len(first.content) < 41_000
+    older = re.search(r'<a href="([^"]+)">Older</a>', text_of(first))
+    assert older
+    second = visitor.get(unescape(older[1]))
+    assert "client 39" in words_of(second)
+    assert ">Newer</a>" in text_of(second)
+
+
 def test_the_live_part_answers_only_what_is_new_and_keeps_the_filter(alice, key):
     visitor = logged_in(alice)
     page = text_of(visitor.get(f"/keys/{key.pk}/?outcome=refused"))
     live = re.search(r'data-live="([^"]+)" data-seen="(\w+)"', page)
     assert live
-    path, seen = live.groups()
+    path, seen = unescape(live[1]), live[2]
 
     assert visitor.get(f"{path}&seen={seen}").status_code == 204
     refused(key, "invalid_model", 400)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -42,8 +42,9 @@ def keys_active(account: User) -> QuerySet[Key]:
 def keys_with_requests_today(account: User) -> QuerySet[Key]:
     """Give all keys of an account, each with `requests_today`; a day is UTC's."""
     midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    today = Sum("usage__requests", filter=Q(usage__hour__gte=midnight))
-    return keys_of(account).annotate(requests_today=Coalesce(today, 0))
+    cells = Usage.objects.filter(key=OuterRef("pk"), hour__gte=midnight)
+    today = cells.values("key").annotate(sum=Sum("requests")).values("sum")
+    return keys_of(account).annotate(requests_today=Coalesce(Subquery(today), 0))
 
 
 def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:

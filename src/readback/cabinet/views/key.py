@@ -2,6 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -22,6 +23,9 @@ from readback.contract import REVOCATION_SECONDS
 # The chart's thirty days, and the hours of the first one that are past its edge.
 _DAYS = 31
 
+# So many rows of the journal keep the page within its 60 KB.
+_ROWS = 20
+
 _OUTCOMES = {"accepted": True, "refused": False}
 
 
@@ -29,13 +33,7 @@ _OUTCOMES = {"accepted": True, "refused": False}
 @never_cache
 @login_required
 def page(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
-    context = {
-        "nav": "keys",
-        "key": key,
-        "outcome": _outcome(request),
-        "part": _numbers(request, key),
-    }
+    context = {"nav": "keys", **_numbers(request, owned_key(request, key_id))}
     return render(request, "cabinet/key.html", context)
 
 
@@ -44,7 +42,8 @@ def page(request: AccountRequest, key_id: int) -> HttpResponse:
 @login_required
 def numbers(request: AccountRequest, key_id: int) -> HttpResponse:
     """Give the live part of the page: charts, totals and journal."""
-    return live.answer(request, _numbers(request, owned_key(request, key_id)))
+    context = _numbers(request, owned_key(request, key_id))
+    return live.answer(request, "cabinet/key_numbers.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -75,14 +74,17 @@ def _outcome(request: AccountRequest) -> str:
     return asked if asked in _OUTCOMES else ""
 
 
-def _numbers(request: AccountRequest, key: Key) -> live.Part:
+def _numbers(request: AccountRequest, key: Key) -> dict[str, object]:
     now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
+    charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
     outcome = _outcome(request)
     entries = selectors.journal_of(key, _OUTCOMES.get(outcome))
-    context = {
+    rows = Paginator(entries, _ROWS).get_page(request.GET.get("page"))
+    return {
         "key": key,
+        "charts": charts,
         "outcome": outcome,
-        "charts": [chart.last_day(counts, now), chart.last_month(counts, now)],
-        "rows": [refusals.explain(entry) for entry in entries],
+        "rows": rows,
+        "explained": [refusals.explain(entry) for entry in rows],
+        "version": live.version_of(charts, [entry.pk for entry in rows]),
     }
-    return live.render_part(request, "cabinet/key_numbers.html", context)

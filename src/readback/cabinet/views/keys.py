@@ -13,6 +13,9 @@ from readback.cabinet.forms import KeyForm
 from readback.cabinet.views.owned import AccountRequest
 from readback.contract import MAX_ACTIVE_KEYS
 
+# Somebody's script may have made and revoked hundreds.
+_ENDED_SHOWN = 20
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
@@ -40,10 +43,12 @@ def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
 def _lists(request: AccountRequest) -> dict[str, object]:
     keys = list(selectors.keys_with_requests_today(request.user))
     active = [key for key in keys if key.is_active]
+    ended = [key for key in keys if not key.is_active]
     return {
         "nav": "keys",
         "active": active,
-        "ended": [key for key in keys if not key.is_active],
+        "ended": ended[:_ENDED_SHOWN],
+        "ended_number": len(ended),
         "limit": MAX_ACTIVE_KEYS,
         "full": len(active) >= MAX_ACTIVE_KEYS,
     }

@@ -27,12 +27,11 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     base_url = selectors.address_current().base_url
     context = {
         "nav": "keys",
-        "key": key,
         "text": text,
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),
-        "part": _arrived(request, key),
+        **_arrived(key),
     }
     answer = render(request, "cabinet/new_key.html", context)
     shown_once.forget(answer, request.path)
@@ -44,13 +43,17 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
 @login_required
 def arrived(request: AccountRequest, key_id: int) -> HttpResponse:
     """Say what the newest request with this key was, or that there is none yet."""
-    return live.answer(request, _arrived(request, owned_key(request, key_id)))
+    context = _arrived(owned_key(request, key_id))
+    return live.answer(request, "cabinet/arrived.html", context)
 
 
-def _arrived(request: AccountRequest, key: Key) -> live.Part:
+def _arrived(key: Key) -> dict[str, object]:
     newest = selectors.journal_of(key).first()
-    context = {"key": key, "newest": refusals.explain(newest) if newest else None}
-    return live.render_part(request, "cabinet/arrived.html", context)
+    return {
+        "key": key,
+        "newest": refusals.explain(newest) if newest else None,
+        "version": live.version_of(newest and newest.pk),
+    }
 
 
 def _shown_already(request: AccountRequest, key: Key) -> HttpResponse:
