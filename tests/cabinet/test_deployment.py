@@ -93,4 +93,8 @@ def test_a_fault_is_told_in_the_log_and_not_on_the_page(tmp_path):
         for word in ("Traceback", "sqlite", "OperationalError", "django"):
             assert word not in fault.text
         assert "content-security-policy" in fault.headers
+        link = "/accounts/password/reset/key/1-d5bk5n-0123456789abcdef/"
+        assert httpx.get(server.url + link, timeout=60).status_code == 500
         assert "OperationalError" in server.stderr
+        assert "Internal Server Error: accounts/" in server.stderr
+        assert "0123456789abcdef" not in server.stderr

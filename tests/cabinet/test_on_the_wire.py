@@ -167,6 +167,23 @@ def test_the_log_knows_the_sender_behind_the_proxy(browser, server):
     assert '"ip": "203.0.113.77"' in lines[-1]
 
 
+def test_a_key_is_on_one_page_once_and_never_in_the_log(browser, server, mails):
+    send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
+    made = send(browser, "/keys/", label="mine", lifetime="")
+    page = browser.get(made.headers["location"])
+    keep_cookies(browser, page)
+    key = re.search(r"sk-echo-[0-9A-Za-z]{38}", page.text)[0]
+
+    assert "no-store" in page.headers["cache-control"]
+    assert key not in browser.get(made.headers["location"]).text
+    assert key not in browser.get("/keys/").text
+    mails.wait_for(ALICE, "A new key")
+    written = server.stderr + "".join(mail.as_string() for mail in mails.messages)
+    assert "key_created" in written
+    for secret in (key, key[8:40], PASSWORD):
+        assert secret not in written
+
+
 def test_a_form_from_another_origin_is_refused(browser):
     page = browser.get("/accounts/login/")
     keep_cookies(browser, page)

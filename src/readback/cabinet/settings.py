@@ -197,10 +197,12 @@ ACCOUNT_RATE_LIMITS = {
     "manage_email": "10/m/user",
 }
 
-# What is written to the terminal of the server: faults, and the security log.
-# Requests that fail by the client's doing are not: their paths can hold links.
+# What is written to the terminal of the server: faults, and the security log. Requests
+# that fail by the client's doing are not: anybody could fill the log.
 
 LOGGING = logs.configuration()
+LOGGING["filters"] = {"no_path": {"()": "readback.cabinet.fault_log.WithoutPath"}}
+LOGGING["handlers"]["stderr"]["filters"] = ["no_path"]
 LOGGING["loggers"] |= {
     "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
     # Scanners ask under any name; each would be a traceback.
