@@ -92,6 +92,13 @@ def too_large_for_the_proxy(answer: Answer) -> Answer:
     return Answer(413, "Too Large", {"Content-Type": "text/html"}, PAGE % b"413")
 
 
+def asking_for_a_login(answer: Answer) -> Answer:
+    """Let refused paths pass, and put a door of its own before the rest."""
+    if answer.status == 404:
+        return answer
+    return Answer(401, "No", {"WWW-Authenticate": "Basic"}, b"login")
+
+
 def late(answer: Answer) -> Answer:
     if b"chat.completion" in answer.body:
         time.sleep(0.3)

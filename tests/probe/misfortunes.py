@@ -10,7 +10,6 @@ import unicodedata
 
 from tests.probe import mischief, sockets
 from tests.probe.authority import DAY
-from tests.probe.relay import Answer
 from tests.probe.situations import (
     Misfortune,
     answering,
@@ -270,13 +269,7 @@ MISFORTUNES = (
     Misfortune(
         "a proxy wants a login of its own",
         "key.other_refusal",
-        between(
-            on_answer=lambda answer: (
-                answer
-                if answer.status == 404
-                else Answer(401, "No", {"WWW-Authenticate": "Basic"}, b"login")
-            )
-        ),
+        between(on_answer=mischief.asking_for_a_login),
     ),
     Misfortune(
         "a proxy adds a URL parameter",

@@ -9,6 +9,7 @@ import pytest
 from readback import probe
 from readback.probe.diagnoses import TABLE
 from readback.probe.diagnoses.answering import ANSWERING
+from readback.probe.diagnoses.echoing import ECHOING
 from readback.probe.diagnoses.reaching import REACHING
 from readback.probe.diagnoses.rows import Diagnosis
 from readback.probe.findings import Culprit, Family, Verdict
@@ -25,7 +26,7 @@ def ids_in_the_steps() -> set[str]:
 
 
 def test_no_id_stands_twice() -> None:
-    assert len(TABLE) == len(REACHING) + len(ANSWERING)
+    assert len(TABLE) == len(REACHING + ANSWERING + ECHOING)
 
 
 def test_every_diagnosis_can_be_made() -> None:

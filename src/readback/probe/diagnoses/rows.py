@@ -4,6 +4,12 @@ from dataclasses import dataclass
 
 from readback.probe.findings import Culprit, Family, Verdict
 
+# The hint where only looking helps.
+LOOK_BETWEEN = (
+    "Look for what stands between you and the service: a gateway, a filter, a "
+    "wrapper around the client."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
