@@ -49,7 +49,9 @@ def server(
         yield running
 
 
-@pytest.fixture(scope="session")
+# Not longer than a module: while Playwright runs, its event loop occupies the thread,
+# and no other test of this process could run one.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     chromium = os.environ.get("READBACK_TEST_CHROMIUM") or shutil.which("chromium")
     if not chromium:

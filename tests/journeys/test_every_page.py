@@ -2,8 +2,10 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from tests.journeys.conftest import MISSING
+from tests.journeys.person import MODEL
 
 NARROW = {"width": 360, "height": 740}
 BUDGET = 60_000
@@ -93,6 +95,18 @@ def test_a_key_can_be_made_by_keyboard_alone(a_person):
     page.keyboard.press("Enter")
 
     page.wait_for_url("**/keys/*/new/")
+
+
+def test_a_copy_button_copies_says_so_and_returns_to_its_word(a_person):
+    alice = a_person()
+    alice.sign_up()
+    alice.create_key()
+    button = alice.page.locator(".settings [data-copy]").last
+    button.click()
+
+    expect(button).to_have_text("Copied Model")
+    assert alice.page.evaluate("navigator.clipboard.readText()") == MODEL
+    expect(button).to_have_text("Copy Model")
 
 
 def test_the_switch_changes_the_language_and_stays_on_the_page(a_person):

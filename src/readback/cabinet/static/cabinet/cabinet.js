@@ -25,10 +25,12 @@ async function copy(source) {
 }
 
 function confirmCopy(button) {
-  button.dataset.label ??= button.textContent;
-  button.textContent = button.dataset.done;
+  // The first text alone: what follows it is for screen readers.
+  const word = button.firstChild;
+  button.dataset.label ??= word.data;
+  word.data = button.dataset.done;
   clearTimeout(button.timer);
-  button.timer = setTimeout(() => (button.textContent = button.dataset.label), 2000);
+  button.timer = setTimeout(() => (word.data = button.dataset.label), 2000);
 }
 
 // <div data-live="address" data-seen="version" data-every="seconds">: the server
