@@ -140,11 +140,16 @@ def _database(config: Config) -> Findings:
         yield Finding(
             State.WARN,
             "database",
-            f"{name}: {len(pending)} migrations are not applied",
+            f"{name}: {len(pending)} migrations are not applied: {_some(pending)}",
             "Run `readback migrate`.",
         )
     else:
         yield Finding(State.OK, "database", f"{name}: reachable and up to date")
+
+
+def _some(names: list[str]) -> str:
+    """Name a few; a new database lacks them all."""
+    return ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
 
 
 def _mail(config: Config) -> Findings:

@@ -1,0 +1,90 @@
+"""Everything works through PgBouncer in transaction mode, too."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from readback import keys
+from tests.scale.conftest import Place
+from tests.support.database import Database
+from tests.support.gate import gate
+from tests.support.load import eventually, models
+from tests.support.metrics import metrics, readiness
+from tests.support.postgres import Postgres
+from tests.support.server import UNLIMITED, ephemeral_server
+from tests.support.wire import exchange
+
+PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+
+pytestmark = pytest.mark.skipif(
+    not PGBOUNCER, reason="needs the program pgbouncer, which no Python package brings"
+)
+
+
+@pytest.fixture
+def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """A new database: its URL, and the one through PgBouncer."""
+    direct = postgresql.new_database()
+    name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with gate(postgresql.socket) as way, tempfile.NamedTemporaryFile("w") as ini:
+        ini.write(
+            "[databases]\n"
+            f"* = host=127.0.0.1 port={way.port} user=postgres\n"
+            "[pgbouncer]\n"
+            f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+            "auth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n"
+        )
+        ini.flush()
+        os.chmod(ini.name, 0o644)
+        # It refuses to run as root.
+        user = "nobody" if os.geteuid() == 0 else None
+        process = subprocess.Popen([str(PGBOUNCER), ini.name], user=user)
+        try:
+            url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
+            eventually(lambda: connects(url), "PgBouncer answers")
+            yield direct, url
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def connects(url: str) -> bool:
+    try:
+        psycopg.connect(url, connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def test_migrations_keys_usage_and_revocation_go_through_two_pooled_sessions(
+    pooled: tuple[str, str], tmp_path: Path
+) -> None:
+    direct, url = pooled
+    settings = {**UNLIMITED, "READBACK_WORKERS": "2", "READBACK_DATABASE_URL": url}
+    with ephemeral_server(tmp_path, settings) as server:
+        place = Place(server, Database(direct))
+        [key] = place.new_keys(1)
+        raw = models(place.endpoint, key)
+        for _ in range(20):
+            assert exchange(place.endpoint, raw).status == 200
+        made_up = models(place.endpoint, keys.mint())
+        assert exchange(place.endpoint, made_up).status == 401
+        eventually(lambda: place.database.usage(key) == {("models", ""): 20}, "counted")
+
+        by_command = server.new_key("through the pool")
+        known = models(place.endpoint, by_command)
+        assert exchange(place.endpoint, known).status == 200
+        server.revoke_key(by_command)
+        eventually(lambda: exchange(place.endpoint, known).status == 401, "revoked", 1)
+
+        assert readiness(server.ops_url) == (200, [])
+        assert metrics(server.ops_url)["database_errors_total"] == 0

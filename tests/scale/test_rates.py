@@ -1,0 +1,69 @@
+"""Rates hold across all workers of a machine, by real processes in parallel."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from readback import keys
+from tests.scale.conftest import Place
+from tests.scale.workers import one_connection_each
+from tests.support.load import models, pipeline
+from tests.support.wire import exchange
+
+RATE, BURST = 500, 3000
+TOLERANCE = 0.05
+
+
+@pytest.fixture(scope="module")
+def place(start: Callable[..., Place]) -> Place:
+    return start(
+        "sqlite",
+        READBACK_WORKERS="2",
+        READBACK_KEY_RATE=str(RATE),
+        READBACK_KEY_BURST=str(BURST),
+        READBACK_AUTH_FAILURE_RATE="1",
+        READBACK_AUTH_FAILURE_BURST="50",
+    )
+
+
+def test_the_rate_of_a_key_is_exact_though_both_workers_count_in_parallel(place):
+    [key] = place.new_keys(1)
+    raw = models(place.endpoint, key)
+    with one_connection_each(place.server) as connections:
+        for connection in connections:
+            connection.send(raw)
+            assert connection.read_answer().status == 200
+    # Both have met the key: from here on they compete for every request.
+    began = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        requests = [[raw] * 1500 for _ in range(8)]
+        counts = sum(
+            pool.map(lambda r: pipeline(place.endpoint, r), requests), Counter()
+        )
+    elapsed = time.monotonic() - began
+
+    assert set(counts) == {200, 429}
+    fewest = BURST - 2
+    most = BURST + RATE * (elapsed + 0.1)
+    assert fewest * (1 - TOLERANCE) <= counts[200] <= most * (1 + TOLERANCE)
+
+
+def test_failed_keys_of_one_address_are_limited_across_workers_and_good_keys_are_not(
+    place,
+):
+    [good] = place.new_keys(1)
+    made_up = [models(place.endpoint, keys.mint()) for _ in range(150)]
+    began = time.monotonic()
+    with ThreadPoolExecutor(5) as pool:
+        parts = [made_up[n::5] for n in range(5)]
+        counts = sum(pool.map(lambda r: pipeline(place.endpoint, r), parts), Counter())
+    elapsed = time.monotonic() - began
+
+    assert 45 <= counts[401] <= 50 + elapsed + 2 and counts[429] > 0
+    assert exchange(place.endpoint, models(place.endpoint, good)).status == 200
+
+    limited = exchange(place.endpoint, models(place.endpoint, keys.mint()))
+    assert limited.status == 429 and limited.header("Retry-After") in ("1", "2")
