@@ -13,5 +13,6 @@ class WithoutPath(logging.Filter):
         if request is not None and isinstance(record.args, tuple):
             match = getattr(request, "resolver_match", None)
             where = match.route if match else "an unknown page"
-            record.args = (*record.args[:1], where)
+            known = (where if part == request.path else part for part in record.args)
+            record.args = tuple(known)
         return True

@@ -1,7 +1,9 @@
-"""The password rule that Django does not bring: no password made of our own words."""
+"""The password rules that Django does not bring, or not in our words."""
 
 import re
+from typing import Any
 
+from django.contrib.auth.password_validation import UserAttributeSimilarityValidator
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
@@ -28,3 +30,19 @@ class ProductWordValidator:
 
     def get_help_text(self) -> str:
         return _("Your password is not made of words of this site.")
+
+
+class OwnAddressValidator(UserAttributeSimilarityValidator):
+    """Refuse the address of the account; Django would call it by a column's name."""
+
+    def __init__(self) -> None:
+        super().__init__(user_attributes=["email"])
+
+    def validate(self, password: str, user: Any = None) -> None:
+        try:
+            super().validate(password, user)
+        except ValidationError:
+            raise ValidationError(
+                _("This password is too much like your e-mail address."),
+                code="password_too_similar",
+            ) from None

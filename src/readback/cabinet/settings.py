@@ -146,10 +146,7 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
     {"NAME": "readback.cabinet.passwords.ProductWordValidator"},
-    {
-        "NAME": f"{_VALIDATION}.UserAttributeSimilarityValidator",
-        "OPTIONS": {"user_attributes": ["email"]},
-    },
+    {"NAME": "readback.cabinet.passwords.OwnAddressValidator"},
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "keys"
@@ -205,8 +202,8 @@ LOGGING["filters"] = {"no_path": {"()": "readback.cabinet.fault_log.WithoutPath"
 LOGGING["handlers"]["stderr"]["filters"] = ["no_path"]
 LOGGING["loggers"] |= {
     "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
-    # Scanners ask under any name; each would be a traceback.
-    "django.security.DisallowedHost": {"level": "CRITICAL"},
+    # What scanners do: names that are not ours, bodies that are too large.
+    "django.security": {"level": "CRITICAL"},
     # The server adds the place where its lines go.
     "readback.security": {"level": "INFO", "propagate": False},
 }

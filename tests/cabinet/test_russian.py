@@ -1,0 +1,131 @@
+"""Account pages and mails in Russian: every word, allauth's and Django's included."""
+
+import re
+
+import pytest
+from allauth.account.adapter import get_adapter
+from django.core.mail import EmailMultiAlternatives
+from django.utils import timezone, translation
+
+from readback.cabinet import services
+from readback.cabinet.models import User
+from tests.cabinet.visitor import PASSWORD, Visitor, words_of
+
+ALICE = "alice@example.org"
+# Names, and the parts of addresses.
+FOREIGN = {
+    *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
+    *("cookie", "ip", "sk", "echo", "https", "laptop"),
+}
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+def latin_in(text: str) -> set[str]:
+    return set(re.findall("[A-Za-z]+", text)) - FOREIGN
+
+
+STRANGERS = [
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/accounts/confirm-email/",
+    "/accounts/confirm-email/abc/",
+    "/accounts/password/reset/",
+    "/accounts/password/reset/done/",
+    "/accounts/password/reset/key/1-abc/",
+    "/accounts/password/reset/key/done/",
+    "/accounts/inactive/",
+    "/no-such-page",
+]
+OWNERS = [
+    "/account/",
+    "/account/delete/",
+    "/accounts/email/",
+    "/accounts/password/change/",
+    "/accounts/logout/",
+    "/accounts/reauthenticate/",
+    "/admin/no-such-page",
+]
+
+
+def test_every_page_of_a_stranger():
+    stranger = Visitor(language="ru")
+    for path in STRANGERS:
+        assert latin_in(words_of(stranger.get(path))) == set(), path
+
+
+def test_every_page_of_an_owner(alice):
+    owner = Visitor(language="ru")
+    owner.log_in(ALICE)
+    for path in OWNERS:
+        page = owner.get(path)
+        assert latin_in(words_of(page).replace(ALICE, "")) == set(), path
+
+
+def test_every_error_of_a_form(alice, settings_without_limits):
+    stranger, owner = Visitor(language="ru"), Visitor(language="ru")
+    owner.log_in(ALICE)
+    new = {"password1": "a bell in the fog", "password2": "another bell"}
+    pages = [
+        stranger.sign_up("", ""),
+        stranger.sign_up("nonsense", "short"),
+        stranger.sign_up("x" * 300 + "@example.org", "readbackreadback"),
+        stranger.sign_up(ALICE, ALICE),
+        stranger.sign_up(ALICE, "1234567890123"),
+        stranger.log_in(ALICE, "not the password"),
+        stranger.send("/accounts/password/reset/", {"email": "@"}),
+        owner.send("/accounts/password/change/", {"oldpassword": "x", **new}),
+        owner.send("/accounts/email/", {"email": ALICE, "action_add": ""}),
+        owner.send("/account/delete/", {"password": "not the password"}),
+        stranger.client.post("/accounts/login/"),
+    ]
+    for page in pages:
+        shown = re.sub(r'value="[^"]*"', "", page.content.decode())
+        assert page.status_code in (200, 403)
+        assert "errorlist" in shown or page.status_code == 403
+        assert latin_in(words_of(page)) == set()
+
+
+def test_too_many_tries_and_faults():
+    visitor = Visitor(language="ru")
+    for n in range(11):
+        last = visitor.log_in(f"nobody{n}@example.org", "not the password")
+    assert last.status_code == 429
+    assert latin_in(words_of(last)) == set()
+    refused = visitor.get("/", headers={"host": "evil.example"})
+    assert refused.status_code == 400
+
+
+MAILS = [
+    "account_already_exists",
+    "account_deleted",
+    "email_changed",
+    "email_confirmation",
+    "email_confirmation_signup",
+    "email_deleted",
+    "key_created",
+    "key_revoked",
+    "password_changed",
+    "password_reset",
+    "password_reset_key",
+    "password_set",
+    "unknown_account",
+]
+
+
+@pytest.mark.parametrize("ip", ["192.0.2.1", ""])
+def test_every_mail(ip):
+    facts = {"at": timezone.now(), "ip": ip, "key": "sk-echo-…1234 (laptop)"}
+    facts |= dict.fromkeys(("from_email", "to_email", "deleted_email"), ALICE)
+    for name in MAILS:
+        with translation.override("ru"):
+            mail = get_adapter().render_mail(f"account/email/{name}", ALICE, facts)
+        assert isinstance(mail, EmailMultiAlternatives)
+        text = re.sub(r"http\S+", "", f"{mail.subject} {mail.body}")
+        assert latin_in(text) == set(), name
+        assert re.search("[а-я]", text)
