@@ -43,7 +43,7 @@ class Echo:
 
     def begin(self, head: Head, connection: Connection) -> "EchoExchange | bytes":
         if head.method == b"CONNECT":
-            return self.refuse("not_found", "")
+            return self.refuse("malformed_request", "There is no tunnel here.")
         return EchoExchange(self, head)
 
     def refuse(self, code: str, detail: str) -> bytes:

@@ -242,7 +242,8 @@ def too_large(window: bytes) -> Malformed:
     """Say what is wrong with a head that goes on beyond the first bytes allowed."""
     line = _REQUEST_LINE.match(window)
     if not line:
-        if b"\r\n" not in window:
+        # RFC 9112 §3: it is the target that is too long, if a method stands before it.
+        if b"\r\n" not in window and b" " in window:
             detail = f"The request line is longer than {MAX_HEAD_BYTES} bytes."
             return Malformed(detail, "target_too_long")
         return Malformed(_NO_REQUEST_LINE)

@@ -6,6 +6,7 @@ about every record twice a second, and what it learns is written here. Only the 
 loop's thread comes here; no I/O, no lock.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -72,7 +73,8 @@ class Keyring:
             self._waiting[digest] = (time.monotonic(), [waiter])
             self._ask(digest)
         else:
-            waiter(AWAY)
+            # Never before `wait` has returned: nobody listens for it until then.
+            asyncio.get_running_loop().call_soon(waiter, AWAY)
 
     @property
     def is_trusted(self) -> bool:

@@ -1,0 +1,96 @@
+"""A request that waits for its key: on a real loop, with the real parts of a worker.
+
+Only the database is missing, which is the point: nobody answers the questions.
+"""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from readback import keys
+from readback.api import keyring as keyring_module
+from readback.api.counters import Counters
+from readback.api.exchange import Desk
+from readback.api.journal import Journal
+from readback.api.keyring import Keyring
+from readback.api.limiter import Limiter
+from readback.api.replies import Replies
+from readback.api.routes import Api
+from tests.support.wire import Connection
+from tests.wire.listening import Listener, listening
+from tests.wire.talk import assert_turned_away, code_of
+
+REQUEST = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n\r\n"
+
+
+@pytest.fixture
+def asked() -> list[bytes]:
+    """The digests that the clerk has been asked about."""
+    return []
+
+
+@pytest.fixture
+def keyring(asked: list[bytes]) -> Keyring:
+    return Keyring(Limiter(1, 1), asked.append, 900)
+
+
+@pytest.fixture
+def listener(keyring: Keyring) -> Iterator[Listener]:
+    row = Counters(1).row(0)
+    rates = Limiter(1_000_000, 1_000_000)
+    desk = Desk(Replies(), rates, Journal(row))
+    with listening(Api(desk, keyring, rates, row, 0)) as listener:
+        yield listener
+
+
+def ask_with_a_new_key(connection: Connection) -> None:
+    connection.send(REQUEST % keys.mint().encode())
+
+
+def test_one_too_many_to_wait_is_told_to_come_back(
+    listener: Listener, asked: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyring_module, "MAX_WAITING", 1)
+    with listener.endpoint.connect() as first, listener.endpoint.connect() as second:
+        ask_with_a_new_key(first)
+        listener.wait_until(lambda: len(asked) == 1)
+        for _ in range(2):
+            ask_with_a_new_key(second)
+            answer = second.read_answer()
+            assert (answer.status, code_of(answer)) == (503, "unavailable")
+
+
+def test_a_question_without_an_answer_does_not_wait_for_ever(
+    listener: Listener, keyring: Keyring, asked: list[bytes]
+) -> None:
+    with listener.endpoint.connect() as connection:
+        ask_with_a_new_key(connection)
+        listener.wait_until(lambda: len(asked) == 1)
+        later = time.monotonic() + 60
+        listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
+        assert code_of(connection.read_answer()) == "unavailable"
+
+
+def test_a_client_that_leaves_while_it_waits_is_forgotten(
+    listener: Listener, keyring: Keyring, asked: list[bytes]
+) -> None:
+    with listener.endpoint.connect() as connection:
+        ask_with_a_new_key(connection)
+        listener.wait_until(lambda: len(asked) == 1)
+    # Reading is paused, so only the answer's way out shows that nobody is there.
+    later = time.monotonic() + 60
+    listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
+    listener.wait_until(lambda: not listener.board.calls)
+
+
+def test_what_is_sent_behind_a_waiting_request_is_read_after_it(
+    listener: Listener, keyring: Keyring, asked: list[bytes]
+) -> None:
+    with listener.endpoint.connect() as connection:
+        ask_with_a_new_key(connection)
+        connection.send(b"garbage\r\n\r\n")
+        listener.wait_until(lambda: len(asked) == 1)
+        listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {})
+        assert code_of(connection.read_answer()) == "invalid_key"
+        assert_turned_away([connection.read_answer()], "malformed_request")
