@@ -35,16 +35,16 @@ check: .venv/dev.stamp ## Check style, format and types.
 	@$(BIN)/mypy
 
 bench: .venv/dev.stamp ## Measure Readback beside its peers; options in ARGS=.
-	@echo "Running the benchmark."
+	@echo "Measuring; the whole takes about twelve minutes on a machine that does nothing else."
 	@$(BIN)/python -m bench.run $(ARGS)
 
 lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
-	@echo "Locking requirements/dev.txt and requirements/run.txt."
+	@echo "Locking requirements/dev.txt, run.txt and bench.txt."
 	@scripts/lock $(BIN)/uv
 
 clean: ## Remove .venv, caches and build artefacts; the data under var/ stays.
 	@echo "Removing .venv, caches and build artefacts."
-	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .bench build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './node_modules/*' -prune -exec rm -rf {} +
 
 .venv/%.stamp: requirements/%.txt pyproject.toml scripts/install

@@ -1,0 +1,99 @@
+"""The contract in a page, for the Python peers: the key, the checks, the answer.
+
+As a good engineer would write it in an afternoon: every rule, and a fast decoder, but
+no journal, no rate limits, no time-outs of its own, no hints beside a refusal.
+"""
+
+import os
+import time
+from hashlib import sha256
+from uuid import uuid4
+
+import msgspec
+
+MODEL = "vendor-cabinet-preview-echo"
+MAX_BODY = 32768
+MAX_CONTENT = 8192
+KEYS = {sha256(os.environ["BENCH_KEY"].encode()).digest()}
+MODELS = msgspec.json.encode(
+    {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "vendor"}]}
+)
+
+
+class Refused(Exception):
+    def __init__(self, status: int, code: str) -> None:
+        super().__init__(code)
+        self.status = status
+        self.body = msgspec.json.encode({"error": {"code": code}})
+
+
+def check_key(authorization: str | None) -> None:
+    scheme, _, key = (authorization or "").partition(" ")
+    accepted = sha256(key.strip().encode()).digest() in KEYS
+    if scheme.lower() != "bearer" or not accepted:
+        raise Refused(401, "invalid_key")
+
+
+def check_media_type(content_type: str | None) -> None:
+    if (content_type or "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "unsupported_media_type")
+
+
+def read(body: bytes) -> str:
+    """Give the text of a request that keeps every rule."""
+    if len(body) > MAX_BODY:
+        raise Refused(413, "request_too_large")
+    try:
+        request = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise Refused(400, "invalid_json") from None
+    check_fields(request, {"model", "messages"}, {"stream", "max_tokens"})
+    if request["model"] != MODEL:
+        raise Refused(400, "invalid_model")
+    messages = request["messages"]
+    if not isinstance(messages, list) or len(messages) != 1:
+        raise Refused(400, "invalid_messages")
+    check_fields(messages[0], {"role", "content"}, set())
+    if messages[0]["role"] != "user":
+        raise Refused(400, "invalid_role")
+    content = messages[0]["content"]
+    if not isinstance(content, str):
+        raise Refused(400, "invalid_content")
+    if not content:
+        raise Refused(400, "empty_content")
+    if len(content.encode()) > MAX_CONTENT:
+        raise Refused(400, "content_too_large")
+    if request.get("stream", False) is not False:
+        raise Refused(400, "stream_unavailable")
+    max_tokens = request.get("max_tokens", 2000)
+    if type(max_tokens) is not int or max_tokens != 2000:
+        raise Refused(400, "invalid_max_tokens")
+    return content
+
+
+def check_fields(found: object, required: set[str], optional: set[str]) -> None:
+    if not isinstance(found, dict):
+        raise Refused(400, "invalid_json")
+    if found.keys() - required - optional:
+        raise Refused(400, "unknown_field")
+    if required - found.keys():
+        raise Refused(400, "missing_field")
+
+
+def completion(content: str) -> bytes:
+    tokens = -(-len(content.encode()) // 4)
+    message = {"role": "assistant", "content": content}
+    return msgspec.json.encode(
+        {
+            "id": str(uuid4()),
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": MODEL,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {
+                "prompt_tokens": tokens,
+                "completion_tokens": tokens,
+                "total_tokens": 2 * tokens,
+            },
+        }
+    )

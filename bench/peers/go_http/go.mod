@@ -1,0 +1,3 @@
+module readback/bench/go_http
+
+go 1.19

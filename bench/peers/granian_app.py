@@ -1,0 +1,37 @@
+"""granian's own interface, RSGI: no framework between the server and the contract."""
+
+from echo import (
+    MAX_BODY,
+    MODELS,
+    Refused,
+    check_key,
+    check_media_type,
+    completion,
+    read,
+)
+
+JSON = [("content-type", "application/json")]
+
+
+async def app(scope, protocol):
+    try:
+        body = await answer(scope, protocol)
+    except Refused as refused:
+        protocol.response_bytes(refused.status, JSON, refused.body)
+    else:
+        protocol.response_bytes(200, JSON, body)
+
+
+async def answer(scope, protocol) -> bytes:
+    endpoint = (scope.method, scope.path)
+    known = endpoint in (("GET", "/v1/models"), ("POST", "/v1/chat/completions"))
+    if not known or scope.query_string:
+        raise Refused(404, "not_found")
+    headers = scope.headers
+    check_key(headers.get("authorization"))
+    if endpoint[0] == "GET":
+        return MODELS
+    if int(headers.get("content-length") or 0) > MAX_BODY:
+        raise Refused(413, "request_too_large")
+    check_media_type(headers.get("content-type"))
+    return completion(read(await protocol()))

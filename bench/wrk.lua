@@ -1,0 +1,24 @@
+-- What wrk sends and what it says at the end.
+-- Arguments: the method, a file with the body, then "Name: value" for each header.
+
+function init(arguments)
+  wrk.method = arguments[1]
+  wrk.body = assert(io.open(arguments[2], "rb")):read("*a")
+  for place = 3, #arguments do
+    local name, value = arguments[place]:match("^([^:]+): (.*)$")
+    wrk.headers[name] = value
+  end
+end
+
+-- wrk's own table ends at the 99th percentile and rounds.
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '\nRESULT {"requests": %d, "microseconds": %d, '
+      .. '"p50": %d, "p99": %d, "p999": %d, '
+      .. '"refused": %d, "broken": %d}\n',
+    summary.requests, summary.duration,
+    latency:percentile(50), latency:percentile(99), latency:percentile(99.9),
+    errors.status, errors.connect + errors.read + errors.write + errors.timeout
+  ))
+end
