@@ -161,6 +161,13 @@ def test_an_account_stays_without_the_password(alice, visitor):
     assert visitor.is_logged_in
 
 
+def test_the_password_to_delete_cannot_be_tried_out(alice, visitor):
+    wrong = {"password": "not the password"}
+    seen = [visitor.send("/account/delete/", wrong).status_code for _ in range(6)]
+
+    assert seen == [200] * 5 + [429]
+
+
 def test_an_account_without_a_password_is_named_to_be_deleted(mails):
     bob = services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()

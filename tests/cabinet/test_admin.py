@@ -7,6 +7,7 @@ from readback.cabinet import services
 from readback.cabinet.models import Key, User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.support.mailbox import link_in
 
 ALICE, OLGA = "alice@example.org", "olga@example.org"
 
@@ -169,3 +170,15 @@ def test_the_password_is_changed_on_the_cabinets_own_page(operator):
     answer = operator.get("/admin/password_change/")
 
     assert answer.headers["Location"] == "/accounts/password/change/"
+
+
+def test_an_operator_made_by_the_command_confirms_the_address_first(mails):
+    User.objects.create_superuser(OLGA, PASSWORD)
+    olga = Visitor()
+
+    answer = olga.log_in(OLGA)
+    assert answer.headers["Location"] == "/accounts/confirm-email/"
+    assert olga.get("/admin/").status_code == 302
+    olga.send(link_in(mails.wait_for(OLGA, "Confirm")))
+
+    assert olga.get("/admin/").status_code == 200
