@@ -68,8 +68,8 @@ class EchoExchange:
         length = b"Content-Length: %d\r\n\r\n" % len(said)
         return form % (date, self._kind) + length + said
 
-    def repeat(self, body: bytes) -> bytes:
-        return self.answer(body)
+    def repeat(self, data: bytes, start: int) -> bytes:
+        return self.answer(data[start:])
 
     def refuse(self, code: str, detail: str) -> bytes:
         return self._echo.refuse(code, detail)

@@ -4,6 +4,7 @@ One pass by a typed decoder accepts what the contract accepts and nothing else. 
 it does not, `refusal.py` looks again, without hurry, for the first rule broken.
 """
 
+from time import monotonic
 from typing import Annotated
 
 import msgspec
@@ -53,28 +54,35 @@ class Chat(Exchange):
     the text between them is decoded; it goes back as it came.
     """
 
-    __slots__ = ("_after", "_before", "_media_fault")
+    __slots__ = ("_admit", "_after", "_before", "_completion", "_media_fault")
     endpoint = "chat"
 
     def __init__(self, desk: Desk, record: Record, head: Head, caller: Caller) -> None:
         super().__init__(desk, record, head, caller)
         self._media_fault = media_type_fault(head)
         self._before = self._after = b""
+        self._completion = desk.replies.completion
+        self._admit = desk.limiter.admit
+
+    def repeat(self, data: bytes, start: int) -> bytes | None:
+        before, after = self._before, self._after
+        if not before or not data.startswith(before, start) or not data.endswith(after):
+            return super().repeat(data, start)
+        text = data[start + len(before) : len(data) - len(after)]
+        try:
+            content = _decode_text(text)
+        except _BROKEN:
+            return super().repeat(data, start)
+        size = len(content) if content.isascii() else len(content.encode())
+        if not 0 < size <= MAX_CONTENT_BYTES:
+            return super().repeat(data, start)
+        record = self._record
+        record.used_at = now = monotonic()
+        if record.accepted and (created := self._admit(record.slot, now)):
+            return self._echo(text, size, created, len(data) - start)
+        return None
 
     def answer(self, body: bytes) -> bytes:
-        before, after = self._before, self._after
-        if before and body.startswith(before) and body.endswith(after):
-            text = body[len(before) : len(body) - len(after)]
-            try:
-                content = _decode_text(text)
-            except _BROKEN:
-                return self._answer_unframed(body)
-            size = len(content) if content.isascii() else len(content.encode())
-            if 0 < size <= MAX_CONTENT_BYTES:
-                return self._echo(text, size, len(body))
-        return self._answer_unframed(body)
-
-    def _answer_unframed(self, body: bytes) -> bytes:
         if self._media_fault:
             return self.refuse("unsupported_media_type", self._media_fault)
         try:
@@ -83,11 +91,11 @@ class Chat(Exchange):
             return self.refuse(refused.code, refused.detail)
         text = _encode(content)
         self._before, self._after = frame(body, text)
-        return self._echo(text, len(content.encode()), len(body))
+        return self._echo(text, len(content.encode()), self.created, len(body))
 
-    def _echo(self, text: bytes, size: int, request_bytes: int) -> bytes:
+    def _echo(self, text: bytes, size: int, created: int, request_bytes: int) -> bytes:
         tokens = (size + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN
-        answer = self._desk.replies.completion(text, self.created, tokens)
+        answer = self._completion(text, created, tokens)
         self._note_success(request_bytes, len(answer))
         return answer
 

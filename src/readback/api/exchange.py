@@ -65,10 +65,10 @@ class Exchange:
     def answer(self, body: bytes) -> bytes:
         raise NotImplementedError
 
-    def repeat(self, body: bytes) -> bytes | None:
+    def repeat(self, data: bytes, start: int) -> bytes | None:
         """Answer again, if the key is still accepted and within its rate."""
         if self._record.accepted and self.admit():
-            return self.answer(body)
+            return self.answer(data[start:])
         return None
 
     def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:

@@ -9,6 +9,9 @@ from typing import Protocol
 
 from readback.api.head import Head
 
+# A whole message with a known head, and where in it the body begins, to its answer.
+Repeat = Callable[[bytes, int], bytes | None]
+
 
 class Exchange(Protocol):
     """A request whose head has been accepted."""
@@ -18,8 +21,11 @@ class Exchange(Protocol):
     def answer(self, body: bytes) -> bytes:
         """Answer the request."""
 
-    def repeat(self, body: bytes) -> bytes | None:
-        """Answer a request with the same head again, if that needs no second look."""
+    def repeat(self, data: bytes, start: int) -> bytes | None:
+        """Answer the same head again, if that needs no second look.
+
+        The body is all of the data from `start` on.
+        """
 
     def refuse(self, code: str, detail: str) -> bytes:
         """Refuse the request for the way its body came."""
@@ -30,7 +36,7 @@ class Turned:
 
     __slots__ = ("answer", "repeat")
 
-    def __init__(self, answer: bytes, repeat: Callable[[bytes], bytes | None]) -> None:
+    def __init__(self, answer: bytes, repeat: Repeat) -> None:
         self.answer = answer
         self.repeat = repeat
 

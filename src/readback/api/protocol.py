@@ -19,7 +19,7 @@ from enum import Enum
 from math import inf
 from typing import cast
 
-from readback.api.handler import Exchange, Handler, Turned
+from readback.api.handler import Exchange, Handler, Repeat, Turned
 from readback.api.head import (
     HEAD_END,
     Head,
@@ -88,7 +88,7 @@ class Connection(Line):
         self._skip = 0
         # The last answered message that may come again with the same head. The
         # length of the whole is 0 unless the connection is exactly between messages.
-        self._repeat: Exchange | Turned | None = None
+        self._repeat: Repeat = _never
         self._repeat_head = b""
         self._repeat_body = 0
         self._repeat_length = 0
@@ -114,8 +114,7 @@ class Connection(Line):
         # is the beginning of a message, never the inside of a body.
         if len(data) == self._repeat_length and data.startswith(self._repeat_head):
             try:
-                body = data[len(self._repeat_head) :]
-                answer = cast(Exchange | Turned, self._repeat).repeat(body)
+                answer = self._repeat(data, len(self._repeat_head))
             except Exception:
                 return self._fault()
             if answer is not None:
@@ -200,7 +199,7 @@ class Connection(Line):
         if self._at:
             self._buffer, self._at = self._buffer[self._at :], 0
         between = self._state is State.HEAD and not self._buffer
-        if between and self._repeat and not self._last:
+        if between and self._repeat_head and not self._last:
             self._repeat_length = len(self._repeat_head) + self._repeat_body
         pending = self._state is State.WAITING or not self._writable
         if self._eof and not pending:
@@ -292,7 +291,7 @@ class Connection(Line):
     def _remember(self, head: Head, outcome: Exchange | Turned) -> None:
         """Keep a message's head and outcome, in case the head comes again."""
         if head.repeatable:
-            self._repeat, self._repeat_head = outcome, self._head_bytes
+            self._repeat, self._repeat_head = outcome.repeat, self._head_bytes
             self._repeat_body = head.content_length
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
@@ -357,6 +356,10 @@ class Connection(Line):
 
     def _is_waiting(self) -> bool:
         return self._state is State.WAITING
+
+
+def _never(data: bytes, start: int) -> None:
+    """Stand for a repetition where nothing has been answered yet."""
 
 
 def _with_connection(answer: bytes, value: bytes) -> bytes:

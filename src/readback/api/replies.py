@@ -7,6 +7,7 @@ into a header. Deciding what to answer happens elsewhere.
 
 import json
 import os
+import struct
 from email.utils import formatdate
 
 from readback.contract import (
@@ -24,15 +25,9 @@ _HEADERS = (
 )
 _REALM = "WWW-Authenticate: Bearer\r\n"
 _IDS_AT_ONCE = 256
-# A UUID of version 4, and which of 32 random digits goes where in it.
-_BLANK_ID = b"........-....-4...-....-............"
-_VARIANT_PLACE, _VARIANT_DIGIT = 19, 16
+_ID_LENGTH = 36
+_SPLIT_IDS = struct.Struct(f"{_ID_LENGTH}s" * _IDS_AT_ONCE).unpack
 _TO_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab" * 4)
-_RANDOM_PLACES = [
-    (place, place - _BLANK_ID[:place].count(b"-"))
-    for place, character in enumerate(_BLANK_ID)
-    if character == ord(".") and place != _VARIANT_PLACE
-]
 
 
 def _usage(tokens: int) -> bytes:
@@ -42,13 +37,18 @@ def _usage(tokens: int) -> bytes:
     ) % (tokens, tokens, tokens + tokens)
 
 
-# The success, cut where it changes; the end for every number of tokens there is.
-_BEFORE_ID = b'{"id":"'
+def _length(size: int) -> bytes:
+    return b'\r\nContent-Length: %d\r\n\r\n{"id":"' % size
+
+
+# The success, cut where it changes: the length for all usual sizes, the end for every
+# number of tokens there is.
+_LENGTHS = [_length(size) for size in range(2048)]
 _BEFORE_CREATED = b'","object":"chat.completion","created":'
 _BEFORE_CONTENT = (
     b',"model":"%b","choices":[{"index":0,"message":{"role":"assistant","content":'
 ) % MODEL.encode()
-_FIXED_SIZE = len(_BEFORE_ID) + len(_BEFORE_CREATED) + len(_BEFORE_CONTENT)
+_FIXED_SIZE = len(b'{"id":"') + _ID_LENGTH + len(_BEFORE_CREATED) + len(_BEFORE_CONTENT)
 _USAGE = [
     _usage(tokens) for tokens in range(-(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1)
 ]
@@ -78,17 +78,16 @@ class Replies:
 
     def completion(self, content: bytes, created: int, tokens: int) -> bytes:
         """Render the success; `content` is the text as a JSON string."""
-        id_ = self.new_id()
+        id_ = self._ids.pop() if self._ids else self.new_id()
         moment = b"%d" % created
         usage = _USAGE[tokens]
-        size = _FIXED_SIZE + len(id_) + len(moment) + len(content) + len(usage)
+        size = _FIXED_SIZE + len(moment) + len(content) + len(usage)
         # One join of parts: measured at a third of the time of formatting.
         return b"".join(
             (
                 self._ok,
                 id_,
-                b"\r\nContent-Length: %d\r\n\r\n" % size,
-                _BEFORE_ID,
+                _LENGTHS[size] if size < len(_LENGTHS) else _length(size),
                 id_,
                 _BEFORE_CREATED,
                 moment,
@@ -131,13 +130,12 @@ class Replies:
 
 
 def _draw_ids() -> list[bytes]:
-    """Draw many ids at once, digit by digit for all of them: 3 times the speed."""
-    digits = os.urandom(16 * _IDS_AT_ONCE).hex().encode()
-    text = bytearray(_BLANK_ID * _IDS_AT_ONCE)
-    for place, digit in _RANDOM_PLACES:
-        text[place :: len(_BLANK_ID)] = digits[digit::32]
-    # RFC 9562 §5.4: the two highest bits of this digit are 10.
-    variants = digits[_VARIANT_DIGIT::32].translate(_TO_VARIANT)
-    text[_VARIANT_PLACE :: len(_BLANK_ID)] = variants
-    ids = bytes(text)
-    return [ids[at : at + 36] for at in range(0, len(ids), 36)]
+    """Draw many ids at once: each step below is one pass over all of them."""
+    # Groups of four digits: g0g1-g2-g3-g4-g5g6g7 once some dashes are gone.
+    text = bytearray(os.urandom(16 * _IDS_AT_ONCE).hex("-", 2) + "-", "ascii")
+    for place in (4, 29, 34, 39):
+        text[place::40] = b"x" * _IDS_AT_ONCE
+    # RFC 9562 §5.4: the version, and a variant whose two highest bits are 10.
+    text[15::40] = b"4" * _IDS_AT_ONCE
+    text[20::40] = text[20::40].translate(_TO_VARIANT)
+    return list(_SPLIT_IDS(text.translate(None, b"x")))

@@ -96,8 +96,8 @@ class Api:
     def refuse(self, code: str, detail: str) -> bytes:
         return self._refuse("other", code, detail)
 
-    def _turn(self, refuse: Callable[[bytes], bytes]) -> Turned:
-        return Turned(refuse(b""), refuse)
+    def _turn(self, refuse: Callable[[bytes, int], bytes]) -> Turned:
+        return Turned(refuse(b"", 0), refuse)
 
     def _identify(
         self, question: Question, found: Record | Away | None, head: Head, address: str
@@ -125,7 +125,9 @@ class Api:
             return exchange.refuse("rate_limited", detail, wait)
         return exchange
 
-    def _not_a_key(self, question: Question, address: str, body: bytes) -> bytes:
+    def _not_a_key(
+        self, question: Question, address: str, data: bytes, start: int
+    ) -> bytes:
         limited = self._failed(question.name, address)
         return limited or self._refuse(question.name, "invalid_key", question.flaw)
 
@@ -153,7 +155,9 @@ class Api:
             retry_after = RETRY_SECONDS
         return self._desk.replies.refusal(code, detail, retry_after)
 
-    def _not_found(self, question: Question, address: str, body: bytes) -> bytes:
+    def _not_found(
+        self, question: Question, address: str, data: bytes, start: int
+    ) -> bytes:
         answer = self._desk.replies.refusal("not_found", question.slip)
         if question.flaw:
             self._counters.add(("other", "not_found"))
