@@ -73,6 +73,16 @@ def _disconnect() -> None:
         del connections["default"]
 
 
+@pytest.fixture(autouse=True)
+def language() -> Iterator[None]:
+    """The language of the last request stays with its thread: begin with none."""
+    from django.utils import translation
+
+    translation.deactivate()
+    yield
+    translation.deactivate()
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Postgres]:
     with postgres() as server:
