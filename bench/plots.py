@@ -10,7 +10,7 @@ from html import escape
 from math import ceil, floor, log10
 
 WIDTH = 760
-LEFT = 210
+LEFT = 225
 RIGHT = 120
 ROW = 30
 TOP = 46
