@@ -5,6 +5,7 @@ its connection, and all its requests belong to one key.
 """
 
 from functools import lru_cache
+from ipaddress import ip_address, ip_network
 from time import monotonic
 from typing import NamedTuple
 
@@ -107,6 +108,11 @@ def user_agent_of(head: Head) -> str:
 @lru_cache(1024)
 def shortened(address: str) -> str:
     """Leave out the part of an address that tells one machine from its neighbours."""
-    if ":" in address:
-        return ":".join(address.split(":")[:3]) + "::"
-    return ".".join([*address.split(".")[:3], "0"]) if address else ""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return ""  # a unix socket, or what a proxy has passed on unread
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    if ip.version == 4:
+        return str(ip).rpartition(".")[0] + ".x"
+    return str(ip_network((int(ip), 48), strict=False).network_address)

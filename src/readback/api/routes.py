@@ -52,6 +52,7 @@ class Question(NamedTuple):
     digest: bytes
     flaw: str  # what is wrong with the key; then there is no digest
     user_agent: str
+    request_bytes: int  # as declared
 
     @property
     def name(self) -> str:
@@ -176,7 +177,7 @@ class Api:
                 caller = Caller(question.user_agent, shortened(address))
                 key_id, slip = found.key_id, question.slip
                 missed = event(key_id, "other", "not_found", slip, caller)
-                self._desk.journal.note(missed, 0, answer_bytes)
+                self._desk.journal.note(missed, question.request_bytes, answer_bytes)
             else:
                 self._counters.add(("other", "not_found"))
 
@@ -193,7 +194,8 @@ def understand(head: Head) -> Question:
     slip = "" if endpoint else name_the_slip(head.method, head.target)
     key, flaw = bearer_key(head)
     digest = b"" if flaw else keys.digest(key)
-    return Question(endpoint, slip, digest, flaw, user_agent_of(head))
+    agent, size = user_agent_of(head), head.content_length
+    return Question(endpoint, slip, digest, flaw, agent, size)
 
 
 def bearer_key(head: Head) -> tuple[bytes, str]:
