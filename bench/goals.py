@@ -17,6 +17,8 @@ from bench.roster import Absent
 from bench.scenarios import SCENARIOS, Stage
 
 Rows = list[dict[str, Any]]
+# Clients that wait for each answer keep a worker busy from this many on.
+ENOUGH_CONNECTIONS = 8
 
 
 class Evidence:
@@ -116,15 +118,15 @@ def steady_p99(evidence: Evidence) -> float:
 def two_workers(evidence: Evidence) -> float:
     """How much two workers on two cores of their own would do, of one.
 
-    Twice, if a request costs them no more CPU; less when one of them holds more than
-    half of the connections, because it is full while the other is not.
+    Twice, if a request costs them no more CPU, and if each of them gets work.
     """
     figures = evidence.scenario("workers")
     cost = efficiency(figures["2"]) / efficiency(figures["1"])
-    evenness = middle(
-        sum(row["connections"]) / max(row["connections"]) for row in figures["2"]
+    busy = middle(
+        sum(held >= ENOUGH_CONNECTIONS for held in row["connections"])
+        for row in figures["2"]
     )
-    return cost * evenness
+    return cost * busy
 
 
 def kib_per_idle_connection(evidence: Evidence) -> float:

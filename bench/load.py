@@ -71,12 +71,12 @@ def wrk(
         command += [request.method, body.name, *headers]
         before, machine, own, began = _readings(pids)
         with proc.on_core(-1):
-            said = subprocess.run(command, capture_output=True, text=True, check=True)
+            said = _run(command).decode()
         after, machine_after, own_after, ended = _readings(pids)
     spent = {pid: after[pid] - before[pid] for pid in pids}
     cpu = sum(spent.values())
     others = machine_after - machine - cpu - (own_after - own)
-    result = json.loads(said.stdout.rpartition("RESULT ")[2])
+    result = json.loads(said.rpartition("RESULT ")[2])
     return Load(
         seconds=result.pop("microseconds") / 1e6,
         cpu_seconds=cpu,
@@ -94,11 +94,17 @@ def steady(
     command += ["--rate", str(rate), "--seconds", str(seconds)]
     command += ["--connections", str(CONNECTIONS)]
     with proc.on_core(-1):
-        done = subprocess.run(
-            command, input=request.on_the_wire(port), capture_output=True, check=True
-        )
-    result: dict[str, float] = json.loads(done.stdout)
+        said = _run(command, request.on_the_wire(port))
+    result: dict[str, float] = json.loads(said)
     return result
+
+
+def _run(command: list[str], data: bytes = b"") -> bytes:
+    done = subprocess.run(command, input=data, capture_output=True)
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()
+        raise ConnectionError(f"the load broke off: {said.splitlines()[-1:]}")
+    return done.stdout
 
 
 def _readings(pids: list[int]) -> tuple[dict[int, float], float, float, float]:

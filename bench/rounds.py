@@ -6,6 +6,7 @@ what it reaches in its first turn is the fixed rate at which latency is measured
 """
 
 from collections.abc import Iterable
+from http.client import HTTPException
 from typing import Any
 
 from bench import honesty, load, proc, roster, servers
@@ -71,7 +72,7 @@ class Rounds:
         try:
             with servers.running(peer, self.keys[peer.name]) as server:
                 turn = self._measure(server, number)
-        except (Absent, Dishonest, OSError) as reason:
+        except (Absent, Dishonest, OSError, HTTPException, ValueError) as reason:
             self._leave_out(peer, str(reason))
             return self.display.done()
         self.results.data["peers"][peer.name]["turns"].append(turn)

@@ -4,6 +4,7 @@ Says what is missing before it starts, shows how far it is, and may be stopped a
 time: results are written as they come.
 """
 
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
@@ -44,6 +45,8 @@ def main() -> None:
     except Absent as absent:
         sys.exit(f"Without wrk nothing can be measured: {absent}.")
     load.raise_file_limit()
+    # However the run is ended, the server of the moment is stopped with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with Display() as display:
             measure(speed, chosen.only, display)
@@ -63,6 +66,7 @@ def measure(speed: Pace, only: list[str] | None, display: Display) -> None:
     scenarios = [name for name in goals.SCENARIOS if not only or name in only]
     if scenarios:
         goals.measure(scenarios, speed, display)
+    display.say("The goals, by all results so far:")
     for line in goals.report(kept=not speed.quick):
         display.say(line)
 

@@ -70,7 +70,7 @@ def sizes(stage: Stage) -> Figures:
 
 
 def workers(stage: Stage) -> Figures:
-    """One worker and two, on all cores, with the share of connections that each got."""
+    """One worker and two, on all cores; and how many connections each of them got."""
     figures: Figures = {}
     for _ in stage.rounds():
         for count in (1, 2):
@@ -107,15 +107,13 @@ def growth(stage: Stage) -> Figures:
     figures: Figures = {"requests": [], "bytes": []}
     with stage.running("readback") as server:
         request, done = server.request(), 0
-        stage.warm(server, request)
-        worker = proc.busiest(server.pids)
         for target in (stage.pace.few_requests, stage.pace.many_requests):
             while done < target:
                 seconds = 1 if target == stage.pace.few_requests else 5
                 done += load.wrk(server.port, request, server.pids, seconds).requests
                 stage.display.begin(f"growth: {done:,} requests of {target:,}")
             figures["requests"].append(done)
-            figures["bytes"].append(proc.resident(worker))
+            figures["bytes"].append(proc.resident(proc.busiest(server.pids)))
     return figures
 
 
