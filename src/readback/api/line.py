@@ -94,13 +94,16 @@ class Line(asyncio.Protocol):
         else:
             self._transport.pause_reading()
 
-    def _end(self, lingering: bool) -> None:
+    def _end(self, *, still_sending: bool) -> None:
         """End the line without losing the last answer; what still comes is nothing."""
         self._deadline = self._within(LINGER_SECONDS)
-        if not lingering or self._eof:
+        if self._eof or self._transport.is_closing():
             self._close()
-        elif self._transport.can_write_eof() and not self._transport.is_closing():
+        elif self._transport.can_write_eof():
             self._transport.write_eof()
+        elif not still_sending:
+            # TLS has no half-close; a client that waits for the end must not wait.
+            self._close()
 
     def _close(self) -> None:
         """Close once what is written has been read, or when that takes too long."""

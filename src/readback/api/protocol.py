@@ -323,7 +323,7 @@ class Connection(Line):
         self._transport.write(answer)
         if last or asked_to_close:
             self._state, self._repeat_length = State.LINGER, 0
-            self._end(lingering=last or self._at < len(self._buffer))
+            self._end(still_sending=last or self._at < len(self._buffer))
 
     def _time_out(self) -> None:
         idle = self._state is State.HEAD and not self._buffer
