@@ -105,6 +105,7 @@ def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
 
 def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
+        wait_until(lambda: len(_living(server)) == 2)
         with load(api_of(server), ends_when_refused=False) as seen:
             for _ in range(2):
                 before = {worker.pid for worker in api_workers(server)}
@@ -121,6 +122,7 @@ def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
 def test_a_killed_worker_is_replaced_and_the_others_go_on(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
         api = api_of(server)
+        wait_until(lambda: len(_living(server)) == 2)
         victim, other = api_workers(server)
         with load(api, ends_when_refused=False) as seen:
             wait_until(lambda: seen.answered > 200)
