@@ -37,10 +37,11 @@ from readback.api.store import (
 
 log = logging.getLogger("readback.api")
 
-# Between two look-ups at least: under a flood each then gathers many keys, and the
-# flood costs a hundred statements a second at the most. A key that comes alone is
-# looked up at once.
+# Under a flood look-ups come no faster than this: each then gathers many keys, and the
+# flood costs a hundred statements a second at the most. A few that follow each other
+# without a flood need not wait.
 LOOK_UP_SECONDS = 0.01
+LOOK_UP_BURST = 50
 # A refresh that is not back after this time means that the thread itself is stuck.
 STUCK_SECONDS = 5.0
 CLEANING_SECONDS = 3600.0
@@ -173,7 +174,8 @@ class Clerk:
     def _look_up(self) -> None:
         asked = self._unknown[:KEYS_PER_STATEMENT]
         del self._unknown[:KEYS_PER_STATEMENT]
-        self._next_look_up = time.monotonic() + LOOK_UP_SECONDS
+        earliest = time.monotonic() - LOOK_UP_BURST * LOOK_UP_SECONDS
+        self._next_look_up = max(self._next_look_up, earliest) + LOOK_UP_SECONDS
         try:
             rows = self._store.keys(asked)
         except StoreError as error:
