@@ -23,6 +23,7 @@ from readback.api.switchboard import Limits, Switchboard
 HOST = "127.0.0.1"
 MAX_BODY = 1024 * 1024
 GREETING = b"hello\n"
+NO_TUNNEL = b"HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"
 PATIENT = Limits(
     connections=10_000,
     connections_per_address=0,
@@ -43,7 +44,7 @@ class Echo:
 
     def begin(self, head: Head, connection: Connection) -> "EchoExchange | bytes":
         if head.method == b"CONNECT":
-            return self.refuse("malformed_request", "There is no tunnel here.")
+            return NO_TUNNEL
         return EchoExchange(self, head)
 
     def refuse(self, code: str, detail: str) -> bytes:
