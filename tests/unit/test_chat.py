@@ -77,8 +77,8 @@ def test_an_accepted_text_is_read_as_it_is(text: str) -> None:
 def test_a_frame_is_what_stands_around_the_text(text: str) -> None:
     body = body_of(text, stream=False)
     before, after = frame(body, json.dumps(text).encode())
-    assert before.endswith(b'"content": ')
-    assert after == b'}], "stream": false}'
+    assert before.endswith(b'"content": "')
+    assert after == b'"}], "stream": false}'
 
 
 def test_a_text_that_came_with_other_escapes_has_no_frame() -> None:

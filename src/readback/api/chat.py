@@ -68,12 +68,14 @@ class Chat(Exchange):
         before, after = self._before, self._after
         if not before or not data.startswith(before, start) or not data.endswith(after):
             return super().repeat(data, start)
-        text = data[start + len(before) : len(data) - len(after)]
+        # The quotes are part of the frame, and of the text as JSON.
+        text = data[start + len(before) - 1 : len(data) - len(after) + 1]
         try:
             content = _decode_text(text)
         except _BROKEN:
             return super().repeat(data, start)
-        size = len(content) if content.isascii() else len(content.encode())
+        # Without an escape the text is its own UTF-8, between two quotes.
+        size = len(text) - 2 if b"\\" not in text else len(content.encode())
         if not 0 < size <= MAX_CONTENT_BYTES:
             return super().repeat(data, start)
         record = self._record
@@ -101,7 +103,7 @@ class Chat(Exchange):
 
 
 def frame(body: bytes, text: bytes) -> tuple[bytes, bytes]:
-    """Cut an accepted body before and after its text; nothing if it is not there.
+    """Cut an accepted body inside the quotes of its text; nothing if it is not there.
 
     The bytes of the text may stand elsewhere, too (a text can be "user"), or not at
     all (when it came with other escapes): a cut is right when another text put there
@@ -113,7 +115,7 @@ def frame(body: bytes, text: bytes) -> tuple[bytes, bytes]:
         before, after = body[:at], body[at + len(text) :]
         try:
             if _decode(before + sample + after).messages[0].content == _SAMPLE:
-                return before, after
+                return before + b'"', b'"' + after
         except _BROKEN:
             pass
         at = body.find(text, at + 1)

@@ -94,15 +94,9 @@ def _load(body: bytes) -> Any:
     if not text.strip(" \t\r\n"):
         raise _not_json("it is empty")
     try:
-        document = json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_int=_Number,
-            parse_float=_Number,
-            parse_constant=_refuse_constant,
-        )
-        # A surrogate that stands alone cannot be written as UTF-8.
-        json.dumps(document, ensure_ascii=False).encode()
+        document = _DECODER.decode(text)
+        if "\\u" in text:  # A surrogate that stands alone cannot be written as UTF-8.
+            json.dumps(document, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise _not_json(f"at character {error.pos} it is not valid JSON") from None
     except RecursionError:
@@ -128,6 +122,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise Refused("invalid_json", detail)
         found[name] = value
     return found
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_int=_Number,
+    parse_float=_Number,
+    parse_constant=_refuse_constant,
+)
 
 
 def _refuse_unknown(
