@@ -4,6 +4,7 @@ One pass by a typed decoder accepts what the contract accepts and nothing else. 
 it does not, `refusal.py` looks again, without hurry, for the first rule broken.
 """
 
+from contextlib import suppress
 from time import monotonic
 from typing import Annotated
 
@@ -42,8 +43,10 @@ _decode_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode
 _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _ALWAYS = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
+_BACKSLASH = 0x5C
 # A text that no client sends by chance: finds the place of the text in a body.
-_SAMPLE = "readback \u2194 sample"
+_SAMPLE_TEXT = "readback \u2194 sample"
+_SAMPLE = _encode(_SAMPLE_TEXT)
 
 
 class Chat(Exchange):
@@ -75,7 +78,7 @@ class Chat(Exchange):
         except _BROKEN:
             return super().repeat(data, start)
         # Without an escape the text is its own UTF-8, between two quotes.
-        size = len(text) - 2 if b"\\" not in text else len(content.encode())
+        size = len(content.encode()) if _BACKSLASH in text else len(text) - 2
         if not 0 < size <= MAX_CONTENT_BYTES:
             return super().repeat(data, start)
         record = self._record
@@ -92,7 +95,8 @@ class Chat(Exchange):
         except Refused as refused:
             return self.refuse(refused.code, refused.detail)
         text = _encode(content)
-        self._before, self._after = frame(body, text)
+        if self._accepted and not self._before:  # So the head is being repeated.
+            self._before, self._after = frame(body, text)
         return self._echo(text, len(content.encode()), self.created, len(body))
 
     def _echo(self, text: bytes, size: int, created: int, request_bytes: int) -> bytes:
@@ -109,15 +113,12 @@ def frame(body: bytes, text: bytes) -> tuple[bytes, bytes]:
     all (when it came with other escapes): a cut is right when another text put there
     is read as the text.
     """
-    sample = _encode(_SAMPLE)
     at = body.find(text)
     while at >= 0:
         before, after = body[:at], body[at + len(text) :]
-        try:
-            if _decode(before + sample + after).messages[0].content == _SAMPLE:
+        with suppress(*_BROKEN):
+            if _decode(before + _SAMPLE + after).messages[0].content == _SAMPLE_TEXT:
                 return before + b'"', b'"' + after
-        except _BROKEN:
-            pass
         at = body.find(text, at + 1)
     return b"", b""
 

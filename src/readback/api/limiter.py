@@ -84,11 +84,11 @@ class Limiter:
         if full_at - now > self.allowance:
             return 0
         self._full_at[slot] = full_at
-        created, second = self._created[slot] + 1, int(now + self._wall_offset)
-        if created < second:
-            created = second
-        elif created > second + CREATED_LEAD_SECONDS:
-            created = second + CREATED_LEAD_SECONDS
+        created, wall = self._created[slot] + 1, now + self._wall_offset
+        if created < wall:
+            created = int(wall)
+        elif created > wall + CREATED_LEAD_SECONDS:
+            created = int(wall) + CREATED_LEAD_SECONDS
         self._created[slot] = created
         return created
 

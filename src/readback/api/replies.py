@@ -61,6 +61,7 @@ class Replies:
         self._help_url = help_url
         self._with_messages = with_messages
         self._ids: list[bytes] = []
+        self._moment_of, self._moment = 0, b"0"
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
 
@@ -79,7 +80,9 @@ class Replies:
     def completion(self, content: bytes, created: int, tokens: int) -> bytes:
         """Render the success; `content` is the text as a JSON string."""
         id_ = self._ids.pop() if self._ids else self.new_id()
-        moment = b"%d" % created
+        if created != self._moment_of:  # Under load it is the same for a while.
+            self._moment_of, self._moment = created, b"%d" % created
+        moment = self._moment
         usage = _USAGE[tokens]
         size = _FIXED_SIZE + len(moment) + len(content) + len(usage)
         # One join of parts: measured at a third of the time of formatting.
