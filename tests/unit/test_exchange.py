@@ -2,8 +2,9 @@
 
 import pytest
 
-from readback.api.exchange import shortened, user_agent_of
+from readback.api.exchange import shortened
 from readback.api.head import parse
+from readback.api.question import user_agent_of
 
 
 @pytest.mark.parametrize(

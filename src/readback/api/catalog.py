@@ -16,7 +16,6 @@ class Catalog(Exchange):
     """Lists the model. A body, if one comes, is not looked at."""
 
     __slots__ = ()
-    endpoint = "models"
 
     def answer(self, body: bytes) -> bytes:
         answer = self._desk.replies.ok(BODY)

@@ -11,10 +11,10 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from readback.api.exchange import Caller, Desk, Exchange, Refused
-from readback.api.head import Head
+from readback.api.exchange import Desk, Exchange, Refused
 from readback.api.keyring import Record
-from readback.api.refusal import examine, media_type_fault
+from readback.api.question import Question
+from readback.api.refusal import examine
 from readback.contract import (
     BYTES_PER_TOKEN,
     MAX_CONTENT_BYTES,
@@ -57,12 +57,12 @@ class Chat(Exchange):
     the text between them is decoded; it goes back as it came.
     """
 
-    __slots__ = ("_admit", "_after", "_before", "_completion", "_media_fault")
-    endpoint = "chat"
+    __slots__ = ("_admit", "_after", "_before", "_completion")
 
-    def __init__(self, desk: Desk, record: Record, head: Head, caller: Caller) -> None:
-        super().__init__(desk, record, head, caller)
-        self._media_fault = media_type_fault(head)
+    def __init__(
+        self, desk: Desk, record: Record, question: Question, address: str
+    ) -> None:
+        super().__init__(desk, record, question, address)
         self._before = self._after = b""
         self._completion = desk.replies.completion
         self._admit = desk.limiter.admit
@@ -88,8 +88,8 @@ class Chat(Exchange):
         return None
 
     def answer(self, body: bytes) -> bytes:
-        if self._media_fault:
-            return self.refuse("unsupported_media_type", self._media_fault)
+        if fault := self._question.media_fault:
+            return self.refuse("unsupported_media_type", fault)
         try:
             content = read(body)
         except Refused as refused:

@@ -9,10 +9,10 @@ from ipaddress import ip_address, ip_network
 from time import monotonic
 from typing import NamedTuple
 
-from readback.api.head import Head
-from readback.api.journal import USER_AGENT_CHARACTERS, Event, Journal, Tally
+from readback.api.journal import Event, Journal, Tally
 from readback.api.keyring import Record
 from readback.api.limiter import Limiter
+from readback.api.question import Question
 from readback.api.replies import Replies
 from readback.contract import MAX_BODY_BYTES, REFUSALS
 
@@ -23,13 +23,6 @@ class Desk(NamedTuple):
     replies: Replies
     limiter: Limiter
     journal: Journal
-
-
-class Caller(NamedTuple):
-    """Where a request comes from, as far as its owner may know."""
-
-    user_agent: str
-    address: str
 
 
 class Refused(Exception):
@@ -44,15 +37,16 @@ class Refused(Exception):
 class Exchange:
     """The requests of one known key with one head."""
 
-    __slots__ = ("_accepted", "_caller", "_desk", "_head", "_record", "created")
-    endpoint = "other"
+    __slots__ = ("_accepted", "_address", "_desk", "_question", "_record", "created")
     max_body = MAX_BODY_BYTES
 
-    def __init__(self, desk: Desk, record: Record, head: Head, caller: Caller) -> None:
+    def __init__(
+        self, desk: Desk, record: Record, question: Question, address: str
+    ) -> None:
         self._desk = desk
         self._record = record
-        self._head = head
-        self._caller = caller
+        self._question = question
+        self._address = address
         self._accepted: Tally | None = None
         self.created = 0
 
@@ -75,8 +69,7 @@ class Exchange:
     def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:
         answer = self._desk.replies.refusal(code, detail, retry_after)
         event = self._event(code, detail or REFUSALS[code].sentence)
-        size = self._head.content_length
-        self._desk.journal.note(event, size, len(answer))
+        self._desk.journal.note(event, self._question.request_bytes, len(answer))
         return answer
 
     def _note_success(self, request_bytes: int, answer_bytes: int) -> None:
@@ -88,21 +81,22 @@ class Exchange:
         tally.answer_bytes = answer_bytes
 
     def _event(self, code: str, detail: str) -> Event:
-        return event(self._record.key_id, self.endpoint, code, detail, self._caller)
+        key_id = self._record.key_id
+        return event(key_id, self._question, self._address, code, detail)
 
 
-def event(key_id: int, endpoint: str, code: str, detail: str, caller: Caller) -> Event:
-    status = REFUSALS[code].status.value if code else 200
+def event(
+    key_id: int, question: Question, address: str, code: str, detail: str
+) -> Event:
     return Event(
-        key_id, endpoint, status, code, detail, caller.user_agent, caller.address
+        key_id=key_id,
+        endpoint=question.endpoint,
+        status=REFUSALS[code].status.value if code else 200,
+        code=code,
+        detail=detail,
+        user_agent=question.user_agent,
+        address=shortened(address),
     )
-
-
-def user_agent_of(head: Head) -> str:
-    """Name the client program in printable ASCII."""
-    agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
-    printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
-    return printable[:USER_AGENT_CHARACTERS]
 
 
 @lru_cache(1024)

@@ -6,7 +6,6 @@ Nothing here knows about sockets, time or what the API serves.
 """
 
 import re
-from functools import lru_cache
 from typing import Any
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -35,6 +34,8 @@ _CHUNK_OVERHEAD_PER_BYTE = 8
 # Heads that are kept to be recognised, and how large one may be for that.
 _HEADS_KEPT = 512
 _USUAL_BYTES = 2048
+# Clients send few different heads: equal bytes mean the same, on any connection.
+_known: "dict[bytes, Head]" = {}
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _BAD_FIELD = "A header field or the framing is not valid."
@@ -206,7 +207,19 @@ def check_begun(window: bytes, seen: int) -> None:
 
 def parse(data: bytes) -> Head:
     """Read a whole head, blank line included, or raise `Malformed`."""
-    return _parse_again(data) if len(data) <= _USUAL_BYTES else _parse(data)
+    head = _known.get(data)
+    if head is None:
+        head = _parse(data)
+        if len(data) <= _USUAL_BYTES:
+            if len(_known) >= _HEADS_KEPT:
+                _known.clear()
+            _known[data] = head
+    return head
+
+
+def is_known(data: bytes) -> bool:
+    """Tell whether these bytes have been read as a head before, and found good."""
+    return data in _known
 
 
 def open_chunked(data: bytes) -> Message:
@@ -225,10 +238,6 @@ def _parse(data: bytes) -> Head:
             "headers_too_large",
         )
     return head
-
-
-# Clients send few different heads: equal bytes mean the same, on any connection.
-_parse_again = lru_cache(_HEADS_KEPT)(_parse)
 
 
 def _request_line(data: bytes) -> re.Match[bytes]:

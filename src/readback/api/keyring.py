@@ -22,6 +22,8 @@ AWAY_SECONDS = 3.0
 WAIT_SECONDS = 2.0
 # Keys that may wait at the same time: more are turned away, not queued.
 MAX_WAITING = 50_000
+# Keys that do not exist are remembered until the next tick: so many at most.
+MAX_ABSENT = 10_000
 
 
 class Record:
@@ -58,11 +60,16 @@ class Keyring:
         self._grace = grace
         self._records: dict[bytes, Record] = {}
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
+        self._absent: set[bytes] = set()
         self._checked_at = -inf
         self.now = time.monotonic()
 
     def find(self, digest: bytes) -> Record | None:
         return self._records.get(digest)
+
+    def is_absent(self, digest: bytes) -> bool:
+        """Tell whether the database has said just now that there is no such key."""
+        return digest in self._absent
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
         """Ask the clerk about a key, and call the waiter when the answer is here."""
@@ -87,6 +94,8 @@ class Keyring:
             row = rows.get(digest)
             if row is None:
                 self._forget(digest)
+                if len(self._absent) < MAX_ABSENT:
+                    self._absent.add(digest)
             elif digest in self._records or digest in self._waiting:
                 self._update(row)
             self._tell(digest, self._records.get(digest))
@@ -103,6 +112,7 @@ class Keyring:
     def tick(self, now: float, wall: float) -> list[bytes]:
         """Let time pass; give the digests that are to be asked about again."""
         self.now = now
+        self._absent.clear()
         self._expire(wall)
         self._drop_records(now)
         for digest, (since, _) in list(self._waiting.items()):

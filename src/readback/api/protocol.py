@@ -15,7 +15,6 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable
-from enum import Enum
 from math import inf
 from typing import cast
 
@@ -26,6 +25,7 @@ from readback.api.head import (
     Malformed,
     Message,
     check_begun,
+    is_known,
     open_chunked,
     parse,
     too_large,
@@ -44,12 +44,12 @@ FRESH_SECONDS = 1.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class State(Enum):
-    HEAD = 0  # between messages, or inside a head
-    BODY = 1
-    SKIP = 2  # answered already; the rest of the declared body is dropped
-    WAITING = 3  # the handler will call `resume`
-    LINGER = 4  # the last answer is written; what still comes is dropped
+# Where a connection stands. Plain numbers: an Enum costs a microsecond a message.
+HEAD = 0  # between messages, or inside a head
+BODY = 1
+SKIP = 2  # answered already; the rest of the declared body is dropped
+WAITING = 3  # the handler will call `resume`
+LINGER = 4  # the last answer is written; what still comes is dropped
 
 
 class Connection(Line):
@@ -76,7 +76,7 @@ class Connection(Line):
     def __init__(self, handler: Handler, switchboard: Switchboard) -> None:
         super().__init__(switchboard)
         self._handler = handler
-        self._state = State.HEAD
+        self._state = HEAD
         self._buffer: bytes | bytearray = b""
         self._at = 0  # where in the buffer the unread bytes begin
         # The message in hand; None between messages.
@@ -106,7 +106,7 @@ class Connection(Line):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._switchboard.disconnect(self)
-        self._state = State.LINGER
+        self._state = LINGER
         self._repeat_length = 0
 
     def data_received(self, data: bytes) -> None:
@@ -127,7 +127,7 @@ class Connection(Line):
         # A half-closed client still reads: what it has asked for completely is
         # answered first. A message cut off by the end is dropped (RFC 9112 §8).
         self._eof = True
-        if self._state is State.WAITING or not self._writable:
+        if self._state == WAITING or not self._writable:
             return self._transport.can_write_eof()
         self._close()
         return False
@@ -136,7 +136,7 @@ class Connection(Line):
 
     def resume(self, outcome: Exchange | Turned | bytes) -> None:
         """Go on with the request for which `begin` gave None."""
-        if self._state is not State.WAITING or self._transport.is_closing():
+        if self._state != WAITING or self._transport.is_closing():
             return
         self._guard(lambda: self._proceed(outcome))
         self._pace_reading()
@@ -151,13 +151,13 @@ class Connection(Line):
     def close_if_idle(self) -> None:
         # Who has just connected is about to ask.
         fresh = self._switchboard.now < self.opened_at + FRESH_SECONDS
-        if self._state is State.HEAD and not self._buffer and not fresh:
+        if self._state == HEAD and not self._buffer and not fresh:
             self._close()
 
     # One message at a time.
 
     def _receive(self, data: bytes) -> None:
-        if self._state is State.LINGER:
+        if self._state == LINGER:
             return
         if not self._buffer:
             self._buffer = data
@@ -183,25 +183,25 @@ class Connection(Line):
     def _take_messages(self) -> None:
         while self._writable and self._at < len(self._buffer):
             before = self._at, self._state
-            if self._state is State.HEAD:
+            if self._state == HEAD:
                 self._read_head()
-            elif self._state is State.BODY:
+            elif self._state == BODY:
                 self._read_body()
-            elif self._state is State.SKIP:
+            elif self._state == SKIP:
                 self._skip_body()
             if (self._at, self._state) == before:
                 return
 
     def _rest(self) -> None:
         """Drop what has been read, and arm the fast way where it is safe."""
-        if self._state is State.LINGER:
+        if self._state == LINGER:
             self._at = len(self._buffer)
         if self._at:
             self._buffer, self._at = self._buffer[self._at :], 0
-        between = self._state is State.HEAD and not self._buffer
+        between = self._state == HEAD and not self._buffer
         if between and self._repeat_head and not self._last:
             self._repeat_length = len(self._repeat_head) + self._repeat_body
-        pending = self._state is State.WAITING or not self._writable
+        pending = self._state == WAITING or not self._writable
         if self._eof and not pending:
             self._close()
 
@@ -213,7 +213,7 @@ class Connection(Line):
         end = buffer.find(HEAD_END, start)
         size = (end + len(HEAD_END) if end >= 0 else len(buffer)) - start
         window = bytes(buffer[start : start + min(size, MAX_HEAD_BYTES)])
-        if window:
+        if window and not is_known(window):
             check_begun(window, self._head_seen)
         if size > MAX_HEAD_BYTES:
             raise too_large(window)
@@ -231,7 +231,7 @@ class Connection(Line):
         self._message = open_chunked(head_bytes) if head.chunked else None
         outcome = self._handler.begin(head, self)
         if outcome is None:
-            self._state = State.WAITING
+            self._state = WAITING
             self._deadline = inf
             self._pace_reading()
         else:
@@ -250,7 +250,7 @@ class Connection(Line):
             return self._answer_early(head, self._oversize(outcome, came))
         if not head.has_body:
             return self._answer(outcome, b"")
-        self._state = State.BODY
+        self._state = BODY
         self._deadline = self._within(self._switchboard.limits.body_seconds)
         if head.expects_continue and self._at == len(self._buffer):
             self._transport.write(CONTINUE)
@@ -278,7 +278,7 @@ class Connection(Line):
         self._at += step
         self._skip -= step
         if not self._skip:
-            self._state = State.HEAD
+            self._state = HEAD
             self._deadline = self._switchboard.idle_deadline
 
     # Answers.
@@ -302,15 +302,15 @@ class Connection(Line):
         if head.expects_continue or not bounded or not head.keep_alive:
             return self._send(answer, last=True)
         self._send(answer)
-        if self._state is State.HEAD:
-            self._state = State.SKIP
+        if self._state == HEAD:
+            self._state = SKIP
             self._skip = head.content_length
             self._deadline = self._within(self._switchboard.limits.body_seconds)
 
     def _send(self, answer: bytes, last: bool = False) -> None:
         """Write one answer, say whether the connection goes on, and see to that."""
         head, self._head, self._exchange = self._head, None, None
-        self._state, self._head_seen = State.HEAD, 0
+        self._state, self._head_seen = HEAD, 0
         self._deadline = self._switchboard.idle_deadline
         asked_to_close = head is not None and not head.keep_alive
         last = last or self._last or self._switchboard.stopping
@@ -322,15 +322,15 @@ class Connection(Line):
             answer = answer[: answer.index(HEAD_END) + len(HEAD_END)]
         self._transport.write(answer)
         if last or asked_to_close:
-            self._state, self._repeat_length = State.LINGER, 0
+            self._state, self._repeat_length = LINGER, 0
             self._end(still_sending=last or self._at < len(self._buffer))
 
     def _time_out(self) -> None:
-        idle = self._state is State.HEAD and not self._buffer
-        if idle or self._state in (State.SKIP, State.LINGER):
+        idle = self._state == HEAD and not self._buffer
+        if idle or self._state in (SKIP, LINGER):
             self._close()
         else:
-            part = "body" if self._state is State.BODY else "head"
+            part = "body" if self._state == BODY else "head"
             refusal = self._refusal("request_timeout", f"The {part} came too slowly.")
             self._send(refusal, last=True)
             self._rest()
@@ -355,7 +355,7 @@ class Connection(Line):
         return exchange.refuse("request_too_large", detail)
 
     def _is_waiting(self) -> bool:
-        return self._state is State.WAITING
+        return self._state == WAITING
 
 
 def _never(data: bytes, start: int) -> None:

@@ -10,7 +10,6 @@ import re
 from typing import Any, NoReturn
 
 from readback.api.exchange import Refused
-from readback.api.head import Head
 from readback.contract import (
     MAX_CONTENT_BYTES,
     MAX_TOKENS,
@@ -21,7 +20,6 @@ from readback.contract import (
     ROLE,
 )
 
-JSON_TYPE = b"application/json"
 # Names and model ids are shown only in this shape: short, plain and not like a key.
 _PLAIN = re.compile(r"(?!sk-)[A-Za-z0-9_.:/-]{1,40}")
 
@@ -39,26 +37,6 @@ _SENDERS = {
     "response_format": "Turn structured output off.",
     "name": "With AutoGen, set include_name_in_message=False.",
 }
-
-
-def media_type_fault(head: Head) -> str:
-    """Say why the body is not plain application/json; nothing if it is."""
-    if head.first(b"content-encoding") is not None:
-        return "The body has a Content-Encoding; send it as it is, without one."
-    types = head.all(b"content-type")
-    if not types:
-        return "Content-Type is missing; add the header Content-Type: application/json."
-    if len(types) > 1:
-        return f"Content-Type stands {len(types)} times; send it once."
-    kind = types[0].split(b";", 1)[0].strip(b" \t").lower()
-    if kind == JSON_TYPE:
-        return ""
-    if kind in (b"application/x-www-form-urlencoded", b"multipart/form-data"):
-        return (
-            "Content-Type is that of a form; with curl, add "
-            "-H 'Content-Type: application/json'."
-        )
-    return "Content-Type is not application/json; set it to exactly that."
 
 
 def examine(body: bytes) -> str:

@@ -8,55 +8,26 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, cast
 
-from readback import keys
 from readback.api.catalog import Catalog
 from readback.api.chat import Chat
 from readback.api.counters import Row
-from readback.api.exchange import (
-    Caller,
-    Desk,
-    Exchange,
-    event,
-    shortened,
-    user_agent_of,
-)
+from readback.api.exchange import Desk, Exchange, event
 from readback.api.handler import Asker, Turned
 from readback.api.head import Head
 from readback.api.keyring import Away, Keyring, Record
 from readback.api.limiter import Limiter
-from readback.api.near_misses import name_the_slip
-from readback.contract import CHAT_PATH, MODELS_PATH
+from readback.api.question import CHAT, MODELS, OTHER, Question, question_of
 
 # When the database or a connection is not to be had, this is worth waiting.
 RETRY_SECONDS = 2
 
-_ROUTES: dict[tuple[bytes, bytes], type[Exchange]] = {
-    (b"GET", MODELS_PATH.encode()): Catalog,
-    (b"POST", CHAT_PATH.encode()): Chat,
-}
-_NO_KEY = "Send the header Authorization: Bearer <key>, with a key from the cabinet."
+_EXCHANGES: dict[str, type[Exchange]] = {MODELS: Catalog, CHAT: Chat}
 _UNKNOWN = "There is no such key: compare it with the one that the cabinet showed."
 _ENDED = (
     "This key is revoked or expired, or its account is not active with a confirmed "
     "e-mail address."
 )
-
-
-class Question(NamedTuple):
-    """What a head asks, as far as it tells by itself; kept with the head."""
-
-    endpoint: type[Exchange] | None
-    slip: str  # what is wrong with path or method; then there is no endpoint
-    digest: bytes
-    flaw: str  # what is wrong with the key; then there is no digest
-    user_agent: str
-    request_bytes: int  # as declared
-
-    @property
-    def name(self) -> str:
-        return self.endpoint.endpoint if self.endpoint else "other"
 
 
 class Api:
@@ -77,8 +48,7 @@ class Api:
         self._trusted_proxies = trusted_proxies
 
     def begin(self, head: Head, asker: Asker) -> Exchange | Turned | bytes | None:
-        question: Question = head.asked or understand(head)
-        head.asked = question
+        question = question_of(head)
         address = client_address(head, asker.address, self._trusted_proxies)
         if question.slip:
             return self._turn(partial(self._not_found, question, address))
@@ -86,39 +56,38 @@ class Api:
             return self._turn(partial(self._not_a_key, question, address))
         record = self._keyring.find(question.digest)
         if record is not None:
-            return self._admit(question, record, head, address)
+            return self._admit(question, record, address)
+        if self._keyring.is_absent(question.digest):
+            return self._no_such_key(question, address)
 
         def resume(found: Record | Away | None) -> None:
-            asker.resume(self._identify(question, found, head, address))
+            asker.resume(self._identify(question, found, address))
 
         self._keyring.wait(question.digest, resume)
         return None
 
     def refuse(self, code: str, detail: str) -> bytes:
-        return self._refuse("other", code, detail)
+        return self._refuse(OTHER, code, detail)
 
     def _turn(self, refuse: Callable[[bytes, int], bytes]) -> Turned:
         return Turned(refuse(b"", 0), refuse)
 
     def _identify(
-        self, question: Question, found: Record | Away | None, head: Head, address: str
-    ) -> Exchange | bytes:
+        self, question: Question, found: Record | Away | None, address: str
+    ) -> Exchange | Turned | bytes:
         if isinstance(found, Away):
             detail = "The key cannot be looked up just now: the database is away."
-            return self._refuse(question.name, "unavailable", detail)
+            return self._refuse(question.endpoint, "unavailable", detail)
         if found is None:
-            limited = self._failed(question.name, address)
-            return limited or self._refuse(question.name, "invalid_key", _UNKNOWN)
-        return self._admit(question, found, head, address)
+            return self._no_such_key(question, address)
+        return self._admit(question, found, address)
 
     def _admit(
-        self, question: Question, record: Record, head: Head, address: str
+        self, question: Question, record: Record, address: str
     ) -> Exchange | bytes:
-        caller = Caller(question.user_agent, shortened(address))
-        endpoint = cast(type[Exchange], question.endpoint)
-        exchange = endpoint(self._desk, record, head, caller)
+        exchange = _EXCHANGES[question.endpoint](self._desk, record, question, address)
         if not record.accepted:
-            limited = self._failed(question.name, address)
+            limited = self._failed(question.endpoint, address)
             return limited or exchange.refuse("invalid_key", _ENDED)
         if not exchange.admit():
             wait = self._desk.limiter.retry_after(record.slot)
@@ -129,8 +98,18 @@ class Api:
     def _not_a_key(
         self, question: Question, address: str, data: bytes, start: int
     ) -> bytes:
-        limited = self._failed(question.name, address)
-        return limited or self._refuse(question.name, "invalid_key", question.flaw)
+        limited = self._failed(question.endpoint, address)
+        return limited or self._refuse(question.endpoint, "invalid_key", question.flaw)
+
+    def _no_such_key(self, question: Question, address: str) -> Turned:
+        def refuse() -> bytes:
+            limited = self._failed(question.endpoint, address)
+            return limited or self._refuse(question.endpoint, "invalid_key", _UNKNOWN)
+
+        def refuse_again(data: bytes, start: int) -> bytes | None:
+            return refuse() if self._keyring.is_absent(question.digest) else None
+
+        return Turned(refuse(), refuse_again)
 
     def _failed(self, endpoint: str, address: str) -> bytes | None:
         """Count a failed authentication; refuse otherwise if there are too many."""
@@ -161,7 +140,7 @@ class Api:
     ) -> bytes:
         answer = self._desk.replies.refusal("not_found", question.slip)
         if question.flaw:
-            self._counters.add(("other", "not_found"))
+            self._counters.add((OTHER, "not_found"))
         else:
             # Whose request it was is of interest only to the journal: later.
             asyncio.get_running_loop().call_soon(
@@ -174,43 +153,17 @@ class Api:
 
         def enter(found: Record | Away | None) -> None:
             if isinstance(found, Record):
-                caller = Caller(question.user_agent, shortened(address))
-                key_id, slip = found.key_id, question.slip
-                missed = event(key_id, "other", "not_found", slip, caller)
+                slip = question.slip
+                missed = event(found.key_id, question, address, "not_found", slip)
                 self._desk.journal.note(missed, question.request_bytes, answer_bytes)
             else:
-                self._counters.add(("other", "not_found"))
+                self._counters.add((OTHER, "not_found"))
 
         record = self._keyring.find(question.digest)
         if record is not None:
             enter(record)
         else:
             self._keyring.wait(question.digest, enter)
-
-
-def understand(head: Head) -> Question:
-    """Find the endpoint and the key that a head names."""
-    endpoint = _ROUTES.get((head.method, head.target))
-    slip = "" if endpoint else name_the_slip(head.method, head.target)
-    key, flaw = bearer_key(head)
-    digest = b"" if flaw else keys.digest(key)
-    agent, size = user_agent_of(head), head.content_length
-    return Question(endpoint, slip, digest, flaw, agent, size)
-
-
-def bearer_key(head: Head) -> tuple[bytes, str]:
-    """Give the key of a request, or say why there is none that could be right."""
-    values = head.all(b"authorization")
-    if not values:
-        return b"", f"The Authorization header is missing. {_NO_KEY}"
-    if len(values) > 1:
-        return b"", f"Authorization stands {len(values)} times; send it once."
-    scheme, _, key = values[0].partition(b" ")
-    key = key.strip(b" ")
-    if scheme.lower() != b"bearer" or not key:
-        return b"", f"Authorization is not of the form 'Bearer <key>'. {_NO_KEY}"
-    flaw = keys.flaw(key)
-    return key, f"This is not a whole key: {flaw}." if flaw else ""
 
 
 def client_address(head: Head, peer: str, trusted_proxies: int) -> str:
