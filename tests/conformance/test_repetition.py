@@ -206,3 +206,28 @@ def test_a_text_that_stands_elsewhere_in_the_body_too(api: Api, text: str) -> No
         for said in (text, text, text.swapcase(), text):
             connection.send(api.chat_bytes(draft(said)))
             assert_echo(connection.read_answer(), said)
+
+
+def test_a_repeated_refusal_is_given_for_the_same_body_alone(api: Api) -> None:
+    """All bodies are of one length, so that the head is the same throughout."""
+    good = BEFORE + b"x" * 20 + AFTER
+    unknown = good.replace(b'"model"', b'"modem"')
+    role = good.replace(b'"user"', b'"used"')
+    expected = [
+        (unknown, "unknown_field"),
+        (unknown, "unknown_field"),
+        (role, "invalid_role"),
+        (unknown, "unknown_field"),
+        (good, None),
+        (role, "invalid_role"),
+        (role, "invalid_role"),
+        (good, None),
+    ]
+    with api.endpoint.connect() as connection:
+        for body, code in expected:
+            connection.send(api.chat_bytes(body))
+            answer = connection.read_answer()
+            if code:
+                assert_refused(answer, code)
+            else:
+                assert_echo(answer, "x" * 20)

@@ -57,13 +57,22 @@ class Chat(Exchange):
     the text between them is decoded; it goes back as it came.
     """
 
-    __slots__ = ("_admit", "_after", "_before", "_completion")
+    __slots__ = (
+        "_admit",
+        "_after",
+        "_before",
+        "_completion",
+        "_refusal",
+        "_refused_hash",
+    )
 
     def __init__(
         self, desk: Desk, record: Record, question: Question, address: str
     ) -> None:
         super().__init__(desk, record, question, address)
         self._before = self._after = b""
+        self._refusal: Refused | None = None
+        self._refused_hash = 0
         self._completion = desk.replies.completion
         self._admit = desk.limiter.admit
 
@@ -90,9 +99,14 @@ class Chat(Exchange):
     def answer(self, body: bytes) -> bytes:
         if fault := self._question.media_fault:
             return self.refuse("unsupported_media_type", fault)
+        # A client that is refused tries the same again. Nothing of the body is kept
+        # but its hash, which is 64 bits and keyed.
+        if self._refusal and hash(body) == self._refused_hash:
+            return self.refuse(self._refusal.code, self._refusal.detail)
         try:
             content = read(body)
         except Refused as refused:
+            self._refusal, self._refused_hash = refused, hash(body)
             return self.refuse(refused.code, refused.detail)
         text = _encode(content)
         if self._accepted and not self._before:  # So the head is being repeated.

@@ -37,7 +37,15 @@ class Refused(Exception):
 class Exchange:
     """The requests of one known key with one head."""
 
-    __slots__ = ("_accepted", "_address", "_desk", "_question", "_record", "created")
+    __slots__ = (
+        "_accepted",
+        "_address",
+        "_desk",
+        "_question",
+        "_record",
+        "_refused",
+        "created",
+    )
     max_body = MAX_BODY_BYTES
 
     def __init__(
@@ -47,7 +55,9 @@ class Exchange:
         self._record = record
         self._question = question
         self._address = address
+        # Where the last success and the last refusal are counted.
         self._accepted: Tally | None = None
+        self._refused: Tally | None = None
         self.created = 0
 
     def admit(self) -> bool:
@@ -68,17 +78,20 @@ class Exchange:
 
     def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:
         answer = self._desk.replies.refusal(code, detail, retry_after)
-        event = self._event(code, detail or REFUSALS[code].sentence)
-        self._desk.journal.note(event, self._question.request_bytes, len(answer))
+        detail = detail or REFUSALS[code].sentence
+        tally = self._refused
+        same = tally and (tally.event.code, tally.event.detail) == (code, detail)
+        if tally is None or not same or not tally.open:
+            event = self._event(code, detail)
+            tally = self._refused = self._desk.journal.open(event)
+        tally.count(self._question.request_bytes, len(answer))
         return answer
 
     def _note_success(self, request_bytes: int, answer_bytes: int) -> None:
         tally = self._accepted
         if tally is None or not tally.open:
             tally = self._accepted = self._desk.journal.open(self._event("", ""))
-        tally.requests += 1
-        tally.request_bytes = request_bytes
-        tally.answer_bytes = answer_bytes
+        tally.count(request_bytes, answer_bytes)
 
     def _event(self, code: str, detail: str) -> Event:
         key_id = self._record.key_id

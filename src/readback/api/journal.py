@@ -49,6 +49,12 @@ class Tally:
         self.request_bytes = 0
         self.answer_bytes = 0
 
+    def count(self, request_bytes: int, answer_bytes: int) -> None:
+        """Count one request; of its sizes the last one's are kept."""
+        self.requests += 1
+        self.request_bytes = request_bytes
+        self.answer_bytes = answer_bytes
+
 
 class Journal:
     """The tallies of one worker that have not been written yet."""
@@ -68,10 +74,7 @@ class Journal:
         return tally
 
     def note(self, event: Event, request_bytes: int, answer_bytes: int) -> None:
-        tally = self.open(event)
-        tally.requests += 1
-        tally.request_bytes = request_bytes
-        tally.answer_bytes = answer_bytes
+        self.open(event).count(request_bytes, answer_bytes)
 
     def close(self, wall: float) -> None:
         """Date and count what has happened, and have it ready to be fetched."""
