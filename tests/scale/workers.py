@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 import psutil
 
+from tests.support.load import eventually
 from tests.support.server import Server
 from tests.support.wire import Connection, Endpoint
 
@@ -20,6 +21,9 @@ def workers(server: Server) -> list[int]:
 def one_connection_each(server: Server) -> Iterator[list[Connection]]:
     """Open connections until every worker has taken one; keep one of each."""
     endpoint = Endpoint.of(server.base_url)
+    # The server is ready when one of them is.
+    number = int(server.environment["READBACK_WORKERS"])
+    eventually(lambda: len(workers(server)) == number, "all workers run")
     with ExitStack() as stack:
         found: dict[int, Connection] = {}
         for _ in range(200):
@@ -27,7 +31,7 @@ def one_connection_each(server: Server) -> Iterator[list[Connection]]:
             connection.send(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connection.read_answer().status == 404
             found.setdefault(_holder(server, connection), connection)
-            if len(found) == len(workers(server)):
+            if len(found) == number:
                 yield list(found.values())
                 return
         raise AssertionError("one worker takes all connections")
