@@ -3,7 +3,10 @@
 import json
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -23,7 +26,16 @@ def as_text(config: Config, facts: dict[str, str]) -> None:
     if "key" in facts:
         click.echo("There is a local account with one key, shown only now. Try it:\n")
         click.echo(f"  {curl(config, facts['key'])}\n")
-    click.echo(f"Make another key: readback key create {facts.get('email', 'EMAIL')}")
+    email = facts.get("email", "EMAIL")
+    click.echo(f"Make another key: {_program()} key create {email}")
+
+
+def _program() -> str:
+    """How to call this program from where it was called: make's is not on the PATH."""
+    called = Path(sys.argv[0])
+    if shutil.which("readback"):
+        return "readback"
+    return str(called) if called.name == "readback" else "python -m readback"
 
 
 def as_json(config: Config, facts: dict[str, str]) -> None:
