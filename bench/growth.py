@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "growth.json"
 PAGE = ROOT / "docs" / "growth.md"
 PICTURE = ROOT / "docs" / "pictures" / "growth.svg"
-BEGIN, END = "<!-- growth: begin -->", "<!-- growth: end -->"
+BEGIN, END = "[//]: # (growth: begin)", "[//]: # (growth: end)"
 
 Point = dict[str, Any]
 
@@ -151,7 +151,7 @@ def _render(kept: dict[str, list[Point]]) -> None:
         "worker, MiB | first use of a key, median ms |\n|---|--:|--:|--:|--:|"
     )
     rows = [_row(kind, point) for kind, points in kept.items() for point in points]
-    table = "\n".join([BEGIN, head, *rows, END])
+    table = "\n".join([BEGIN, "", head, *rows, "", END])
     before, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(before + table + rest.partition(END)[2])
     PICTURE.write_text(_picture(kept))

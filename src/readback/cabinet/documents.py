@@ -22,7 +22,14 @@ FOLDER = _PACKAGED if _PACKAGED.is_dir() else _CLONED
 
 # For whom a page is, in the order of the index.
 FOR_CLIENTS = ("connect", "contract", "errors", "cabinet", "cli")
-FOR_OPERATORS = ("operations", "settings", "accounts", "performance", "decisions")
+FOR_OPERATORS = (
+    "operations",
+    "settings",
+    "accounts",
+    "performance",
+    "growth",
+    "decisions",
+)
 
 
 class Document(NamedTuple):
