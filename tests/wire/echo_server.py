@@ -55,6 +55,7 @@ class EchoExchange:
     """One request, or one that is repeated with the same head."""
 
     max_body = MAX_BODY
+    opening = b""
 
     def __init__(self, echo: Echo, head: Head) -> None:
         self._echo = echo

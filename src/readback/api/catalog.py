@@ -19,5 +19,9 @@ class Catalog(Exchange):
 
     def answer(self, body: bytes) -> bytes:
         answer = self._desk.replies.ok(BODY)
-        self._note_success(len(body), len(answer))
+        tally = self._accepted
+        if tally is None or not tally.open:
+            tally = self._open_tally()
+        tally.requests += 1
+        tally.answer_bytes = len(answer)
         return answer

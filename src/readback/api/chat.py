@@ -53,14 +53,13 @@ class Chat(Exchange):
     """Reads one message back.
 
     A client that repeats its head repeats most of its body, too: all but the text.
-    So the bytes before and after the text are kept, and when they come again, only
-    the text between them is decoded; it goes back as it came.
+    So the bytes before and after the text are kept as a frame, and when they come
+    again, only the text inside is decoded; it goes back as it came.
     """
 
     __slots__ = (
         "_admit",
-        "_after",
-        "_before",
+        "_closing",
         "_completion",
         "_refusal",
         "_refused_hash",
@@ -70,31 +69,34 @@ class Chat(Exchange):
         self, desk: Desk, record: Record, question: Question, address: str
     ) -> None:
         super().__init__(desk, record, question, address)
-        self._before = self._after = b""
+        self._closing = b""
         self._refusal: Refused | None = None
         self._refused_hash = 0
         self._completion = desk.replies.completion
         self._admit = desk.limiter.admit
 
     def repeat(self, data: bytes, start: int) -> bytes | None:
-        before, after = self._before, self._after
-        if not before or not data.startswith(before, start) or not data.endswith(after):
+        """Answer again; with a frame, `start` is just behind the opening quote."""
+        closing = self._closing
+        if not closing:
             return super().repeat(data, start)
+        if not data.endswith(closing):
+            return None
         # The quotes are part of the frame, and of the text as JSON.
-        text = data[start + len(before) - 1 : len(data) - len(after) + 1]
+        text = data[start - 1 : 1 - len(closing)]
         try:
             content = _decode_text(text)
         except _BROKEN:
-            return super().repeat(data, start)
+            return None
         # Without an escape the text is its own UTF-8, between two quotes.
         size = len(content.encode()) if _BACKSLASH in text else len(text) - 2
         if not 0 < size <= MAX_CONTENT_BYTES:
-            return super().repeat(data, start)
+            return None
         record = self._record
         record.used_at = now = monotonic()
-        if record.accepted and (created := self._admit(record.slot, now)):
-            return self._echo(text, size, created, len(data) - start)
-        return None
+        if not record.accepted or not (created := self._admit(record.slot, now)):
+            return None
+        return self._echo(text, size, created)
 
     def answer(self, body: bytes) -> bytes:
         if fault := self._question.media_fault:
@@ -109,14 +111,18 @@ class Chat(Exchange):
             self._refusal, self._refused_hash = refused, hash(body)
             return self.refuse(refused.code, refused.detail)
         text = _encode(content)
-        if self._accepted and not self._before:  # So the head is being repeated.
-            self._before, self._after = frame(body, text)
-        return self._echo(text, len(content.encode()), self.created, len(body))
+        if self._question.repeatable and not self._accepted:
+            self.opening, self._closing = frame(body, text)
+        return self._echo(text, len(content.encode()), self.created)
 
-    def _echo(self, text: bytes, size: int, created: int, request_bytes: int) -> bytes:
+    def _echo(self, text: bytes, size: int, created: int) -> bytes:
         tokens = (size + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN
         answer = self._completion(text, created, tokens)
-        self._note_success(request_bytes, len(answer))
+        tally = self._accepted
+        if tally is None or not tally.open:
+            tally = self._open_tally()
+        tally.requests += 1
+        tally.answer_bytes = len(answer)
         return answer
 
 

@@ -45,6 +45,7 @@ class Exchange:
         "_record",
         "_refused",
         "created",
+        "opening",
     )
     max_body = MAX_BODY_BYTES
 
@@ -59,6 +60,8 @@ class Exchange:
         self._accepted: Tally | None = None
         self._refused: Tally | None = None
         self.created = 0
+        # How the body must begin for `repeat`, which then starts behind it.
+        self.opening = b""
 
     def admit(self) -> bool:
         """Count one request of an accepted key; False if it is beyond the rate."""
@@ -87,11 +90,11 @@ class Exchange:
         tally.count(self._question.request_bytes, len(answer))
         return answer
 
-    def _note_success(self, request_bytes: int, answer_bytes: int) -> None:
-        tally = self._accepted
-        if tally is None or not tally.open:
-            tally = self._accepted = self._desk.journal.open(self._event("", ""))
-        tally.count(request_bytes, answer_bytes)
+    def _open_tally(self) -> Tally:
+        """Open the tally of this exchange's successes; all are of one size."""
+        tally = self._accepted = self._desk.journal.open(self._event("", ""))
+        tally.request_bytes = self._question.request_bytes
+        return tally
 
     def _event(self, code: str, detail: str) -> Event:
         key_id = self._record.key_id

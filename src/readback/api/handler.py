@@ -17,6 +17,8 @@ class Exchange(Protocol):
     """A request whose head has been accepted."""
 
     max_body: int
+    # How the body begins, if it must begin so again for `repeat`.
+    opening: bytes
 
     def answer(self, body: bytes) -> bytes:
         """Answer the request."""
@@ -24,7 +26,7 @@ class Exchange(Protocol):
     def repeat(self, data: bytes, start: int) -> bytes | None:
         """Answer the same head again, if that needs no second look.
 
-        The body is all of the data from `start` on.
+        The data is a whole message; `start` is behind the head and the opening.
         """
 
     def refuse(self, code: str, detail: str) -> bytes:
@@ -35,6 +37,7 @@ class Turned:
     """A request that is refused for its head, and would be again."""
 
     __slots__ = ("answer", "repeat")
+    opening = b""
 
     def __init__(self, answer: bytes, repeat: Repeat) -> None:
         self.answer = answer

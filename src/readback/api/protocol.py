@@ -291,8 +291,9 @@ class Connection(Line):
     def _remember(self, head: Head, outcome: Exchange | Turned) -> None:
         """Keep a message's head and outcome, in case the head comes again."""
         if head.repeatable:
-            self._repeat, self._repeat_head = outcome.repeat, self._head_bytes
-            self._repeat_body = head.content_length
+            self._repeat = outcome.repeat
+            self._repeat_head = self._head_bytes + outcome.opening
+            self._repeat_body = head.content_length - len(outcome.opening)
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
         """Answer before the body is read, and see that it never becomes a request."""

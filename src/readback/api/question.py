@@ -32,6 +32,7 @@ class Question(NamedTuple):
     media_fault: str  # with the kind of body
     user_agent: str
     request_bytes: int  # as declared
+    repeatable: bool
 
 
 def question_of(head: Head) -> Question:
@@ -48,6 +49,7 @@ def question_of(head: Head) -> Question:
             media_fault=media_type_fault(head),
             user_agent=user_agent_of(head),
             request_bytes=head.content_length,
+            repeatable=head.repeatable,
         )
     question: Question = head.asked
     return question
