@@ -88,8 +88,12 @@ class Chat(Exchange):
             content = _decode_text(text)
         except _BROKEN:
             return None
-        # Without an escape the text is its own UTF-8, between two quotes.
-        size = len(content.encode()) if _BACKSLASH in text else len(text) - 2
+        if content.isascii():
+            size = len(content)
+        elif _BACKSLASH in text:
+            size = len(content.encode())
+        else:  # Without an escape the text is its own UTF-8, between two quotes.
+            size = len(text) - 2
         if not 0 < size <= MAX_CONTENT_BYTES:
             return None
         record = self._record

@@ -16,7 +16,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from math import inf
-from typing import cast
 
 from readback.api.handler import Exchange, Handler, Repeat, Turned
 from readback.api.head import (
@@ -238,11 +237,13 @@ class Connection(Line):
             self._proceed(outcome)
 
     def _proceed(self, outcome: Exchange | Turned | bytes) -> None:
-        head = cast(Head, self._head)
+        head = self._head
+        assert head is not None
         if isinstance(outcome, bytes):
             return self._answer_early(head, outcome)
         if isinstance(outcome, Turned):
-            self._remember(head, outcome)
+            if head.repeatable:
+                self._remember(head, outcome)
             return self._answer_early(head, outcome.answer)
         self._exchange = outcome
         if head.content_length > outcome.max_body:
@@ -256,9 +257,10 @@ class Connection(Line):
             self._transport.write(CONTINUE)
 
     def _read_body(self) -> None:
-        head, exchange = cast(Head, self._head), cast(Exchange, self._exchange)
-        if head.chunked:
-            return self._read_chunks(cast(Message, self._message), exchange)
+        head, exchange = self._head, self._exchange
+        assert head is not None and exchange is not None
+        if self._message is not None:
+            return self._read_chunks(self._message, exchange)
         end = self._at + head.content_length
         if len(self._buffer) >= end:
             body = bytes(self._buffer[self._at : end])
@@ -285,15 +287,16 @@ class Connection(Line):
 
     def _answer(self, exchange: Exchange, body: bytes) -> None:
         answer = exchange.answer(body)
-        self._remember(cast(Head, self._head), exchange)
+        head = self._head
+        if head is not None and head.repeatable:
+            self._remember(head, exchange)
         self._send(answer)
 
     def _remember(self, head: Head, outcome: Exchange | Turned) -> None:
-        """Keep a message's head and outcome, in case the head comes again."""
-        if head.repeatable:
-            self._repeat = outcome.repeat
-            self._repeat_head = self._head_bytes + outcome.opening
-            self._repeat_body = head.content_length - len(outcome.opening)
+        """Keep a message's head and outcome: the head may come again."""
+        self._repeat = outcome.repeat
+        self._repeat_head = self._head_bytes + outcome.opening
+        self._repeat_body = head.content_length - len(outcome.opening)
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
         """Answer before the body is read, and see that it never becomes a request."""
