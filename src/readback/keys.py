@@ -16,6 +16,7 @@ SECRET_LENGTH = 32
 CHECKSUM_LENGTH = 6
 LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
 
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
 
@@ -51,9 +52,7 @@ def masked(last_four: str) -> str:
 
 
 def _checksum(text: str) -> str:
-    number = crc32(text.encode())
-    digits = []
-    for _ in range(CHECKSUM_LENGTH):
-        number, remainder = divmod(number, len(ALPHABET))
-        digits.append(ALPHABET[remainder])
-    return "".join(reversed(digits))
+    # Two digits at a time: a flood of made-up keys makes this the common case.
+    rest, last = divmod(crc32(text.encode()), len(_PAIRS))
+    first, middle = divmod(rest, len(_PAIRS))
+    return _PAIRS[first] + _PAIRS[middle] + _PAIRS[last]
