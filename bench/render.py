@@ -16,7 +16,7 @@ from bench.roster import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
 README = ROOT / "README.md"
-PICTURES = ROOT / "docs" / "images"
+PICTURES = ROOT / "docs" / "pictures"
 EFFICIENCY_PICTURE = PICTURES / "requests-per-cpu-second.svg"
 LATENCY_PICTURE = PICTURES / "latency.svg"
 # Enough for the README: the limit, ours, and the best known of each family.
@@ -115,7 +115,7 @@ def throughput(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
     ]
     heads = ["server", "key", "requests per CPU-second", "spread", "of nginx"]
     heads += ["requests per second", "cores used", "memory", "start to first answer"]
-    picture = f"![{EFFICIENCY_TITLE}](images/{EFFICIENCY_PICTURE.name})"
+    picture = f"![{EFFICIENCY_TITLE}](pictures/{EFFICIENCY_PICTURE.name})"
     return f"{table(heads, rows)}\n\n{picture}"
 
 
@@ -132,7 +132,7 @@ def latency(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
     fixed = f"at {rate:,.0f} a second"
     heads = ["server", "p50", "p99", "p99.9"]
     heads += [f"p50 {fixed}", f"p99 {fixed}", f"p99.9 {fixed}"]
-    picture = f"![{LATENCY_TITLE}](images/{LATENCY_PICTURE.name})"
+    picture = f"![{LATENCY_TITLE}](pictures/{LATENCY_PICTURE.name})"
     return f"{table(heads, rows)}\n\n{picture}"
 
 
@@ -165,7 +165,7 @@ def summary(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
         for peer in shown
     ]
     heads = ["server", "requests per CPU-second", "of nginx", "p99, 32 connections"]
-    picture = f"![{EFFICIENCY_TITLE}](docs/images/{EFFICIENCY_PICTURE.name})"
+    picture = f"![{EFFICIENCY_TITLE}](docs/pictures/{EFFICIENCY_PICTURE.name})"
     machine = measured["machine"]
     when = f"{measured['date'][:10]}, {machine['cpu']}, one worker each, 50-byte text."
     return f"{picture}\n\n{table(heads, rows)}\n\n{when}"
