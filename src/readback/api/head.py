@@ -31,12 +31,6 @@ _UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding", b"upgrad
 # Framing may cost this much beside the text: one-byte chunks need five bytes each.
 _CHUNK_OVERHEAD_PER_BYTE = 8
 
-# Heads that are kept to be recognised, and how large one may be for that.
-_HEADS_KEPT = 512
-_USUAL_BYTES = 2048
-# Clients send few different heads: equal bytes mean the same, on any connection.
-_known: "dict[bytes, Head]" = {}
-
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _BAD_FIELD = "A header field or the framing is not valid."
 
@@ -61,6 +55,7 @@ class Head:
         "fields",
         "is_http_10",
         "keep_alive",
+        "like",
         "method",
         "repeatable",
         "target",
@@ -91,6 +86,20 @@ class Head:
         self.repeatable = self.keep_alive and method != b"HEAD" and self._is_plain()
         # What the handler has made of it, so that it need not do so again.
         self.asked: Any = None
+        # A head that is the same but for the key.
+        self.like: Head | None = None
+
+    def with_key(self, key: bytes) -> "Head":
+        """Give the head that is the same but for the key."""
+        twin = Head.__new__(Head)
+        for name in _SAME_BUT_FOR_THE_KEY:
+            setattr(twin, name, getattr(self, name))
+        twin.fields = [
+            (name, b"Bearer " + key if name == b"authorization" else value)
+            for name, value in self.fields
+        ]
+        twin.asked, twin.like = None, self
+        return twin
 
     def all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key == name]
@@ -118,6 +127,9 @@ class Head:
         connection = self.all(b"connection")
         persistent = all(value.lower() == b"keep-alive" for value in connection)
         return not self.is_http_10 and persistent and names.isdisjoint(_UNREPEATABLE)
+
+
+_SAME_BUT_FOR_THE_KEY = tuple(set(Head.__slots__) - {"asked", "fields", "like"})
 
 
 class Message:
@@ -205,29 +217,13 @@ def check_begun(window: bytes, seen: int) -> None:
         raise Malformed("The head has a control character.")
 
 
-def parse(data: bytes) -> Head:
-    """Read a whole head, blank line included, or raise `Malformed`."""
-    head = _known.get(data)
-    if head is None:
-        head = _parse(data)
-        if len(data) <= _USUAL_BYTES:
-            if len(_known) >= _HEADS_KEPT:
-                _known.clear()
-            _known[data] = head
-    return head
-
-
-def is_known(data: bytes) -> bool:
-    """Tell whether these bytes have been read as a head before, and found good."""
-    return data in _known
-
-
 def open_chunked(data: bytes) -> Message:
     """Read a head once more, to go on with the chunked body behind it."""
     return _understand(data, _request_line(data))
 
 
-def _parse(data: bytes) -> Head:
+def parse(data: bytes) -> Head:
+    """Read a whole head, blank line included, or raise `Malformed`."""
     line = _request_line(data)
     message = _understand(data, line)
     head = _judge(line[1], message)

@@ -18,6 +18,7 @@ from math import ceil
 from readback.contract import CREATED_LEAD_SECONDS
 
 _PROBES = 8
+_RECENT = 1024
 # A slot has four numbers: whose it is, when its bucket is full again (on the
 # machine's monotonic clock), the last `created` given out, and nothing. Together, so
 # that a party touches one page of memory, and pages that nobody touches cost nothing.
@@ -32,6 +33,8 @@ class Limiter:
         # A little more than the burst: sums of intervals are not exact.
         self.allowance = (burst + 0.01) * self.interval
         self._slots = slots
+        # Where parties were found lately; whether they are still there is looked at.
+        self._recent: dict[bytes, tuple[int, int]] = {}
         self.tick(time.monotonic(), time.time())
         self._memory = mmap.mmap(-1, slots * _WIDTH * 8)
         view = memoryview(self._memory)
@@ -42,7 +45,17 @@ class Limiter:
 
     def slot(self, party: bytes) -> int:
         """Find or take the slot of a party."""
+        mark, place = self._recent.get(party, (0, 0))
+        if mark and self._owner[place] == mark:
+            return place
         mark = _mark(party)
+        place = self._find(mark)
+        if len(self._recent) >= _RECENT:
+            self._recent.clear()
+        self._recent[party] = mark, place
+        return place
+
+    def _find(self, mark: int) -> int:
         places = self._places(mark)
         for place in places:
             if self._owner[place] == mark:

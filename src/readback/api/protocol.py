@@ -24,11 +24,10 @@ from readback.api.head import (
     Malformed,
     Message,
     check_begun,
-    is_known,
     open_chunked,
-    parse,
     too_large,
 )
+from readback.api.heads import read_head
 from readback.api.line import Line
 from readback.api.switchboard import Switchboard
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES
@@ -212,21 +211,20 @@ class Connection(Line):
         end = buffer.find(HEAD_END, start)
         size = (end + len(HEAD_END) if end >= 0 else len(buffer)) - start
         window = bytes(buffer[start : start + min(size, MAX_HEAD_BYTES)])
-        if window and not is_known(window):
+        if end >= 0 and size <= MAX_HEAD_BYTES:
+            self._at = end + len(HEAD_END)
+            return self._begin(read_head(window, self._head_seen), window)
+        if window:
             check_begun(window, self._head_seen)
         if size > MAX_HEAD_BYTES:
             raise too_large(window)
-        if end >= 0:
-            self._at = end + len(HEAD_END)
-            self._begin(window)
-        elif size:
+        if size:
             if not self._head_seen:
                 self._deadline = self._within(self._switchboard.limits.head_seconds)
             self._head_seen = size
 
-    def _begin(self, head_bytes: bytes) -> None:
-        head = self._head = parse(head_bytes)
-        self._head_bytes = head_bytes
+    def _begin(self, head: Head, head_bytes: bytes) -> None:
+        self._head, self._head_bytes = head, head_bytes
         self._message = open_chunked(head_bytes) if head.chunked else None
         outcome = self._handler.begin(head, self)
         if outcome is None:

@@ -37,14 +37,17 @@ class Question(NamedTuple):
 
 def question_of(head: Head) -> Question:
     """Understand a head, or recall what has been understood."""
-    if head.asked is None:
+    if head.asked is None and head.like and head.like.asked:
+        digest, flaw = _digest_of(head)
+        head.asked = head.like.asked._replace(digest=digest, flaw=flaw)
+    elif head.asked is None:
         endpoint = _ENDPOINTS.get((head.method, head.target), OTHER)
         slip = name_the_slip(head.method, head.target) if endpoint == OTHER else ""
-        key, flaw = bearer_key(head)
+        digest, flaw = _digest_of(head)
         head.asked = Question(
             endpoint=endpoint,
             slip=slip,
-            digest=b"" if flaw else keys.digest(key),
+            digest=digest,
             flaw=flaw,
             media_fault=media_type_fault(head),
             user_agent=user_agent_of(head),
@@ -53,6 +56,11 @@ def question_of(head: Head) -> Question:
         )
     question: Question = head.asked
     return question
+
+
+def _digest_of(head: Head) -> tuple[bytes, str]:
+    key, flaw = bearer_key(head)
+    return b"" if flaw else keys.digest(key), flaw
 
 
 def bearer_key(head: Head) -> tuple[bytes, str]:

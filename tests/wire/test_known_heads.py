@@ -1,0 +1,83 @@
+"""A head that has come before, or differs from one in its key alone, means the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readback.api.head import Head, Malformed, parse
+from readback.api.heads import read_head
+
+HEAD = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+    b"Authorization: Bearer %b\r\nContent-Length: 5\r\n\r\n"
+)
+EMPTY_BEFORE = (
+    b"GET / HTTP/1.1\r\nHost: x\r\nX-Old: Bearer %b\r\nAuthorization: Bearer %b\r\n\r\n"
+)
+TWICE = (
+    b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n"
+    b"Authorization: Bearer %b\r\n\r\n"
+)
+
+
+def said_by(head: Head) -> tuple[object, ...]:
+    names = sorted(set(Head.__slots__) - {"asked", "like"})
+    return tuple(getattr(head, name) for name in names)
+
+
+def assert_read_as_if_new(data: bytes) -> None:
+    assert said_by(read_head(data, 0)) == said_by(parse(data))
+
+
+KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
+
+
+@given(st.lists(KEYS, min_size=2, max_size=5))
+def test_a_head_is_read_as_if_it_were_new_whatever_came_before(
+    keys: list[bytes],
+) -> None:
+    for key in [*keys, *keys]:
+        assert_read_as_if_new(HEAD % key)
+
+
+@given(KEYS, KEYS)
+def test_a_key_in_another_field_is_not_taken_for_the_key(
+    first: bytes, second: bytes
+) -> None:
+    for pair in ((first, b""), (b"", first), (first, second), (second, first)):
+        assert_read_as_if_new(EMPTY_BEFORE % pair)
+
+
+@given(KEYS, KEYS)
+def test_two_keys_stay_two_keys(first: bytes, second: bytes) -> None:
+    for pair in ((first, second), (second, first), (first, first)):
+        data = TWICE % pair
+        assert_read_as_if_new(data)
+        assert len(read_head(data, 0).all(b"authorization")) == 2
+
+
+def test_what_the_handler_made_of_one_key_is_not_kept_for_another() -> None:
+    first = read_head(HEAD % b"alice", 0)
+    first.asked = "what Alice asks"
+    second = read_head(HEAD % b"bob", 0)
+    assert second.asked is None
+    assert second.first(b"authorization") == b"Bearer bob"
+    assert read_head(HEAD % b"alice", 0).asked == "what Alice asks"
+
+
+@pytest.mark.parametrize("flaw", [b"a\x00b", b"a\nb", b"a\rb", b"a\x7fb"])
+def test_a_key_with_a_byte_that_none_may_have_is_refused_all_the_same(
+    flaw: bytes,
+) -> None:
+    read_head(HEAD % b"alice", 0)
+    with pytest.raises(Malformed):
+        read_head(HEAD % flaw, 0)
+
+
+def test_ten_thousand_heads_are_not_all_kept() -> None:
+    from readback.api import heads
+
+    for number in range(10_000):
+        read_head(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number, 0)
+        read_head(HEAD % b"key%d" % number, 0)
+    assert len(heads._known) <= 512 and len(heads._frames) <= 512
