@@ -231,3 +231,21 @@ def test_a_repeated_refusal_is_given_for_the_same_body_alone(api: Api) -> None:
                 assert_refused(answer, code)
             else:
                 assert_echo(answer, "x" * 20)
+
+
+def test_a_good_body_after_a_refused_one_excuses_no_broken_one(api: Api) -> None:
+    """What ends like the good body, and is only a text, is not a request."""
+    good = BEFORE + b"x" * 20 + AFTER
+    refused = good.replace(b'"user"', b'"used"')
+    end = AFTER.lstrip(b'"')
+    only_text = b'"' + b"y" * (len(good) - len(end) - 2) + b'"' + end
+    assert len(good) == len(refused) == len(only_text)
+    with api.endpoint.connect() as connection:
+        for body in (refused, good, only_text, good, only_text):
+            connection.send(api.chat_bytes(body))
+            answer = connection.read_answer()
+            if body is good:
+                assert_echo(answer, "x" * 20)
+            else:
+                code = "invalid_json" if body is only_text else "invalid_role"
+                assert_refused(answer, code)

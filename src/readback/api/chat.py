@@ -115,7 +115,8 @@ class Chat(Exchange):
             self._refusal, self._refused_hash = refused, hash(body)
             return self.refuse(refused.code, refused.detail)
         text = _encode(content)
-        if self._question.repeatable and not self._accepted:
+        # Only with the first answer: later, the connection counts on the opening.
+        if self._question.repeatable and not self._accepted and not self._refused:
             self.opening, self._closing = frame(body, text)
         return self._echo(text, len(content.encode()), self.created)
 
