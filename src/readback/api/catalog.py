@@ -18,10 +18,4 @@ class Catalog(Exchange):
     __slots__ = ()
 
     def answer(self, body: bytes) -> bytes:
-        answer = self._desk.replies.ok(BODY)
-        tally = self._accepted
-        if tally is None or not tally.open:
-            tally = self._open_tally()
-        tally.requests += 1
-        tally.answer_bytes = len(answer)
-        return answer
+        return self._count(self._desk.replies.ok(BODY))

@@ -122,13 +122,7 @@ class Chat(Exchange):
 
     def _echo(self, text: bytes, size: int, created: int) -> bytes:
         tokens = (size + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN
-        answer = self._completion(text, created, tokens)
-        tally = self._accepted
-        if tally is None or not tally.open:
-            tally = self._open_tally()
-        tally.requests += 1
-        tally.answer_bytes = len(answer)
-        return answer
+        return self._count(self._completion(text, created, tokens))
 
 
 def frame(body: bytes, text: bytes) -> tuple[bytes, bytes]:

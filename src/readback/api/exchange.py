@@ -90,11 +90,15 @@ class Exchange:
         tally.count(self._question.request_bytes, len(answer))
         return answer
 
-    def _open_tally(self) -> Tally:
-        """Open the tally of this exchange's successes; all are of one size."""
-        tally = self._accepted = self._desk.journal.open(self._event("", ""))
-        tally.request_bytes = self._question.request_bytes
-        return tally
+    def _count(self, answer: bytes) -> bytes:
+        """Count a success; the requests of one exchange are all of one size."""
+        tally = self._accepted
+        if tally is None or not tally.open:
+            tally = self._accepted = self._desk.journal.open(self._event("", ""))
+            tally.request_bytes = self._question.request_bytes
+        tally.requests += 1
+        tally.answer_bytes = len(answer)
+        return answer
 
     def _event(self, code: str, detail: str) -> Event:
         key_id = self._record.key_id

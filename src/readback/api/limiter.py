@@ -90,6 +90,7 @@ class Limiter:
 
         `created` is later than the last one, a minute ahead of the clock at most.
         """
+        # `take` again, without the call: this is the way of every accepted request.
         full_at = self._full_at[slot]
         if full_at < now:
             full_at = now

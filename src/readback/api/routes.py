@@ -98,18 +98,19 @@ class Api:
     def _not_a_key(
         self, question: Question, address: str, data: bytes, start: int
     ) -> bytes:
-        limited = self._failed(question.endpoint, address)
-        return limited or self._refuse(question.endpoint, "invalid_key", question.flaw)
+        return self._refuse_key(question, address, question.flaw)
 
     def _no_such_key(self, question: Question, address: str) -> Turned:
-        def refuse() -> bytes:
-            limited = self._failed(question.endpoint, address)
-            return limited or self._refuse(question.endpoint, "invalid_key", _UNKNOWN)
-
         def refuse_again(data: bytes, start: int) -> bytes | None:
-            return refuse() if self._keyring.is_absent(question.digest) else None
+            if not self._keyring.is_absent(question.digest):
+                return None
+            return self._refuse_key(question, address, _UNKNOWN)
 
-        return Turned(refuse(), refuse_again)
+        return Turned(self._refuse_key(question, address, _UNKNOWN), refuse_again)
+
+    def _refuse_key(self, question: Question, address: str, detail: str) -> bytes:
+        limited = self._failed(question.endpoint, address)
+        return limited or self._refuse(question.endpoint, "invalid_key", detail)
 
     def _failed(self, endpoint: str, address: str) -> bytes | None:
         """Count a failed authentication; refuse otherwise if there are too many."""
@@ -160,7 +161,7 @@ class Api:
                 self._counters.add((OTHER, "not_found"))
 
         record = self._keyring.find(question.digest)
-        if record is not None:
+        if record is not None or self._keyring.is_absent(question.digest):
             enter(record)
         else:
             self._keyring.wait(question.digest, enter)
