@@ -24,6 +24,7 @@ _HEADERS = (
     "X-Content-Type-Options: nosniff\r\n"
 )
 _REALM = "WWW-Authenticate: Bearer\r\n"
+_REFUSALS_KEPT = 256
 _IDS_AT_ONCE = 256
 _ID_LENGTH = 36
 _SPLIT_IDS = struct.Struct(f"{_ID_LENGTH}s" * _IDS_AT_ONCE).unpack
@@ -62,6 +63,8 @@ class Replies:
         self._with_messages = with_messages
         self._ids: list[bytes] = []
         self._moment_of, self._moment = 0, b"0"
+        # What stands before and behind the id of a refusal, until the next tick.
+        self._halves: dict[tuple[str, str, int], tuple[bytes, bytes]] = {}
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
 
@@ -70,6 +73,7 @@ class Replies:
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
+        self._halves.clear()
 
     def new_id(self) -> bytes:
         """Draw a random UUID (version 4)."""
@@ -111,6 +115,16 @@ class Replies:
 
     def refusal(self, code: str, detail: str = "", retry_after: int = 0) -> bytes:
         """Render a refusal; the detail must be printable ASCII without the text."""
+        halves = self._halves.get((code, detail, retry_after))
+        if halves is None:
+            halves = self._around_id(code, detail, retry_after)
+            if len(self._halves) < _REFUSALS_KEPT:
+                self._halves[code, detail, retry_after] = halves
+        return self.new_id().join(halves)
+
+    def _around_id(
+        self, code: str, detail: str, retry_after: int
+    ) -> tuple[bytes, bytes]:
         status_line, headers, body = self._refusals[code]
         sentence = detail or REFUSALS[code].sentence
         if self._with_messages:
@@ -118,11 +132,12 @@ class Replies:
                 {"error": {"code": code, "message": sentence}}, separators=(",", ":")
             )
         wait = f"Retry-After: {retry_after}\r\n" if retry_after else ""
-        return (
-            f"{status_line}Date: {self._date}\r\n{headers}{wait}"
-            f"X-Request-Id: {self.new_id().decode()}\r\nX-Error-Detail: {sentence}\r\n"
+        before = f"{status_line}Date: {self._date}\r\n{headers}{wait}X-Request-Id: "
+        after = (
+            f"\r\nX-Error-Detail: {sentence}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}"
-        ).encode()
+        )
+        return before.encode(), after.encode()
 
     def _render(self, row: Refusal) -> tuple[str, str, str]:
         headers = _HEADERS + (_REALM if row.code == "invalid_key" else "")
