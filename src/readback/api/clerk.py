@@ -47,7 +47,7 @@ STUCK_SECONDS = 5.0
 CLEANING_SECONDS = 3600.0
 STOP_SECONDS = 5.0
 # So many answers about unknown keys are given before the event loop turns to others.
-ANSWERS_AT_ONCE = 32
+ANSWERS_AT_ONCE = 4
 
 
 class Clerk:
@@ -58,6 +58,7 @@ class Clerk:
         self._health = health
         self._counters = counters
         # The event loop's side.
+        self._asked: list[bytes] = []
         self._refreshing_since = inf
         self._writing = False
         # From the loop to the thread: what to call there, and with what.
@@ -85,11 +86,18 @@ class Clerk:
 
     def ask(self, digest: bytes) -> None:
         """Have one unknown key looked up."""
+        if not self._asked:
+            self._loop.call_soon(self._pass_on)
+        self._asked.append(digest)
+
+    def _pass_on(self) -> None:
+        """Hand over at once what a round of the event loop has asked."""
+        asked, self._asked = self._asked, []
         if self._health.reading.trouble:
             # The next refresh will find out whether the database is back.
-            self._loop.call_soon(self._keyring.lose, [digest])
+            self._keyring.lose(asked)
         else:
-            self._inbox.put((self._unknown.append, digest))
+            self._inbox.put((self._unknown.extend, asked))
 
     def begin_round(self, known: list[bytes], now: float, wall: float) -> None:
         """Have known keys asked about and the journal written, unless they still are.
