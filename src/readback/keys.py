@@ -16,7 +16,7 @@ SECRET_LENGTH = 32
 CHECKSUM_LENGTH = 6
 LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
+_PAIRS = [(first + second).encode() for first in ALPHABET for second in ALPHABET]
 
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
 
@@ -24,21 +24,21 @@ _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".e
 def mint() -> str:
     """Make a new key; the caller shows it once and stores only its digest."""
     secret = "".join(secrets.choice(ALPHABET) for _ in range(SECRET_LENGTH))
-    return f"{PREFIX}{secret}{_checksum(PREFIX + secret)}"
+    body = PREFIX + secret
+    return body + _checksum(body.encode()).decode()
 
 
 def flaw(key: bytes) -> str | None:
     """Say what is wrong with the form of a key, without the key; None if nothing."""
-    prefix = PREFIX.encode()
-    if not key.startswith(prefix):
+    if _FORM.fullmatch(key):
+        if _checksum(key[:-CHECKSUM_LENGTH]) == key[-CHECKSUM_LENGTH:]:
+            return None
+        return "its checksum does not fit, so a character is mistyped"
+    if not key.startswith(PREFIX.encode()):
         return f"a key begins with {PREFIX}"
     if len(key) != LENGTH:
         return f"a key has {LENGTH} characters, and {len(key)} came"
-    if not _FORM.fullmatch(key):
-        return f"after {PREFIX} a key has only letters and digits"
-    if _checksum(key[:-CHECKSUM_LENGTH].decode()) != key[-CHECKSUM_LENGTH:].decode():
-        return "its checksum does not fit, so a character is mistyped"
-    return None
+    return f"after {PREFIX} a key has only letters and digits"
 
 
 def digest(key: bytes) -> bytes:
@@ -51,8 +51,8 @@ def masked(last_four: str) -> str:
     return f"{PREFIX}…{last_four}"
 
 
-def _checksum(text: str) -> str:
+def _checksum(data: bytes) -> bytes:
     # Two digits at a time: a flood of made-up keys makes this the common case.
-    rest, last = divmod(crc32(text.encode()), len(_PAIRS))
+    rest, last = divmod(crc32(data), len(_PAIRS))
     first, middle = divmod(rest, len(_PAIRS))
     return _PAIRS[first] + _PAIRS[middle] + _PAIRS[last]

@@ -42,7 +42,9 @@ class Echo:
         self.replies = Replies()
         self.replies.tick(time.time())
 
-    def begin(self, head: Head, connection: Connection) -> "EchoExchange | bytes":
+    def begin(
+        self, head: Head, key: bytes, connection: Connection
+    ) -> "EchoExchange | bytes":
         if head.method == b"CONNECT":
             return NO_TUNNEL
         return EchoExchange(self, head)

@@ -23,7 +23,7 @@ SECRET = b"zyzzyva-in-the-body"
 class Clumsy(Echo):
     """Fails in the way that the target names."""
 
-    def begin(self, head: Head, asker: Asker) -> EchoExchange | bytes:
+    def begin(self, head: Head, key: bytes, asker: Asker) -> EchoExchange | bytes:
         if head.target == b"/begin":
             raise RuntimeError(SECRET)
         return ClumsyExchange(self, head)

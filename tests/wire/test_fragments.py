@@ -3,6 +3,7 @@
 TCP has no messages: a head may come in a thousand pieces, and three requests in one.
 """
 
+import asyncio
 import time
 
 import pytest
@@ -85,6 +86,11 @@ def test_a_head_byte_by_byte_is_looked_at_once(
     monkeypatch.setattr(protocol, "check_begun", counting)
     connection = protocol.Connection(Echo(), Switchboard(PATIENT))
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 16_000
-    for byte in head:
-        connection.data_received(bytes([byte]))
+
+    async def receive() -> None:
+        for byte in head:
+            connection.data_received(bytes([byte]))
+            await asyncio.sleep(0)
+
+    asyncio.run(receive())
     assert sum(looked_at) == len(head)

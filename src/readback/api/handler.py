@@ -56,8 +56,13 @@ class Asker(Protocol):
 class Handler(Protocol):
     """What a listener serves. Answers are whole, without a Connection header."""
 
-    def begin(self, head: Head, asker: Asker) -> Exchange | Turned | bytes | None:
-        """Look at a head: go on, answer at once, or (None) `resume` later."""
+    def begin(
+        self, head: Head, key: bytes, asker: Asker
+    ) -> Exchange | Turned | bytes | None:
+        """Look at a head: go on, answer at once, or (None) `resume` later.
+
+        The key is what `heads.py` has cut out of the head.
+        """
 
     def refuse(self, code: str, detail: str) -> bytes:
         """Refuse bytes that did not become a request."""

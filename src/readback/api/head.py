@@ -55,7 +55,6 @@ class Head:
         "fields",
         "is_http_10",
         "keep_alive",
-        "like",
         "method",
         "repeatable",
         "target",
@@ -86,20 +85,6 @@ class Head:
         self.repeatable = self.keep_alive and method != b"HEAD" and self._is_plain()
         # What the handler has made of it, so that it need not do so again.
         self.asked: Any = None
-        # A head that is the same but for the key.
-        self.like: Head | None = None
-
-    def with_key(self, key: bytes) -> "Head":
-        """Give the head that is the same but for the key."""
-        twin = Head.__new__(Head)
-        for name in _SAME_BUT_FOR_THE_KEY:
-            setattr(twin, name, getattr(self, name))
-        twin.fields = [
-            (name, b"Bearer " + key if name == b"authorization" else value)
-            for name, value in self.fields
-        ]
-        twin.asked, twin.like = None, self
-        return twin
 
     def all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key == name]
@@ -127,9 +112,6 @@ class Head:
         connection = self.all(b"connection")
         persistent = all(value.lower() == b"keep-alive" for value in connection)
         return not self.is_http_10 and persistent and names.isdisjoint(_UNREPEATABLE)
-
-
-_SAME_BUT_FOR_THE_KEY = tuple(set(Head.__slots__) - {"asked", "fields", "like"})
 
 
 class Message:

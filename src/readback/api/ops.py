@@ -44,7 +44,7 @@ class Ops:
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
-    def begin(self, head: Head, asker: Asker) -> bytes:
+    def begin(self, head: Head, key: bytes, asker: Asker) -> bytes:
         if head.method not in (b"GET", b"HEAD"):
             return self.refuse("not_found", "")
         if head.target == b"/healthz":

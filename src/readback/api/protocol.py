@@ -14,7 +14,6 @@ import asyncio
 import logging
 import sys
 import traceback
-from collections.abc import Callable
 from math import inf
 
 from readback.api.handler import Exchange, Handler, Repeat, Turned
@@ -63,6 +62,7 @@ class Connection(Line):
         "_head_seen",
         "_last",
         "_message",
+        "_queued",
         "_repeat",
         "_repeat_body",
         "_repeat_head",
@@ -75,6 +75,7 @@ class Connection(Line):
         super().__init__(switchboard)
         self._handler = handler
         self._state = HEAD
+        self._queued = False  # its turn will come
         self._buffer: bytes | bytearray = b""
         self._at = 0  # where in the buffer the unread bytes begin
         # The message in hand; None between messages.
@@ -125,7 +126,7 @@ class Connection(Line):
         # A half-closed client still reads: what it has asked for completely is
         # answered first. A message cut off by the end is dropped (RFC 9112 §8).
         self._eof = True
-        if self._state == WAITING or not self._writable:
+        if self._is_waiting() or not self._writable:
             return self._transport.can_write_eof()
         self._close()
         return False
@@ -136,9 +137,8 @@ class Connection(Line):
         """Go on with the request for which `begin` gave None."""
         if self._state != WAITING or self._transport.is_closing():
             return
-        self._guard(lambda: self._proceed(outcome))
+        self._work(outcome)
         self._pace_reading()
-        self._work()
 
     # The switchboard calls these.
 
@@ -163,31 +163,41 @@ class Connection(Line):
             if not isinstance(self._buffer, bytearray):
                 self._buffer = bytearray(self._buffer)
             self._buffer += data
-        self._work()
+        if self._is_waiting():
+            self._pace_reading()
+        elif self._state == BODY or self._switchboard.turns.take(self._take_turn):
+            self._work()
+        else:
+            self._queued = True
 
-    def _work(self) -> None:
+    def _take_turn(self) -> None:
+        self._queued = False
+        if not self._transport.is_closing():
+            self._pace_reading()
+            self._work()
+
+    def _work(self, outcome: Exchange | Turned | bytes | None = None) -> None:
         """Read and answer messages until bytes, room to write or a key is missing."""
-        self._guard(self._take_messages)
-        self._rest()
-
-    def _guard(self, work: Callable[[], None]) -> None:
         try:
-            work()
+            if outcome is not None:
+                self._proceed(outcome)
+            self._take_messages()
         except Malformed as error:
             self._send(self._refusal(error.code, error.detail), last=True)
         except Exception:
             self._fault()
+        self._rest()
 
     def _take_messages(self) -> None:
-        while self._writable and self._at < len(self._buffer):
-            before = self._at, self._state
+        progress = True
+        while progress and self._writable and self._at < len(self._buffer):
             if self._state == HEAD:
-                self._read_head()
+                progress = self._read_head()
             elif self._state == BODY:
-                self._read_body()
+                progress = self._read_body()
             elif self._state == SKIP:
-                self._skip_body()
-            if (self._at, self._state) == before:
+                progress = self._skip_body()
+            else:
                 return
 
     def _rest(self) -> None:
@@ -203,34 +213,38 @@ class Connection(Line):
         if self._eof and not pending:
             self._close()
 
-    def _read_head(self) -> None:
+    def _read_head(self) -> bool:
         buffer, start = self._buffer, self._at
         while buffer.startswith(b"\r\n", start):  # RFC 9112 §2.2: empty lines before
             start, self._head_seen = start + 2, 0
         self._at = start
-        end = buffer.find(HEAD_END, start)
-        size = (end + len(HEAD_END) if end >= 0 else len(buffer)) - start
-        window = bytes(buffer[start : start + min(size, MAX_HEAD_BYTES)])
-        if end >= 0 and size <= MAX_HEAD_BYTES:
-            self._at = end + len(HEAD_END)
-            return self._begin(read_head(window, self._head_seen), window)
-        if window:
-            check_begun(window, self._head_seen)
-        if size > MAX_HEAD_BYTES:
-            raise too_large(window)
-        if size:
-            if not self._head_seen:
-                self._deadline = self._within(self._switchboard.limits.head_seconds)
-            self._head_seen = size
+        end = buffer.find(HEAD_END, start) + len(HEAD_END)
+        if len(HEAD_END) <= end <= start + MAX_HEAD_BYTES:
+            self._at = end
+            self._begin(bytes(buffer[start:end]))
+            return True
+        self._check_unfinished(bytes(buffer[start : start + MAX_HEAD_BYTES]))
+        return False
 
-    def _begin(self, head: Head, head_bytes: bytes) -> None:
-        self._head, self._head_bytes = head, head_bytes
-        self._message = open_chunked(head_bytes) if head.chunked else None
-        outcome = self._handler.begin(head, self)
+    def _check_unfinished(self, window: bytes) -> None:
+        """Refuse a head that cannot become one, long before its end has come."""
+        if not window:
+            return
+        check_begun(window, self._head_seen)
+        if len(self._buffer) - self._at > MAX_HEAD_BYTES:
+            raise too_large(window)
+        if not self._head_seen:
+            self._deadline = self._within(self._switchboard.limits.head_seconds)
+        self._head_seen = len(window)
+
+    def _begin(self, data: bytes) -> None:
+        head, key = read_head(data, self._head_seen)
+        self._head, self._head_bytes = head, data
+        self._message = open_chunked(data) if head.chunked else None
+        outcome = self._handler.begin(head, key, self)
         if outcome is None:
             self._state = WAITING
             self._deadline = inf
-            self._pace_reading()
         else:
             self._proceed(outcome)
 
@@ -254,32 +268,38 @@ class Connection(Line):
         if head.expects_continue and self._at == len(self._buffer):
             self._transport.write(CONTINUE)
 
-    def _read_body(self) -> None:
+    def _read_body(self) -> bool:
         head, exchange = self._head, self._exchange
         assert head is not None and exchange is not None
         if self._message is not None:
             return self._read_chunks(self._message, exchange)
         end = self._at + head.content_length
-        if len(self._buffer) >= end:
-            body = bytes(self._buffer[self._at : end])
-            self._at = end
-            self._answer(exchange, body)
+        if len(self._buffer) < end:
+            return False
+        body = bytes(self._buffer[self._at : end])
+        self._at = end
+        self._answer(exchange, body)
+        return True
 
-    def _read_chunks(self, message: Message, exchange: Exchange) -> None:
+    def _read_chunks(self, message: Message, exchange: Exchange) -> bool:
         self._at = message.feed_chunked(self._buffer, self._at, exchange.max_body)
         if len(message.body) > exchange.max_body:
             came = "the chunked body is longer"
             self._send(self._oversize(exchange, came), last=True)
         elif message.complete:
             self._answer(exchange, bytes(message.body))
+        else:
+            return False
+        return True
 
-    def _skip_body(self) -> None:
+    def _skip_body(self) -> bool:
         step = min(self._skip, len(self._buffer) - self._at)
         self._at += step
         self._skip -= step
         if not self._skip:
             self._state = HEAD
             self._deadline = self._switchboard.idle_deadline
+        return True
 
     # Answers.
 
@@ -328,6 +348,8 @@ class Connection(Line):
             self._end(still_sending=last or self._at < len(self._buffer))
 
     def _time_out(self) -> None:
+        if self._queued:  # what is late then is we
+            return
         idle = self._state == HEAD and not self._buffer
         if idle or self._state in (SKIP, LINGER):
             self._close()
@@ -357,7 +379,7 @@ class Connection(Line):
         return exchange.refuse("request_too_large", detail)
 
     def _is_waiting(self) -> bool:
-        return self._state == WAITING
+        return self._queued or self._state == WAITING
 
 
 def _never(data: bytes, start: int) -> None:

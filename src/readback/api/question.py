@@ -4,6 +4,7 @@ Worked out once for each head that comes, and kept with it. Nothing here looks a
 body, at the database or at the clock.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from readback import keys
@@ -22,13 +23,19 @@ _JSON_TYPE = b"application/json"
 _NO_KEY = "Send the header Authorization: Bearer <key>, with a key from the cabinet."
 
 
+class Claim(NamedTuple):
+    """Who a client says it is."""
+
+    digest: bytes  # of the key
+    flaw: str  # a sentence on what is wrong with the key; none if nothing is
+
+
 class Question(NamedTuple):
     """A head, understood. What is wrong is a sentence; nothing wrong is none."""
 
     endpoint: str
     slip: str  # with path or method
-    digest: bytes  # of the key
-    flaw: str  # with the key
+    claim: Claim | None  # unless the key has been cut out of the head
     media_fault: str  # with the kind of body
     user_agent: str
     request_bytes: int  # as declared
@@ -37,18 +44,13 @@ class Question(NamedTuple):
 
 def question_of(head: Head) -> Question:
     """Understand a head, or recall what has been understood."""
-    if head.asked is None and head.like and head.like.asked:
-        digest, flaw = _digest_of(head)
-        head.asked = head.like.asked._replace(digest=digest, flaw=flaw)
-    elif head.asked is None:
+    if head.asked is None:
         endpoint = _ENDPOINTS.get((head.method, head.target), OTHER)
         slip = name_the_slip(head.method, head.target) if endpoint == OTHER else ""
-        digest, flaw = _digest_of(head)
         head.asked = Question(
             endpoint=endpoint,
             slip=slip,
-            digest=digest,
-            flaw=flaw,
+            claim=_claim_in(head),
             media_fault=media_type_fault(head),
             user_agent=user_agent_of(head),
             request_bytes=head.content_length,
@@ -58,24 +60,28 @@ def question_of(head: Head) -> Question:
     return question
 
 
-def _digest_of(head: Head) -> tuple[bytes, str]:
-    key, flaw = bearer_key(head)
-    return b"" if flaw else keys.digest(key), flaw
-
-
-def bearer_key(head: Head) -> tuple[bytes, str]:
-    """Give the key of a request, or say why there is none that could be right."""
+def _claim_in(head: Head) -> Claim | None:
     values = head.all(b"authorization")
     if not values:
-        return b"", f"The Authorization header is missing. {_NO_KEY}"
+        return Claim(b"", f"The Authorization header is missing. {_NO_KEY}")
     if len(values) > 1:
-        return b"", f"Authorization stands {len(values)} times; send it once."
+        return Claim(b"", f"Authorization stands {len(values)} times; send it once.")
     scheme, _, key = values[0].partition(b" ")
-    key = key.strip(b" ")
-    if scheme.lower() != b"bearer" or not key:
-        return b"", f"Authorization is not of the form 'Bearer <key>'. {_NO_KEY}"
+    if scheme == b"Bearer" and not key:
+        return None
+    return claim_of(key.strip(b" ") if scheme.lower() == b"bearer" else b"")
+
+
+@lru_cache(1024)
+def claim_of(key: bytes) -> Claim:
+    """Look at a key by itself."""
+    if not key:
+        form = "Authorization is not of the form 'Bearer <key>'."
+        return Claim(b"", f"{form} {_NO_KEY}")
     flaw = keys.flaw(key)
-    return key, f"This is not a whole key: {flaw}." if flaw else ""
+    if flaw:
+        return Claim(b"", f"This is not a whole key: {flaw}.")
+    return Claim(keys.digest(key), "")
 
 
 def media_type_fault(head: Head) -> str:

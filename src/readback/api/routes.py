@@ -17,7 +17,15 @@ from readback.api.handler import Asker, Turned
 from readback.api.head import Head
 from readback.api.keyring import Away, Keyring, Record
 from readback.api.limiter import Limiter
-from readback.api.question import CHAT, MODELS, OTHER, Question, question_of
+from readback.api.question import (
+    CHAT,
+    MODELS,
+    OTHER,
+    Claim,
+    Question,
+    claim_of,
+    question_of,
+)
 
 # When the database or a connection is not to be had, this is worth waiting.
 RETRY_SECONDS = 2
@@ -47,23 +55,23 @@ class Api:
         self._counters = counters
         self._trusted_proxies = trusted_proxies
 
-    def begin(self, head: Head, asker: Asker) -> Exchange | Turned | bytes | None:
+    def begin(
+        self, head: Head, key: bytes, asker: Asker
+    ) -> Exchange | Turned | bytes | None:
         question = question_of(head)
+        claim = question.claim or claim_of(key)
         address = client_address(head, asker.address, self._trusted_proxies)
         if question.slip:
-            return self._turn(partial(self._not_found, question, address))
-        if question.flaw:
-            return self._turn(partial(self._not_a_key, question, address))
-        record = self._keyring.find(question.digest)
+            return self._turn(partial(self._not_found, question, claim, address))
+        if claim.flaw:
+            return self._turn(partial(self._not_a_key, question, claim, address))
+        record = self._keyring.find(claim.digest)
         if record is not None:
             return self._admit(question, record, address)
-        if self._keyring.is_absent(question.digest):
-            return self._no_such_key(question, address)
-
-        def resume(found: Record | Away | None) -> None:
-            asker.resume(self._identify(question, found, address))
-
-        self._keyring.wait(question.digest, resume)
+        if self._keyring.is_absent(claim.digest):
+            return self._no_such_key(question, claim, address)
+        identify = partial(self._identify, asker, question, claim, address)
+        self._keyring.wait(claim.digest, identify)
         return None
 
     def refuse(self, code: str, detail: str) -> bytes:
@@ -73,14 +81,21 @@ class Api:
         return Turned(refuse(b"", 0), refuse)
 
     def _identify(
-        self, question: Question, found: Record | Away | None, address: str
-    ) -> Exchange | Turned | bytes:
-        if isinstance(found, Away):
-            detail = "The key cannot be looked up just now: the database is away."
-            return self._refuse(question.endpoint, "unavailable", detail)
+        self,
+        asker: Asker,
+        question: Question,
+        claim: Claim,
+        address: str,
+        found: Record | Away | None,
+    ) -> None:
+        """Go on with a request that has waited for its key to be looked up."""
         if found is None:
-            return self._no_such_key(question, address)
-        return self._admit(question, found, address)
+            asker.resume(self._no_such_key(question, claim, address))
+        elif isinstance(found, Record):
+            asker.resume(self._admit(question, found, address))
+        else:
+            detail = "The key cannot be looked up just now: the database is away."
+            asker.resume(self._refuse(question.endpoint, "unavailable", detail))
 
     def _admit(
         self, question: Question, record: Record, address: str
@@ -96,17 +111,22 @@ class Api:
         return exchange
 
     def _not_a_key(
-        self, question: Question, address: str, data: bytes, start: int
+        self, question: Question, claim: Claim, address: str, data: bytes, start: int
     ) -> bytes:
-        return self._refuse_key(question, address, question.flaw)
+        return self._refuse_key(question, address, claim.flaw)
 
-    def _no_such_key(self, question: Question, address: str) -> Turned:
-        def refuse_again(data: bytes, start: int) -> bytes | None:
-            if not self._keyring.is_absent(question.digest):
-                return None
+    def _no_such_key(self, question: Question, claim: Claim, address: str) -> Turned:
+        return Turned(
+            self._refuse_key(question, address, _UNKNOWN),
+            partial(self._still_no_such_key, question, claim, address),
+        )
+
+    def _still_no_such_key(
+        self, question: Question, claim: Claim, address: str, data: bytes, start: int
+    ) -> bytes | None:
+        if self._keyring.is_absent(claim.digest):
             return self._refuse_key(question, address, _UNKNOWN)
-
-        return Turned(self._refuse_key(question, address, _UNKNOWN), refuse_again)
+        return None
 
     def _refuse_key(self, question: Question, address: str, detail: str) -> bytes:
         limited = self._failed(question.endpoint, address)
@@ -137,19 +157,21 @@ class Api:
         return self._desk.replies.refusal(code, detail, retry_after)
 
     def _not_found(
-        self, question: Question, address: str, data: bytes, start: int
+        self, question: Question, claim: Claim, address: str, data: bytes, start: int
     ) -> bytes:
         answer = self._desk.replies.refusal("not_found", question.slip)
-        if question.flaw:
+        if claim.flaw:
             self._counters.add((OTHER, "not_found"))
         else:
             # Whose request it was is of interest only to the journal: later.
             asyncio.get_running_loop().call_soon(
-                self._attribute, question, address, len(answer)
+                self._attribute, question, claim, address, len(answer)
             )
         return answer
 
-    def _attribute(self, question: Question, address: str, answer_bytes: int) -> None:
+    def _attribute(
+        self, question: Question, claim: Claim, address: str, answer_bytes: int
+    ) -> None:
         """Enter a 404 into the journal of the key it came with, if there is one."""
 
         def enter(found: Record | Away | None) -> None:
@@ -160,11 +182,11 @@ class Api:
             else:
                 self._counters.add((OTHER, "not_found"))
 
-        record = self._keyring.find(question.digest)
-        if record is not None or self._keyring.is_absent(question.digest):
+        record = self._keyring.find(claim.digest)
+        if record is not None or self._keyring.is_absent(claim.digest):
             enter(record)
         else:
-            self._keyring.wait(question.digest, enter)
+            self._keyring.wait(claim.digest, enter)
 
 
 def client_address(head: Head, peer: str, trusted_proxies: int) -> str:

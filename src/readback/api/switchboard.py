@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
+from readback.api.turns import Turns
+
 SWEEP_SECONDS = 0.5
 # A connection is asked to end after this time, so that none lives for ever and a
 # load balancer gets to spread them anew.
@@ -55,6 +57,7 @@ class Switchboard:
         self.limits = limits
         self.stopping = False
         self.calls: set[Call] = set()
+        self.turns = Turns()
         self._per_address: Counter[str] = Counter()
         self._connected = 0
         self.now = self.idle_deadline = 0.0

@@ -1,0 +1,141 @@
+"""When many requests come at once, those that are known do not wait for the others."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from readback.api.turns import AT_ONCE
+from tests.support.wire import Connection
+from tests.wire.echo_server import Echo, EchoExchange
+from tests.wire.listening import Listener, limits, listening
+from tests.wire.talk import sized
+
+BUSY_SECONDS = 0.3
+CROWD = 5 * AT_ONCE
+
+
+class Ordered(Echo):
+    """Notes in which order bodies are answered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[bytes] = []
+
+    def begin(self, head, key, connection):  # type: ignore[no-untyped-def]
+        return OrderedExchange(self, head)
+
+
+class OrderedExchange(EchoExchange):
+    def answer(self, body: bytes) -> bytes:
+        assert isinstance(self._echo, Ordered)
+        self._echo.order.append(body)
+        return super().answer(body)
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with listening(Ordered()) as listener:
+        yield listener
+
+
+@pytest.fixture
+def crowd(listener: Listener) -> Iterator[list[Connection]]:
+    """Clients that are connected and have not asked anything yet."""
+    with ExitStack() as opened:
+        yield [opened.enter_context(listener.endpoint.connect()) for _ in range(CROWD)]
+
+
+@contextmanager
+def busy(listener: Listener) -> Iterator[None]:
+    """Keep the loop busy, so that it finds at once what is sent meanwhile."""
+    listener.wait_until(lambda: len(listener.board.calls) >= CROWD)
+    begun: list[bool] = []
+
+    def work() -> None:
+        begun.append(True)
+        time.sleep(BUSY_SECONDS)
+
+    listener.loop.call_soon_threadsafe(work)
+    listener.wait_until(lambda: bool(begun))
+    yield
+
+
+def body(number: int) -> bytes:
+    return b"%04d" % number
+
+
+def order_of(listener: Listener) -> list[bytes]:
+    assert isinstance(listener.handler, Ordered)
+    return listener.handler.order
+
+
+def test_a_repeated_request_overtakes_a_crowd_of_new_ones(
+    listener: Listener, crowd: list[Connection]
+) -> None:
+    known = crowd.pop()
+    for said in (b"hers", b"hers"):
+        known.send(sized(said))
+        assert known.read_answer().body == said
+    order_of(listener).clear()
+    with busy(listener):
+        for number, connection in enumerate(crowd):
+            connection.send(sized(body(number)))
+        known.send(sized(b"hers"))
+    assert known.read_answer().body == b"hers"
+    assert order_of(listener).index(b"hers") <= AT_ONCE
+
+
+def test_everybody_in_a_crowd_gets_an_answer_in_the_order_of_coming(
+    listener: Listener, crowd: list[Connection]
+) -> None:
+    with busy(listener):
+        for number, connection in enumerate(crowd):
+            connection.send(sized(body(number)))
+    for number, connection in enumerate(crowd):
+        assert connection.read_answer().body == body(number)
+    assert order_of(listener) == [body(number) for number in range(CROWD)]
+
+
+def test_what_comes_while_a_request_waits_for_its_turn_is_answered_behind_it(
+    listener: Listener, crowd: list[Connection]
+) -> None:
+    halves = [sized(body(number)) for number in range(CROWD)]
+    with busy(listener):
+        for connection, raw in zip(crowd, halves, strict=True):
+            connection.send(raw + raw[:-2])
+    for connection, raw in zip(crowd, halves, strict=True):
+        connection.send(raw[-2:] + raw)
+        connection.finish_sending()
+    for number, connection in enumerate(crowd):
+        bodies = [connection.read_answer().body for _ in range(3)]
+        assert bodies == [body(number)] * 3
+        assert connection.rest() == b""
+
+
+def test_who_leaves_before_the_turn_does_not_stop_the_others(
+    listener: Listener, crowd: list[Connection]
+) -> None:
+    with busy(listener):
+        for number, connection in enumerate(crowd):
+            connection.send(sized(body(number)))
+        for connection in crowd[::2]:
+            with connection:
+                pass  # which closes it
+    for number, connection in list(enumerate(crowd))[1::2]:
+        assert connection.read_answer().body == body(number)
+
+
+def test_the_time_before_the_turn_is_not_counted_against_a_client() -> None:
+    # Every deadline passes while the loop is busy; all is there, so none is late.
+    hasty = limits(head_seconds=BUSY_SECONDS / 3, idle_seconds=BUSY_SECONDS / 3)
+    with listening(Ordered(), hasty) as listener, ExitStack() as opened:
+        crowd = [
+            opened.enter_context(listener.endpoint.connect()) for _ in range(CROWD)
+        ]
+        with busy(listener):
+            for number, connection in enumerate(crowd):
+                connection.send(sized(body(number)))
+        for number, connection in enumerate(crowd):
+            assert connection.read_answer().body == body(number)
