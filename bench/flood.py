@@ -1,13 +1,14 @@
 """What a flood of made-up keys does to those who have a real one.
 
-    python -m bench.flood [--rate 20000] [--seconds 3] [--rounds 9]
+    python -m bench.flood [--postgresql] [--rate 20000] [--seconds 3] [--rounds 9]
 
 One client asks some 500 times a second with a known key: alone, beside a flood of keys
 with wrong checksums, which nobody looks up, and beside a flood of keys with right ones
 that were never made, each of which must be looked up. The three take turns, round
-after round, and medians are shown. One worker has the first core. The floods and the
-client, both wrk, share the last; the floods run only when the client does not, so that
-it measures the server and not its neighbour.
+after round, and medians are kept, in bench/results/flood.json and from there in
+docs/performance.md. One worker has the first core. The floods and the client, both
+wrk, share the last; the floods run only when the client does not, so that it measures
+the server and not its neighbour.
 """
 
 import argparse
@@ -17,63 +18,69 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from tests.support.metrics import metrics
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import Server
 
-from bench import proc
+from bench import proc, render, results
+from bench.serving import POSTGRESQL, SQLITE, serving
 from readback import keys
 
 SCRIPT = Path(__file__).parent / "flood.lua"
+ALONE, WRONG, RIGHT = "alone", "wrong checksums", "right checksums"
 KNOWN_PAUSE = 2  # milliseconds: some 500 requests a second
 # How long a connection of a flood pauses, in milliseconds, so that with its answer it
 # has about as much time for one request as the number of connections gives it.
-FLOOD_PAUSE = {"wrong checksums": 19, "right checksums": 10}
+FLOOD_PAUSE = {WRONG: 19, RIGHT: 9}
 FLOOD_TURN = 20
 KEYS_IN_TURN = 20_000
+
+Turn = dict[str, float]
 
 
 def main() -> None:
     options = _options()
-    settings = {**UNLIMITED, "READBACK_WORKERS": "1"}
-    with tempfile.TemporaryDirectory() as name, ExitStack() as running:
-        folder = Path(name)
-        with proc.on_core(0):
-            serving = ephemeral_server(folder, settings)
-            server = running.enter_context(serving)
-        files = _write_keys(folder, server.api_key)
-        with proc.on_core(-1):
-            _report(server, files, options)
+    kind = POSTGRESQL if options.postgresql else SQLITE
+    kept = results.read("flood")
+    with (
+        serving(kind) as (server, _),
+        _keys(server.api_key) as files,
+        proc.on_core(-1),
+    ):
+        kept[kind] = _measure(server, files, options)
+    results.keep("flood", kept)
+    render.put(render.PAGE, "flood", _table(kept))
+    print(_table(kept))
 
 
-def _report(
+def _measure(
     server: Server, files: dict[str, Path], options: argparse.Namespace
-) -> None:
-    slowest: dict[str, list[int]] = {"alone": [], **{name: [] for name in FLOOD_PAUSE}}
+) -> dict[str, list[Turn]]:
+    turns: dict[str, list[Turn]] = {name: [] for name in (ALONE, WRONG, RIGHT)}
     for number in range(1, options.rounds + 1):
-        slowest["alone"].append(_ask(server, files["known"], options.seconds))
-        print(f"round {number}  alone: p99 {slowest['alone'][-1]:,} µs", flush=True)
-        for name in FLOOD_PAUSE:
-            before = metrics(server.ops_url)["statements_total"]
+        for name, done in turns.items():
+            before, began = _statements(server), time.monotonic()
             with _flood(server, name, files[name], options) as answered:
-                slowest[name].append(_ask(server, files["known"], options.seconds))
-            after = metrics(server.ops_url)["statements_total"]
-            print(
-                f"round {number}  {name}: p99 {slowest[name][-1]:,} µs; "
-                f"{answered[0]:,.0f} floods and "
-                f"{(after - before) / (options.seconds + 1):,.0f} statements a second",
-                flush=True,
+                p99 = _ask(server, files[ALONE], options.seconds)
+            seconds = time.monotonic() - began
+            statements = (_statements(server) - before) / seconds
+            done.append(
+                {
+                    "p99_us": p99,
+                    "floods_per_second": round(sum(answered)),
+                    "statements_per_second": round(statements),
+                }
             )
-    alone = median(slowest.pop("alone"))
-    print(f"alone: median p99 {alone:,.0f} µs")
-    for name, values in slowest.items():
-        print(
-            f"{name}: median p99 {median(values):,.0f} µs, "
-            f"{median(values) / alone:.2f} times that without"
-        )
+            print(f"round {number}, {name}: {done[-1]}", flush=True)
+    return turns
+
+
+def _statements(server: Server) -> float:
+    return metrics(server.ops_url)["statements_total"]
 
 
 def _ask(server: Server, known: Path, seconds: int) -> int:
@@ -89,11 +96,14 @@ def _flood(
 ) -> Iterator[list[float]]:
     """Pour made-up keys meanwhile; give how many a second were answered."""
     answered: list[float] = []
+    if name == ALONE:
+        yield answered
+        return
     connections = options.rate * FLOOD_TURN // 1000
     seconds = options.seconds + 1
     process = _start(server, made_up, connections, FLOOD_PAUSE[name], seconds)
     os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
-    time.sleep((seconds - options.seconds) / 2)
+    time.sleep(0.5)
     yield answered
     said = _wait(process)
     assert said["refused"] == said["requests"], "a made-up key was accepted"
@@ -115,25 +125,48 @@ def _wait(process: "subprocess.Popen[str]") -> dict[str, int]:
     return result
 
 
-def _write_keys(folder: Path, known: str) -> dict[str, Path]:
+@contextmanager
+def _keys(known: str) -> Iterator[dict[str, Path]]:
+    """Write the keys of each turn into a file, one in a line."""
     made_up = [keys.mint() for _ in range(KEYS_IN_TURN)]
-    lines = {
-        "known": [known],
-        "wrong checksums": [_spoiled(key) for key in made_up],
-        "right checksums": made_up,
-    }
-    files = {name: folder / name for name in lines}
-    for name, file in files.items():
-        file.write_text("\n".join(lines[name]) + "\n")
-    return files
+    lines = {ALONE: [known], WRONG: map(_spoiled, made_up), RIGHT: made_up}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder) / name for name in lines}
+        for name, file in files.items():
+            file.write_text("\n".join(lines[name]) + "\n")
+        yield files
 
 
 def _spoiled(key: str) -> str:
     return key[:-1] + ("0" if key[-1] != "0" else "1")
 
 
+def _table(kept: dict[str, dict[str, list[Turn]]]) -> str:
+    heads = ("database", "beside", "floods/s", "statements/s", "p99", "of alone")
+    rows = [
+        [kind, name, *_cells(turns, alone=kept[kind][ALONE])]
+        for kind in kept
+        for name, turns in kept[kind].items()
+    ]
+    return render.table(heads, rows)
+
+
+def _cells(turns: list[Turn], alone: list[Turn]) -> list[str]:
+    def middle(of: list[Turn], figure: str) -> Any:
+        return median(turn[figure] for turn in of)
+
+    p99 = middle(turns, "p99_us")
+    return [
+        f"{middle(turns, 'floods_per_second'):,.0f}",
+        f"{middle(turns, 'statements_per_second'):,.0f}",
+        render.milliseconds(p99),
+        f"{p99 / middle(alone, 'p99_us'):.2f} ×",
+    ]
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--rate", type=int, default=20_000)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=9)

@@ -6,18 +6,13 @@ For each size a server with one worker is started on a new database with so many
 Five hundred of them are used for the first time (each is looked up), then asked with
 for a few seconds over four connections, as fast as answers come. Counted are requests
 per second of the worker's CPU time, which other programs on the machine disturb least,
-and the worker's own memory. Writes bench/results/growth.json, and from it the table in
-docs/growth.md and its picture.
+and the worker's own memory. Writes bench/results/growth.json, and from it the table and
+the picture in docs/performance.md.
 """
 
 import argparse
-import json
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -25,10 +20,11 @@ import psutil
 from tests.scale.workers import workers
 from tests.support.database import Database
 from tests.support.load import models, pipeline, spread
-from tests.support.postgres import postgres
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import Server
 from tests.support.wire import Endpoint
 
+from bench import render, results
+from bench.serving import POSTGRESQL, SQLITE, serving
 from readback import keys
 
 SIZES = (1_000, 100_000, 1_000_000)
@@ -36,45 +32,24 @@ USED = 500
 # Looked up one after the other, as few as come at an ordinary time.
 ALONE = 40
 CONNECTIONS = 4
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "bench" / "results" / "growth.json"
-PAGE = ROOT / "docs" / "growth.md"
-PICTURE = ROOT / "docs" / "pictures" / "growth.svg"
-BEGIN, END = "[//]: # (growth: begin)", "[//]: # (growth: end)"
+PICTURE = render.PICTURES / "growth.svg"
 
 Point = dict[str, Any]
 
 
 def main() -> None:
     options = _options()
-    kind = "PostgreSQL" if options.postgresql else "SQLite"
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    kind = POSTGRESQL if options.postgresql else SQLITE
+    kept = results.read("growth")
     kept[kind] = []
     for size in SIZES:
-        with _serving(options.postgresql) as (server, database):
-            point = _measure(server, database, size, options.seconds)
+        with serving(kind) as (server, url):
+            point = _measure(server, Database(url), size, options.seconds)
         kept[kind].append(point)
-        print(_row(kind, point))
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
-    _render(kept)
-
-
-@contextmanager
-def _serving(on_postgresql: bool) -> Iterator[tuple[Server, Database]]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if on_postgresql:
-            with postgres() as cluster:
-                yield from _started(folder, cluster.new_database())
-        else:
-            yield from _started(folder, f"sqlite:///{folder}/readback.sqlite3")
-
-
-def _started(folder: Path, url: str) -> Iterator[tuple[Server, Database]]:
-    settings = {**UNLIMITED, "READBACK_WORKERS": "1", "READBACK_DATABASE_URL": url}
-    with ephemeral_server(folder, settings) as server:
-        yield server, Database(url)
+        print(*_row(kind, point), flush=True)
+    results.keep("growth", kept)
+    render.put(render.PAGE, "growth", _table(kept))
+    PICTURE.write_text(_picture(kept))
 
 
 def _measure(server: Server, database: Database, size: int, seconds: float) -> Point:
@@ -138,23 +113,27 @@ def _ask(endpoint: Endpoint, raws: list[bytes], seconds: float) -> int:
     return sum(answers)
 
 
-def _row(kind: str, point: Point) -> str:
-    return (
-        f"| {kind} | {point['keys']:,} | {point['requests_per_cpu_second']:,} "
-        f"| {point['memory_mib']} | {point['first_use_ms']} |"
-    )
+def _row(kind: str, point: Point) -> list[str]:
+    return [
+        kind,
+        f"{point['keys']:,}",
+        f"{point['requests_per_cpu_second']:,}",
+        f"{point['memory_mib']}",
+        f"{point['first_use_ms']}",
+    ]
 
 
-def _render(kept: dict[str, list[Point]]) -> None:
-    head = (
-        "| database | keys in the table | requests per CPU second | memory of the "
-        "worker, MiB | first use of a key, median ms |\n|---|--:|--:|--:|--:|"
+def _table(kept: dict[str, list[Point]]) -> str:
+    heads = (
+        "database",
+        "keys in the table",
+        "requests per CPU-second",
+        "memory of the worker, MiB",
+        "first use of a key, median ms",
     )
     rows = [_row(kind, point) for kind, points in kept.items() for point in points]
-    table = "\n".join([BEGIN, "", head, *rows, "", END])
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    PAGE.write_text(before + table + rest.partition(END)[2])
-    PICTURE.write_text(_picture(kept))
+    picture = "![Throughput of one worker as keys grow](pictures/growth.svg)"
+    return f"{render.table(heads, rows)}\n\n{picture}"
 
 
 def _picture(kept: dict[str, list[Point]]) -> str:

@@ -24,7 +24,7 @@ class Results:
     """One file of results, written whenever something is added."""
 
     def __init__(self, name: str, method: dict[str, object], kept: bool) -> None:
-        self.path = _path(name, kept)
+        self._name, self._kept = name, kept
         self.data: dict[str, Any] = {
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": proc.machine(),
@@ -32,11 +32,16 @@ class Results:
         }
 
     def write(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(".new")
-        text = json.dumps(self.data, indent=1, ensure_ascii=False)
-        beside.write_text(text + "\n", encoding="utf-8")
-        beside.replace(self.path)
+        keep(self._name, self.data, self._kept)
+
+
+def keep(name: str, data: dict[str, Any], kept: bool = True) -> None:
+    path = _path(name, kept)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".new")
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    beside.write_text(text + "\n", encoding="utf-8")
+    beside.replace(path)
 
 
 def read(name: str, kept: bool = True) -> dict[str, Any]:

@@ -6,7 +6,7 @@ and what an error means. No statement of the service stands here.
 
 import sqlite3
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,6 +36,9 @@ class Dialect(Protocol):
 
     def statement(self, text: str) -> str:
         """Write a statement as the driver wants it."""
+
+    def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
+        """Say that a column is one of many digests, and give the values for it."""
 
     def moment(self, at: float) -> Any:
         """Give a moment as the column has it."""
@@ -91,6 +94,14 @@ class Sqlite:
     def statement(self, text: str) -> str:
         return text
 
+    def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
+        # Filled up to a power of two: the statement then comes in few lengths, and
+        # need not be compiled each time, which takes longer than to run it.
+        filled = list(digests)
+        while len(filled) & (len(filled) - 1):
+            filled.append(filled[-1])
+        return f"IN ({', '.join('?' * len(filled))})", filled
+
     def moment(self, at: float) -> str:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
@@ -139,6 +150,12 @@ class Postgresql:
 
     def statement(self, text: str) -> str:
         return text.replace("?", "%s")
+
+    def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
+        # One value: the driver takes a millisecond for a few hundred, and holds up
+        # the event loop meanwhile.
+        written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
+        return "= ANY(?::bytea[])", ["{" + written + "}"] if digests else []
 
     def moment(self, at: float) -> datetime:
         return datetime.fromtimestamp(at, UTC)

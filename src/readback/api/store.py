@@ -34,7 +34,7 @@ SELECT k.digest, k.id, k.expires_at,
            SELECT 1 FROM account_emailaddress e
            WHERE e.user_id = u.id AND e.verified AND e."primary")
 FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
-WHERE k.digest IN ({marks})
+WHERE k.digest {among}
 """
 # Rows of usage and journal need their key's row: it is held until the transaction
 # ends, so it cannot be deleted meanwhile. Always in the same order, so that two
@@ -118,15 +118,15 @@ class Store:
 
         Without any, find out whether the database answers.
         """
-        digests = _padded(digests)
-        text = _KEYS.format(marks=_marks(digests)) if digests else "SELECT 1 LIMIT 0"
+        among, values = self._dialect.among(digests)
+        text = _KEYS.format(among=among) if digests else "SELECT 1 LIMIT 0"
         try:
-            rows = self._run(text, digests)
+            rows = self._run(text, values)
         except StoreError as error:
             if not error.lost:
                 raise
             # The server ended an idle connection, or has been restarted.
-            rows = self._run(text, digests)
+            rows = self._run(text, values)
         found = [self._key_row(*row) for row in rows.fetchall()]
         return {row.digest: row for row in found}
 
@@ -266,15 +266,6 @@ class Store:
 
 def _marks(values: Iterable[Any]) -> str:
     return ", ".join("?" for _ in values)
-
-
-def _padded(values: Sequence[bytes]) -> Sequence[bytes]:
-    """Repeat the last value up to a power of two.
-
-    So the statement comes in few lengths, and SQLite need not compile it each time.
-    """
-    missing = (1 << (len(values) - 1).bit_length()) - len(values) if values else 0
-    return [*values, *(values[-1] for _ in range(missing))]
 
 
 def _by_time(tallies: Iterable[Tally]) -> list[Tally]:
