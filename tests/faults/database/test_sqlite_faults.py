@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,3 +104,23 @@ def test_requests_go_on_and_operators_are_told_why_nothing_is_written(site, faul
         lambda: site.database.usage(key) == {("models", ""): 5}, "all are counted"
     )
     assert metrics(ops)["journal_dropped_total"] == 0
+
+
+def test_thirty_seconds_behind_another_writer_lose_nothing(site):
+    known, asked = site.unmet.pop(), 0
+    assert site.ask(known).status == 200
+    with locked(site):
+        locked_until = time.monotonic() + 30
+        while time.monotonic() < locked_until:
+            began = time.monotonic()
+            answer = site.ask(known)
+            assert answer.status == 200 and time.monotonic() - began < 1
+            asked += 1
+            time.sleep(0.05)
+        assert site.ask(site.unmet.pop()).status == 200
+        assert metrics(site.server.ops_url)["database_writable"] == 0
+    eventually(
+        lambda: site.database.usage(known) == {("models", ""): asked + 1},
+        "all are counted",
+    )
+    assert metrics(site.server.ops_url)["journal_dropped_total"] == 0
