@@ -29,6 +29,8 @@ CREATED_LEAD_SECONDS = 60
 # A key that has been revoked is refused everywhere within this time.
 REVOCATION_SECONDS = 1
 MAX_ACTIVE_KEYS = 10
+# The journal of a key has so many accepted requests, and so many refused ones.
+JOURNAL_ROWS = 100
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")
 REQUIRED_FIELDS = ("model", "messages")

@@ -17,8 +17,9 @@ import pytest
 from readback import keys
 from readback.api import store as store_module
 from readback.api.journal import Event, Tally
-from readback.api.store import JOURNAL_ROWS_KEPT, THIN_EVERY, Store, StoreError
+from readback.api.store import THIN_EVERY, Store, StoreError
 from readback.config import Config
+from readback.contract import JOURNAL_ROWS
 from tests.support.database import Database
 from tests.support.postgres import Postgres, postgres
 
@@ -160,8 +161,8 @@ def test_the_journal_of_a_key_is_thinned_to_its_last_entries(store, database, ke
             code,
         )
         kept = [int(agent) for (agent,) in rows]
-        assert len(kept) <= JOURNAL_ROWS_KEPT + THIN_EVERY
-        assert kept[:JOURNAL_ROWS_KEPT] == list(range(399, 299, -1))
+        assert len(kept) <= JOURNAL_ROWS + THIN_EVERY
+        assert kept[:JOURNAL_ROWS] == list(range(399, 299, -1))
 
 
 def test_one_batch_leaves_no_more_entries_than_are_kept(store, database, key):

@@ -14,7 +14,8 @@ import pytest
 from readback import keys
 from tests.support.database import Database
 
-KEYS, ROWS_PER_KEY = 5000, 200
+# More rows than are shown: older ones are deleted only now and then.
+KEYS, ROWS_PER_KEY = 4500, 240
 HALF = KEYS * ROWS_PER_KEY // 2
 FILL = f"""
 INSERT INTO cabinet_journalentry (key_id, accepted, at, endpoint, status, code, detail,

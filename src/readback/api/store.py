@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 from readback.api.dialects import dialect
 from readback.api.journal import Tally
 from readback.config import Config
+from readback.contract import JOURNAL_ROWS
 
 KEYS_PER_STATEMENT = 500
 TALLIES_PER_TRANSACTION = 500
-# The journal keeps so many successes and so many failures of each key …
-JOURNAL_ROWS_KEPT = 100
-# … and older ones go when so many rows of the key have come since the last time.
+# Older rows of a key's journal go when so many have come since the last time.
 THIN_EVERY = 20
 ROWS_PER_CLEANING = 1000
 # What the columns take: PostgreSQL refuses more, and with it the whole batch.
@@ -192,7 +191,7 @@ class Store:
         due = [id_ for id_, rows in self._unthinned.items() if rows >= THIN_EVERY]
         if due:
             text = _THIN.format(marks=_marks(due))
-            self._run(text, (*due, JOURNAL_ROWS_KEPT))
+            self._run(text, (*due, JOURNAL_ROWS))
         # Keys that are used seldom must not gather here for ever.
         for key_id in due if len(self._unthinned) < 10_000 else list(self._unthinned):
             del self._unthinned[key_id]
@@ -277,4 +276,4 @@ def _last(tallies: list[Tally]) -> list[Tally]:
     rows: defaultdict[tuple[int, bool], list[Tally]] = defaultdict(list)
     for tally in _by_time(tallies):
         rows[tally.event.key_id, tally.event.accepted].append(tally)
-    return [tally for each in rows.values() for tally in each[-JOURNAL_ROWS_KEPT:]]
+    return [tally for each in rows.values() for tally in each[-JOURNAL_ROWS:]]

@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from readback.cabinet.models import Address, JournalEntry, Key, Usage, User
+from readback.contract import JOURNAL_ROWS
 
 
 class CurrentAddress(NamedTuple):
@@ -56,9 +57,15 @@ def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:
 
 
 def journal_of(key: Key, accepted: bool | None = None) -> QuerySet[JournalEntry]:
-    """Give what arrived with a key, the newest first; by outcome, if one is given."""
-    entries = JournalEntry.objects.filter(key=key).order_by("-at", "-id")
-    return entries if accepted is None else entries.filter(accepted=accepted)
+    """Give what arrived with a key, the newest first; by outcome, if one is given.
+
+    The last rows of each outcome: the data plane deletes older ones only now and then.
+    """
+    entries, last = JournalEntry.objects.filter(key=key), Q()
+    for outcome in (True, False) if accepted is None else (accepted,):
+        of_outcome = entries.filter(accepted=outcome).order_by("-pk").values("pk")
+        last |= Q(pk__in=of_outcome[:JOURNAL_ROWS])
+    return entries.filter(last).order_by("-at", "-id")
 
 
 def address_history() -> QuerySet[Address]:
