@@ -15,12 +15,14 @@ SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
 
 @contextmanager
 def serving(kind: str) -> Iterator[tuple[Server, str]]:
-    """Serve on the first core; give the server and the address of its database."""
+    """Serve on the first core, with PostgreSQL on the last; give its address, too."""
     with ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
         url = f"sqlite:///{folder}/readback.sqlite3"
         if kind == POSTGRESQL:
-            url = running.enter_context(postgres()).new_database()
+            with proc.on_core(-1):
+                database = running.enter_context(postgres())
+            url = database.new_database()
         settings = {**UNLIMITED, "READBACK_WORKERS": "1", "READBACK_DATABASE_URL": url}
         with proc.on_core(0):
             server = running.enter_context(ephemeral_server(folder, settings))

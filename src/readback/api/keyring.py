@@ -96,9 +96,9 @@ class Keyring:
                 self._forget(digest)
                 if len(self._absent) < MAX_ABSENT:
                     self._absent.add(digest)
+                self._tell(digest, None)
             elif digest in self._records or digest in self._waiting:
-                self._update(row)
-            self._tell(digest, self._records.get(digest))
+                self._tell(digest, self._update(row))
 
     def lose(self, asked: Sequence[bytes]) -> None:
         """Take in that the database could not be asked about these."""
@@ -143,7 +143,7 @@ class Keyring:
             if quiet or not self.is_trusted:
                 self._forget(digest)
 
-    def _update(self, row: KeyRow) -> None:
+    def _update(self, row: KeyRow) -> Record:
         record = self._records.get(row.digest)
         # The slot is looked up each time: another key may have taken it.
         slot = self._limiter.slot(row.digest)
@@ -154,6 +154,7 @@ class Keyring:
         record.expires_at = row.expires_at
         expired = row.expires_at is not None and row.expires_at <= time.time()
         record.accepted = row.accepted and not expired
+        return record
 
     def _forget(self, digest: bytes) -> None:
         record = self._records.pop(digest, None)

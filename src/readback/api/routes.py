@@ -70,7 +70,7 @@ class Api:
             return self._admit(question, record, address)
         if self._keyring.is_absent(claim.digest):
             return self._no_such_key(question, claim, address)
-        identify = partial(self._identify, asker, question, claim, address)
+        identify = partial(self._identify, asker, question, address)
         self._keyring.wait(claim.digest, identify)
         return None
 
@@ -84,13 +84,12 @@ class Api:
         self,
         asker: Asker,
         question: Question,
-        claim: Claim,
         address: str,
         found: Record | Away | None,
     ) -> None:
         """Go on with a request that has waited for its key to be looked up."""
         if found is None:
-            asker.resume(self._no_such_key(question, claim, address))
+            asker.resume(self._refuse_key(question, address, _UNKNOWN))
         elif isinstance(found, Record):
             asker.resume(self._admit(question, found, address))
         else:
