@@ -59,6 +59,7 @@ class Clerk:
         self._counters = counters
         # The event loop's side.
         self._asked: list[bytes] = []
+        self._found: deque[tuple[list[bytes], Mapping[bytes, KeyRow]]] = deque()
         self._refreshing_since = inf
         self._writing = False
         # From the loop to the thread: what to call there, and with what.
@@ -190,7 +191,7 @@ class Clerk:
             self._fail(self._health.reading, error)
             self._call(partial(self._keyring.lose, asked))
         else:
-            self._call(partial(self._teach, asked, rows))
+            self._call(partial(self._take_in, asked, rows))
 
     def _refresh(self) -> None:
         asked = self._known.popleft()
@@ -269,10 +270,19 @@ class Clerk:
 
     # Back on the event loop.
 
-    def _teach(self, asked: list[bytes], rows: Mapping[bytes, KeyRow]) -> None:
+    def _take_in(self, asked: list[bytes], rows: Mapping[bytes, KeyRow]) -> None:
+        if not self._found:
+            self._loop.call_soon(self._teach)
+        self._found.append((asked, rows))
+
+    def _teach(self) -> None:
+        """Give a few answers, and let the event loop turn to others."""
+        asked, rows = self._found.popleft()
         self._keyring.learn(asked[:ANSWERS_AT_ONCE], rows)
         if rest := asked[ANSWERS_AT_ONCE:]:
-            self._loop.call_soon(self._teach, rest, rows)
+            self._found.appendleft((rest, rows))
+        if self._found:
+            self._loop.call_soon(self._teach)
 
     def _end_refresh(self) -> None:
         self._refreshing_since = inf
