@@ -28,7 +28,7 @@ from readback.api.health import Ability, Health
 from readback.api.journal import Journal, Tally
 from readback.api.keyring import Keyring
 from readback.api.store import (
-    KEYS_PER_STATEMENT,
+    KEYS_AT_ONCE,
     TALLIES_PER_TRANSACTION,
     KeyRow,
     Store,
@@ -174,15 +174,15 @@ class Clerk:
 
     def _take_known(self, refresh: tuple[list[bytes], float]) -> None:
         known, self._known_at = refresh
-        starts = range(0, max(1, len(known)), KEYS_PER_STATEMENT)
-        self._known.extend(known[at : at + KEYS_PER_STATEMENT] for at in starts)
+        starts = range(0, max(1, len(known)), KEYS_AT_ONCE)
+        self._known.extend(known[at : at + KEYS_AT_ONCE] for at in starts)
 
     def _take_end(self, stop_at: float) -> None:
         self._stop_at = stop_at
 
     def _look_up(self) -> None:
-        asked = self._unknown[:KEYS_PER_STATEMENT]
-        del self._unknown[:KEYS_PER_STATEMENT]
+        asked = self._unknown[:KEYS_AT_ONCE]
+        del self._unknown[:KEYS_AT_ONCE]
         earliest = time.monotonic() - LOOK_UP_BURST * LOOK_UP_SECONDS
         self._next_look_up = max(self._next_look_up, earliest) + LOOK_UP_SECONDS
         try:

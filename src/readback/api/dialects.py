@@ -30,6 +30,8 @@ class Dialect(Protocol):
     # How to hold rows that are selected: all of them, or those that are free.
     hold: str
     hold_free: str
+    # How many keys to ask about at once.
+    keys_per_statement: int
 
     def connect(self) -> Any:
         """Open a connection that commits every statement by itself."""
@@ -64,6 +66,9 @@ class Sqlite:
     # Takes the only writer's place at once, so no row needs to be held.
     begin = "BEGIN IMMEDIATE"
     hold = hold_free = ""
+    # Few: the statement runs in this process, and the event loop may have to wait for
+    # the end of it to get its core back.
+    keys_per_statement = 128
 
     _REASONS = {
         "BUSY": "another program keeps it locked",
@@ -127,6 +132,7 @@ class Postgresql:
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
     hold = "FOR NO KEY UPDATE"
     hold_free = "FOR NO KEY UPDATE SKIP LOCKED"
+    keys_per_statement = 500
 
     def __init__(self, url: str) -> None:
         import psycopg

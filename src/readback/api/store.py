@@ -17,7 +17,7 @@ from readback.api.journal import Tally
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 
-KEYS_PER_STATEMENT = 500
+KEYS_AT_ONCE = 500
 TALLIES_PER_TRANSACTION = 500
 # Older rows of a key's journal go when so many have come since the last time.
 THIN_EVERY = 20
@@ -113,10 +113,16 @@ class Store:
         return count
 
     def keys(self, digests: Sequence[bytes]) -> dict[bytes, KeyRow]:
-        """Look up KEYS_PER_STATEMENT keys at the most by their digests.
+        """Look up KEYS_AT_ONCE keys at the most by their digests.
 
         Without any, find out whether the database answers.
         """
+        size = self._dialect.keys_per_statement
+        pieces = [digests[at : at + size] for at in range(0, len(digests), size)]
+        found = [row for piece in pieces or [()] for row in self._keys(piece)]
+        return {row.digest: row for row in found}
+
+    def _keys(self, digests: Sequence[bytes]) -> list[KeyRow]:
         among, values = self._dialect.among(digests)
         text = _KEYS.format(among=among) if digests else "SELECT 1 LIMIT 0"
         try:
@@ -126,8 +132,7 @@ class Store:
                 raise
             # The server ended an idle connection, or has been restarted.
             rows = self._run(text, values)
-        found = [self._key_row(*row) for row in rows.fetchall()]
-        return {row.digest: row for row in found}
+        return [self._key_row(*row) for row in rows.fetchall()]
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; give back what has to wait.
