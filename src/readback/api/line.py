@@ -23,6 +23,7 @@ class Line(asyncio.Protocol):
         "_deadline",
         "_drain_deadline",
         "_eof",
+        "_reading",
         "_switchboard",
         "_transport",
         "_writable",
@@ -32,7 +33,7 @@ class Line(asyncio.Protocol):
 
     def __init__(self, switchboard: Switchboard) -> None:
         self._switchboard = switchboard
-        self._writable = True
+        self._writable = self._reading = True
         self._eof = False
         self.address = ""
         self.opened_at = switchboard.now
@@ -87,9 +88,11 @@ class Line(asyncio.Protocol):
     # The protocol calls these.
 
     def _pace_reading(self) -> None:
-        if self._transport.is_closing():
+        reading = self._writable and not self._is_waiting()
+        if reading == self._reading or self._transport.is_closing():
             return
-        if self._writable and not self._is_waiting():
+        self._reading = reading
+        if reading:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
