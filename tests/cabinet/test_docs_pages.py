@@ -34,6 +34,12 @@ def test_every_page_opens_and_its_links_into_the_docs_lead_somewhere(name):
         assert not anchor or f'id="{anchor}"' in text_of(there), target
 
 
+def test_a_slash_too_many_does_not_matter():
+    answer = Visitor().get("/docs/errors/")
+
+    assert (answer.status_code, answer["Location"]) == (302, "/docs/errors")
+
+
 def test_an_unknown_page_is_not_found():
     assert Visitor().get("/docs/nothing").status_code == 404
     assert Visitor().get("/docs/../settings").status_code == 404

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from readback.cabinet import services
@@ -150,3 +151,18 @@ def _age_the_login(visitor: Visitor) -> None:
     session = visitor.client.session
     session["began"] -= 3600
     session.save()
+
+
+def test_a_login_takes_away_sessions_that_have_ended_and_no_others(alice, clock):
+    for _ in range(3):
+        Visitor().log_in(ALICE)
+    clock.ahead += timedelta(days=1)
+    still_on = Visitor()
+    still_on.log_in(ALICE)
+    assert Session.objects.count() == 4
+
+    clock.ahead += timedelta(days=1, minutes=1)
+    Visitor().log_in(ALICE)
+
+    assert Session.objects.count() == 2
+    assert still_on.is_logged_in

@@ -27,7 +27,7 @@ from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet import clients, security_log, selectors
+from readback.cabinet import clients, security_log, selectors, services
 
 _log = logging.getLogger(__name__)
 
@@ -80,6 +80,11 @@ class CabinetAdapter(DefaultAccountAdapter):
         user = super().authenticate(request, **credentials)
         is_theirs = user and user.get_username() == credentials.get("email")
         return user if is_theirs else None
+
+    def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
+        """Begin a session, and take away some that have ended."""
+        super().login(request, user)
+        services.session_clear_ended()
 
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
 from django.contrib.auth.password_validation import validate_password
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -20,6 +21,8 @@ from readback import keys
 from readback.cabinet import notices, selectors
 from readback.cabinet.models import LABEL_LENGTH, Address, JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
+
+_SESSIONS_AT_ONCE = 100
 
 
 class ServiceError(Exception):
@@ -128,6 +131,13 @@ def key_revoke(key: Key) -> None:
 def journal_clear(key: Key) -> None:
     """Forget what arrived with a key; the counts stay."""
     JournalEntry.objects.filter(key=key).delete()
+
+
+def session_clear_ended() -> None:
+    """Delete some of the sessions that have ended; at each login, so that none stay."""
+    ended = Session.objects.filter(expire_date__lt=timezone.now())
+    oldest = ended.order_by("expire_date").values("pk")[:_SESSIONS_AT_ONCE]
+    Session.objects.filter(pk__in=oldest).delete()
 
 
 def address_record(base_url: str) -> None:

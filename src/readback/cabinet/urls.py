@@ -1,6 +1,7 @@
 """The addresses of the cabinet's pages."""
 
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from readback.cabinet.admin import operators
 from readback.cabinet.views import (
@@ -25,6 +26,7 @@ urlpatterns = [
     path("keys/<int:key_id>/arrived/", new_key.arrived, name="key_arrived"),
     path("docs/", docs.index, name="docs"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
+    path("docs/<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
     # Where the API's Link header and /address.json point must not move.
     path("address.json", address.address_json, name="address"),
     path("language/", language.choose, name="set_language"),
