@@ -1,8 +1,8 @@
 """What a flood of made-up keys does to those who have a real one.
 
-    python -m bench.flood [--postgresql] [--rate 20000] [--seconds 2] [--rounds 15]
+    python -m bench.flood [--postgresql] [--rate 20000] [--seconds 4] [--rounds 11]
 
-One client asks some 500 times a second with a known key: alone, beside a flood of keys
+A client asks some 1,000 times a second with a known key: alone, beside a flood of keys
 with wrong checksums, which nobody looks up, and beside a flood of keys with right ones
 that were never made, each of which must be looked up. The three take turns, round
 after round, and medians are kept, in bench/results/flood.json and from there in
@@ -31,10 +31,11 @@ from readback import keys
 
 SCRIPT = Path(__file__).parent / "flood.lua"
 ALONE, WRONG, RIGHT = "alone", "wrong checksums", "right checksums"
-KNOWN_PAUSE = 2  # milliseconds: some 500 requests a second
+# Two connections that pause for two milliseconds: some 1,000 requests a second.
+KNOWN_CONNECTIONS, KNOWN_PAUSE = 2, 2
 # How long a connection of a flood pauses, in milliseconds, so that with its answer it
 # has about as much time for one request as the number of connections gives it.
-FLOOD_PAUSE = {WRONG: 19, RIGHT: 9}
+FLOOD_PAUSE = {WRONG: 19, RIGHT: 10}
 FLOOD_TURN = 20
 KEYS_IN_TURN = 20_000
 
@@ -84,7 +85,9 @@ def _statements(server: Server) -> float:
 
 def _ask(server: Server, known: Path, seconds: int) -> int:
     """Ask with a known key; give the 99th percentile in microseconds."""
-    said = _wait(_start(server, known, 1, KNOWN_PAUSE, seconds, proc.go_first))
+    said = _wait(
+        _start(server, known, KNOWN_CONNECTIONS, KNOWN_PAUSE, seconds, proc.go_first)
+    )
     assert not said["refused"], "the known key was refused"
     return said["p99"]
 
@@ -173,8 +176,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--rate", type=int, default=20_000)
-    parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=11)
     return parser.parse_args()
 
 
