@@ -103,8 +103,9 @@ def on_core(number: int) -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def go_first() -> None:
-    """Have this process run as soon as it can, whoever else wants its core.
+@contextmanager
+def going_first() -> Iterator[None]:
+    """Run as soon as this process can, whoever else wants its core.
 
     For who measures time beside others; only root may. It is said if that fails.
     """
@@ -112,6 +113,10 @@ def go_first() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
         print("not root: others on its core disturb the client", file=sys.stderr)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def _stat(pid: int) -> list[str]:
