@@ -1,18 +1,19 @@
 """How a worker fares as the table of keys grows: it should not notice.
 
-    python -m bench.growth [--postgresql] [--seconds 4]
+    python -m bench.growth [--postgresql] [--seconds 2] [--rounds 5]
 
 For each size a server with one worker is started on a new database with so many keys.
 Five hundred of them are used for the first time (each is looked up), then asked with
-for a few seconds over four connections, as fast as answers come. Counted are requests
-per second of the worker's CPU time, which other programs on the machine disturb least,
-and the worker's own memory. Writes bench/results/growth.json, and from it the table and
-the picture in docs/performance.md.
+for a few seconds over four connections, as fast as answers come; the sizes take turns,
+round after round. Counted are requests per second of the worker's CPU time (the median
+of the rounds) and the worker's own memory. Writes bench/results/growth.json, and from
+it the table and the picture in docs/performance.md.
 """
 
 import argparse
 import threading
 import time
+from contextlib import ExitStack
 from statistics import median
 from typing import Any
 
@@ -40,36 +41,49 @@ Point = dict[str, Any]
 def main() -> None:
     options = _options()
     kind = POSTGRESQL if options.postgresql else SQLITE
-    kept = results.read("growth")
-    kept[kind] = []
-    for size in SIZES:
-        with serving(kind) as (server, url):
-            point = _measure(server, Database(url), size, options.seconds)
-        kept[kind].append(point)
-        print(*_row(kind, point), flush=True)
+    with ExitStack() as running:
+        sites = [Site(size, *running.enter_context(serving(kind))) for size in SIZES]
+        for number in range(options.rounds):
+            for site in sites:
+                site.measure(options.seconds)
+                print(f"round {number + 1}:", *_row(kind, site.point()), flush=True)
+        points = [site.point() for site in sites]
+    kept = results.read("growth") | {kind: points}
     results.keep("growth", kept)
     render.put(render.PAGE, "growth", _table(kept))
     PICTURE.write_text(_picture(kept))
 
 
-def _measure(server: Server, database: Database, size: int, seconds: float) -> Point:
-    used = [keys.mint() for _ in range(USED)]
-    account = database.add_account("alice@example.com")
-    database.add_keys(account, used)
-    _fill(database, account, size - USED)
-    endpoint = Endpoint.of(server.base_url)
-    raws = [models(endpoint, key) for key in used]
-    first = _first_uses(endpoint, raws[:ALONE])
-    spread(endpoint, raws, CONNECTIONS)
-    [worker] = [psutil.Process(pid) for pid in workers(server)]
-    before, answers = sum(worker.cpu_times()[:2]), _ask(endpoint, raws, seconds)
-    cpu = sum(worker.cpu_times()[:2]) - before
-    return {
-        "keys": size,
-        "requests_per_cpu_second": round(answers / cpu),
-        "memory_mib": round(worker.memory_full_info().uss / 2**20, 1),
-        "first_use_ms": round(1000 * median(first), 1),
-    }
+class Site:
+    """A server whose database has so many keys, and what was measured there."""
+
+    def __init__(self, size: int, server: Server, url: str) -> None:
+        used = [keys.mint() for _ in range(USED)]
+        database = Database(url)
+        account = database.add_account("alice@example.com")
+        database.add_keys(account, used)
+        _fill(database, account, size - USED)
+        self._size = size
+        self._endpoint = Endpoint.of(server.base_url)
+        self._raws = [models(self._endpoint, key) for key in used]
+        self._first = _first_uses(self._endpoint, self._raws[:ALONE])
+        [self._worker] = [psutil.Process(pid) for pid in workers(server)]
+        self._rates: list[float] = []
+
+    def measure(self, seconds: float) -> None:
+        # Those who have been quiet for long are looked up again, before it counts.
+        spread(self._endpoint, self._raws, CONNECTIONS)
+        before = sum(self._worker.cpu_times()[:2])
+        answers = _ask(self._endpoint, self._raws, seconds)
+        self._rates.append(answers / (sum(self._worker.cpu_times()[:2]) - before))
+
+    def point(self) -> Point:
+        return {
+            "keys": self._size,
+            "requests_per_cpu_second": round(median(self._rates)),
+            "memory_mib": round(self._worker.memory_full_info().uss / 2**20, 1),
+            "first_use_ms": round(1000 * median(self._first), 1),
+        }
 
 
 def _fill(database: Database, account: int, number: int) -> None:
@@ -179,7 +193,8 @@ polyline { fill: none; stroke-width: 3; }
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--postgresql", action="store_true")
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=5)
     return parser.parse_args()
 
 
