@@ -1,12 +1,13 @@
 """When many requests come at once, those that are known do not wait for the others."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from readback.api.turns import AT_ONCE
+from readback.api.turns import AT_ONCE, Turns
 from tests.support.wire import Connection
 from tests.wire.echo_server import Echo, EchoExchange
 from tests.wire.listening import Listener, limits, listening
@@ -85,6 +86,19 @@ def test_a_repeated_request_overtakes_a_crowd_of_new_ones(
         known.send(sized(b"hers"))
     assert known.read_answer().body == b"hers"
     assert order_of(listener).index(b"hers") <= AT_ONCE
+
+
+def test_new_requests_get_more_turns_when_the_known_keep_the_loop_busy() -> None:
+    # Four in a round of fifty milliseconds would be eighty a second.
+    async def work_done_in_a_busy_round() -> int:
+        turns, done = Turns(), [0]
+        for _ in range(1000):
+            turns.take(lambda: done.append(1))
+        time.sleep(0.05)
+        await asyncio.sleep(0)
+        return sum(done)
+
+    assert asyncio.run(work_done_in_a_busy_round()) >= 500
 
 
 def test_everybody_in_a_crowd_gets_an_answer_in_the_order_of_coming(
