@@ -43,14 +43,19 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture
 def crowd(listener: Listener) -> Iterator[list[Connection]]:
-    """Clients that are connected and have not asked anything yet."""
+    with connected(listener) as crowd:
+        yield crowd
+
+
+@contextmanager
+def connected(listener: Listener) -> Iterator[list[Connection]]:
+    """Connect clients that have not asked anything yet."""
     with ExitStack() as opened:
         yield [opened.enter_context(listener.endpoint.connect()) for _ in range(CROWD)]
 
 
-@contextmanager
-def busy(listener: Listener) -> Iterator[None]:
-    """Keep the loop busy, so that it finds at once what is sent meanwhile."""
+def keep_busy(listener: Listener) -> None:
+    """Keep the loop busy for a while: it finds all at once what is sent meanwhile."""
     listener.wait_until(lambda: len(listener.board.calls) >= CROWD)
     begun: list[bool] = []
 
@@ -60,7 +65,17 @@ def busy(listener: Listener) -> Iterator[None]:
 
     listener.loop.call_soon_threadsafe(work)
     listener.wait_until(lambda: bool(begun))
-    yield
+
+
+def all_ask_at_once(listener: Listener, crowd: list[Connection]) -> None:
+    keep_busy(listener)
+    for number, connection in enumerate(crowd):
+        connection.send(sized(body(number)))
+
+
+def assert_each_gets_its_own(crowd: list[Connection]) -> None:
+    for number, connection in enumerate(crowd):
+        assert connection.read_answer().body == body(number)
 
 
 def body(number: int) -> bytes:
@@ -80,10 +95,8 @@ def test_a_repeated_request_overtakes_a_crowd_of_new_ones(
         known.send(sized(said))
         assert known.read_answer().body == said
     order_of(listener).clear()
-    with busy(listener):
-        for number, connection in enumerate(crowd):
-            connection.send(sized(body(number)))
-        known.send(sized(b"hers"))
+    all_ask_at_once(listener, crowd)
+    known.send(sized(b"hers"))
     assert known.read_answer().body == b"hers"
     assert order_of(listener).index(b"hers") <= AT_ONCE
 
@@ -104,11 +117,8 @@ def test_new_requests_get_more_turns_when_the_known_keep_the_loop_busy() -> None
 def test_everybody_in_a_crowd_gets_an_answer_in_the_order_of_coming(
     listener: Listener, crowd: list[Connection]
 ) -> None:
-    with busy(listener):
-        for number, connection in enumerate(crowd):
-            connection.send(sized(body(number)))
-    for number, connection in enumerate(crowd):
-        assert connection.read_answer().body == body(number)
+    all_ask_at_once(listener, crowd)
+    assert_each_gets_its_own(crowd)
     assert order_of(listener) == [body(number) for number in range(CROWD)]
 
 
@@ -116,9 +126,9 @@ def test_what_comes_while_a_request_waits_for_its_turn_is_answered_behind_it(
     listener: Listener, crowd: list[Connection]
 ) -> None:
     halves = [sized(body(number)) for number in range(CROWD)]
-    with busy(listener):
-        for connection, raw in zip(crowd, halves, strict=True):
-            connection.send(raw + raw[:-2])
+    keep_busy(listener)
+    for connection, raw in zip(crowd, halves, strict=True):
+        connection.send(raw + raw[:-2])
     for connection, raw in zip(crowd, halves, strict=True):
         connection.send(raw[-2:] + raw)
         connection.finish_sending()
@@ -131,12 +141,10 @@ def test_what_comes_while_a_request_waits_for_its_turn_is_answered_behind_it(
 def test_who_leaves_before_the_turn_does_not_stop_the_others(
     listener: Listener, crowd: list[Connection]
 ) -> None:
-    with busy(listener):
-        for number, connection in enumerate(crowd):
-            connection.send(sized(body(number)))
-        for connection in crowd[::2]:
-            with connection:
-                pass  # which closes it
+    all_ask_at_once(listener, crowd)
+    for connection in crowd[::2]:
+        with connection:
+            pass  # which closes it
     for number, connection in list(enumerate(crowd))[1::2]:
         assert connection.read_answer().body == body(number)
 
@@ -144,12 +152,6 @@ def test_who_leaves_before_the_turn_does_not_stop_the_others(
 def test_the_time_before_the_turn_is_not_counted_against_a_client() -> None:
     # Every deadline passes while the loop is busy; all is there, so none is late.
     hasty = limits(head_seconds=BUSY_SECONDS / 3, idle_seconds=BUSY_SECONDS / 3)
-    with listening(Ordered(), hasty) as listener, ExitStack() as opened:
-        crowd = [
-            opened.enter_context(listener.endpoint.connect()) for _ in range(CROWD)
-        ]
-        with busy(listener):
-            for number, connection in enumerate(crowd):
-                connection.send(sized(body(number)))
-        for number, connection in enumerate(crowd):
-            assert connection.read_answer().body == body(number)
+    with listening(Ordered(), hasty) as listener, connected(listener) as crowd:
+        all_ask_at_once(listener, crowd)
+        assert_each_gets_its_own(crowd)

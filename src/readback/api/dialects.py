@@ -161,7 +161,7 @@ class Postgresql:
         # One value: the driver takes a millisecond for a few hundred, and holds up
         # the event loop meanwhile.
         written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
-        return "= ANY(?::bytea[])", ["{" + written + "}"] if digests else []
+        return "= ANY(?::bytea[])", ["{" + written + "}"]
 
     def moment(self, at: float) -> datetime:
         return datetime.fromtimestamp(at, UTC)

@@ -117,14 +117,17 @@ class Store:
 
         Without any, find out whether the database answers.
         """
+        if not digests:
+            self._read("SELECT 1 LIMIT 0", ())
         size = self._dialect.keys_per_statement
-        pieces = [digests[at : at + size] for at in range(0, len(digests), size)]
-        found = [row for piece in pieces or [()] for row in self._keys(piece)]
+        found: list[KeyRow] = []
+        for at in range(0, len(digests), size):
+            among, values = self._dialect.among(digests[at : at + size])
+            rows = self._read(_KEYS.format(among=among), values)
+            found += [self._key_row(*row) for row in rows]
         return {row.digest: row for row in found}
 
-    def _keys(self, digests: Sequence[bytes]) -> list[KeyRow]:
-        among, values = self._dialect.among(digests)
-        text = _KEYS.format(among=among) if digests else "SELECT 1 LIMIT 0"
+    def _read(self, text: str, values: Sequence[Any]) -> list[Any]:
         try:
             rows = self._run(text, values)
         except StoreError as error:
@@ -132,7 +135,7 @@ class Store:
                 raise
             # The server ended an idle connection, or has been restarted.
             rows = self._run(text, values)
-        return [self._key_row(*row) for row in rows.fetchall()]
+        return list(rows.fetchall())
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; give back what has to wait.
