@@ -30,6 +30,7 @@ from tests.support.server import Server
 from tests.support.wire import Endpoint
 
 from bench import proc, render, results
+from bench.messages import mistyped
 from bench.serving import POSTGRESQL, SQLITE, serving
 from readback import keys
 
@@ -142,16 +143,12 @@ def _wait(process: "subprocess.Popen[str]") -> dict[str, int]:
 def _keys() -> Iterator[dict[str, Path]]:
     """Write the keys of each flood into a file, one in a line."""
     made_up = [keys.mint() for _ in range(KEYS_IN_TURN)]
-    lines = {WRONG: map(_spoiled, made_up), RIGHT: made_up}
+    lines = {WRONG: map(mistyped, made_up), RIGHT: made_up}
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder) / name for name in lines}
         for name, file in files.items():
             file.write_text("\n".join(lines[name]) + "\n")
         yield files
-
-
-def _spoiled(key: str) -> str:
-    return key[:-1] + ("0" if key[-1] != "0" else "1")
 
 
 def _table(kept: dict[str, dict[str, list[Turn]]]) -> str:

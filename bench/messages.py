@@ -26,6 +26,11 @@ LONG_ASCII = _of_size(_ENGLISH, MAX_CONTENT_BYTES)
 LONG_CYRILLIC = _of_size(_RUSSIAN, MAX_CONTENT_BYTES)
 
 
+def mistyped(key: str) -> str:
+    """Change the last character, so that the checksum does not fit."""
+    return key[:-1] + ("a" if key[-1] != "a" else "b")
+
+
 @dataclass(frozen=True)
 class Request:
     """One request, as the load generators send it again and again."""

@@ -14,7 +14,7 @@ from typing import Any
 from bench import load, messages, proc, roster, servers
 from bench.display import Display
 from bench.load import Load
-from bench.messages import Request
+from bench.messages import Request, mistyped
 from bench.pace import Pace
 from bench.roster import Absent, Peer
 from bench.servers import Server
@@ -154,9 +154,8 @@ SCENARIOS: dict[str, Callable[[Stage], Figures]] = {
 
 
 def _wrong_requests(right: Request) -> dict[str, tuple[int, Request]]:
-    mistyped = right.key[:-1] + ("a" if right.key[-1] != "a" else "b")
     return {
-        "401, a mistyped key": (401, right.but(key=mistyped)),
+        "401, a mistyped key": (401, right.but(key=mistyped(right.key))),
         "401, a made-up key": (401, right.but(key=keys.mint())),
         "404, another path": (404, right.but(path="/v1/responses")),
         "400, an unknown field": (400, right.but(extra_fields={"temperature": 0})),

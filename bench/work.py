@@ -22,7 +22,7 @@ from statistics import median
 from types import FrameType
 from typing import Any
 
-from bench.messages import Request
+from bench.messages import Request, mistyped
 from bench.roster import ROOT
 from readback import config, keys
 from readback.api.counters import Counters
@@ -144,7 +144,7 @@ def cases(key: str) -> dict[str, Case]:
     models = text.partition(b"Content-Length")[0].replace(
         b"POST /v1/chat/completions", b"GET /v1/models"
     )
-    mistyped = right.but(key=key[:-1] + ("a" if key[-1] != "a" else "b"))
+    typo = right.but(key=mistyped(key))
     made_up = right.but(key=keys.mint())
     unknown_field = right.but(extra_fields={"temperature": 0})
     return {
@@ -153,7 +153,7 @@ def cases(key: str) -> dict[str, Case]:
         "a fresh connection": Case(200, text, fresh=True),
         "the models": Case(200, models + b"\r\n"),
         "400, an unknown field": Case(400, unknown_field.on_the_wire(PORT)),
-        "401, a mistyped key": Case(401, mistyped.on_the_wire(PORT)),
+        "401, a mistyped key": Case(401, typo.on_the_wire(PORT)),
         "401, a made-up key": Case(401, made_up.on_the_wire(PORT)),
         "404, another path": Case(404, right.but(path="/v1/x").on_the_wire(PORT)),
     }
