@@ -21,6 +21,6 @@ def test_the_line_names_the_address_and_not_the_key(mails):
 
     assert found
     install, run = unescape(found[1]).split(" && ")
-    assert install == "pip install readback"
+    assert install == "pip install ."
     assert run == f"readback probe {settings.CONFIG.base_url}"
     assert "probe" in main.commands

@@ -89,5 +89,5 @@ def test_a_command_that_needs_the_server_parts_says_how_to_get_them(bare, argume
     done = run(bare, *arguments)
 
     assert done.returncode == 3
-    assert "pip install 'readback[server]'" in done.stderr
+    assert "pip install '.[server]'" in done.stderr
     assert "Traceback" not in done.stderr

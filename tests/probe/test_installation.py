@@ -1,4 +1,4 @@
-"""`pip install readback` brings the probe: it runs with nothing of the server."""
+"""`pip install .` installs the probe, which runs without any part of the server."""
 
 import re
 import subprocess
@@ -90,4 +90,4 @@ def test_a_command_of_the_server_says_what_to_install(python: Path) -> None:
     command = [python, "-I", "-m", "readback", "serve"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 3
-    assert "pip install 'readback[server]'" in done.stderr
+    assert "pip install '.[server]'" in done.stderr

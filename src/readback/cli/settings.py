@@ -20,7 +20,8 @@ def require_server_parts() -> None:
     if missing:
         raise CannotStart(
             "This command needs the server parts, which are not installed "
-            f"({', '.join(missing)}): pip install 'readback[server]'"
+            f"({', '.join(missing)}): run pip install '.[server]' in a checkout of "
+            "Readback"
         )
 
 
