@@ -25,16 +25,16 @@ from typing import Any
 from bench.messages import Request, mistyped
 from bench.roster import ROOT
 from readback import config, keys
-from readback.api.counters import Counters
-from readback.api.exchange import Desk
-from readback.api.journal import Journal
-from readback.api.keyring import Keyring
-from readback.api.limiter import Limiter
-from readback.api.protocol import Connection
-from readback.api.replies import Replies
-from readback.api.routes import Api
-from readback.api.store import KeyRow
-from readback.api.switchboard import Switchboard
+from readback.api.data.journal import Journal
+from readback.api.data.keyring import Keyring
+from readback.api.data.store import KeyRow
+from readback.api.endpoints.exchange import Desk
+from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.routes import Api
+from readback.api.http.connection import Connection
+from readback.api.http.registry import Switchboard
+from readback.api.shared.counters import Counters
+from readback.api.shared.limiter import Limiter
 from readback.api.worker import limits
 
 RECORD = ROOT / "tests" / "house" / "work_per_request.json"

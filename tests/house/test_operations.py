@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from readback.api.counters import GAUGES, TOTALS
 from readback.api.ops import MEANINGS
+from readback.api.shared.counters import GAUGES, TOTALS
 from readback.config import Config, variable
 
 ROOT = Path(__file__).parents[2]

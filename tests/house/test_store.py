@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from readback import keys
-from readback.api import store as store_module
-from readback.api.journal import Event, Tally
-from readback.api.store import THIN_EVERY, Store, StoreError
+from readback.api.data import store as store_module
+from readback.api.data.journal import Event, Tally
+from readback.api.data.store import THIN_EVERY, Store, StoreError
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support.database import Database

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readback.api.chat import frame, read
-from readback.api.exchange import Refused
-from readback.api.refusal import examine
+from readback.api.endpoints.chat import frame, read
+from readback.api.endpoints.exchange import Refused
+from readback.api.endpoints.refusal import examine
 
 MODEL = "vendor-cabinet-preview-echo"
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from readback.api.clerk import Clerk
-from readback.api.counters import Counters
-from readback.api.health import Health
-from readback.api.journal import Event, Journal, Tally
-from readback.api.keyring import AWAY, Keyring
-from readback.api.limiter import Limiter
-from readback.api.store import KeyRow, Store
+from readback.api.data.clerk import Clerk
+from readback.api.data.health import Health
+from readback.api.data.journal import Event, Journal, Tally
+from readback.api.data.keyring import AWAY, Keyring
+from readback.api.data.store import KeyRow, Store
+from readback.api.shared.counters import Counters
+from readback.api.shared.limiter import Limiter
 from readback.config import Config
 
 VALUE = "something that must not be in the log"
@@ -116,7 +116,7 @@ def test_what_is_noted_last_is_written_before_the_end(office):
 
 
 def test_what_cannot_be_written_at_the_end_is_told(office, caplog, monkeypatch):
-    monkeypatch.setattr("readback.api.clerk.STOP_SECONDS", 0.3)
+    monkeypatch.setattr("readback.api.data.clerk.STOP_SECONDS", 0.3)
 
     async def work() -> None:
         office.store.broken = True

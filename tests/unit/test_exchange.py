@@ -2,9 +2,9 @@
 
 import pytest
 
-from readback.api.exchange import shortened
-from readback.api.head import parse
-from readback.api.question import user_agent_of
+from readback.api.endpoints.exchange import shortened
+from readback.api.endpoints.request_info import user_agent_of
+from readback.api.http.head import parse
 
 
 @pytest.mark.parametrize(

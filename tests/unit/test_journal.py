@@ -2,9 +2,9 @@
 
 import pytest
 
-from readback.api import journal as journal_module
-from readback.api.counters import Counters
-from readback.api.journal import Event, Journal
+from readback.api.data import journal as journal_module
+from readback.api.data.journal import Event, Journal
+from readback.api.shared.counters import Counters
 
 HOUR = 3600.0
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from readback.api.keyring import AWAY, IDLE_SECONDS, WAIT_SECONDS, Keyring
-from readback.api.limiter import Limiter
-from readback.api.store import KeyRow
+from readback.api.data.keyring import AWAY, IDLE_SECONDS, WAIT_SECONDS, Keyring
+from readback.api.data.store import KeyRow
+from readback.api.shared.limiter import Limiter
 
 DIGEST = b"d" * 32
 ROW = KeyRow(DIGEST, 7, None, True)

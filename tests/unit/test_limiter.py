@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from readback.api.limiter import Limiter
+from readback.api.shared.limiter import Limiter
 
 ALICE, BOB = b"alice", b"bob"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from readback.api.near_misses import name_the_slip
+from readback.api.endpoints.near_misses import name_the_slip
 
 
 @pytest.mark.parametrize(

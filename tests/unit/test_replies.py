@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from readback.api.replies import Replies
+from readback.api.endpoints.replies import Replies
 from readback.contract import REFUSALS
 
 HELP = "https://cabinet.example/docs/errors"

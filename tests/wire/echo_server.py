@@ -15,10 +15,10 @@ from functools import partial
 
 import uvloop
 
-from readback.api.head import Head
-from readback.api.protocol import Connection
-from readback.api.replies import Replies
-from readback.api.switchboard import Limits, Switchboard
+from readback.api.endpoints.replies import Replies
+from readback.api.http.connection import Connection
+from readback.api.http.head import Head
+from readback.api.http.registry import Limits, Switchboard
 
 HOST = "127.0.0.1"
 MAX_BODY = 1024 * 1024

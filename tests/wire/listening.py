@@ -16,9 +16,9 @@ from typing import TypeVar
 
 import uvloop
 
-from readback.api.handler import Handler
-from readback.api.protocol import Connection
-from readback.api.switchboard import Limits, Switchboard
+from readback.api.http.connection import Connection
+from readback.api.http.handler import Handler
+from readback.api.http.registry import Limits, Switchboard
 from tests.support.wire import Endpoint
 from tests.wire.echo_server import HOST, PATIENT, Echo
 

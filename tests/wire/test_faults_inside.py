@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from readback.api.handler import Asker
-from readback.api.head import Head
+from readback.api.http.handler import Asker
+from readback.api.http.head import Head
 from tests.wire.echo_server import Echo, EchoExchange
 from tests.wire.listening import listening
 from tests.wire.talk import (

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from readback.api import protocol
-from readback.api.head import check_begun
-from readback.api.switchboard import Switchboard
+from readback.api.http import connection as protocol
+from readback.api.http.head import check_begun
+from readback.api.http.registry import Switchboard
 from tests.conformance.dialogue import Api, assert_echo, draft
 from tests.support.wire import Answer, Endpoint
 from tests.wire.echo_server import PATIENT, Echo

@@ -137,7 +137,7 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
 
 def test_an_old_connection_is_asked_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     # So that none lives for ever, and a balancer gets to spread them anew.
-    monkeypatch.setattr("readback.api.switchboard.MAX_AGE_SECONDS", SOON)
+    monkeypatch.setattr("readback.api.http.registry.MAX_AGE_SECONDS", SOON)
     with listening() as listener, listener.endpoint.connect() as connection:
         answers = []
         while not answers or answers[-1].header("Connection") is None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from readback.api.turns import AT_ONCE, Turns
+from readback.api.http.fair_queue import AT_ONCE, Turns
 from tests.support.wire import Connection
 from tests.wire.echo_server import Echo, EchoExchange
 from tests.wire.listening import Listener, limits, listening

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 import pytest
 
 from readback import keys
-from readback.api import keyring as keyring_module
-from readback.api.counters import Counters
-from readback.api.exchange import Desk
-from readback.api.journal import Journal
-from readback.api.keyring import Keyring
-from readback.api.limiter import Limiter
-from readback.api.replies import Replies
-from readback.api.routes import Api
+from readback.api.data import keyring as keyring_module
+from readback.api.data.journal import Journal
+from readback.api.data.keyring import Keyring
+from readback.api.endpoints.exchange import Desk
+from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.routes import Api
+from readback.api.shared.counters import Counters
+from readback.api.shared.limiter import Limiter
 from tests.support.wire import Connection
 from tests.wire.listening import Listener, listening
 from tests.wire.talk import assert_turned_away, code_of

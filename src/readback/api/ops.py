@@ -11,11 +11,11 @@ from email.utils import formatdate
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from readback.api.counters import GAUGES, REQUESTS, TOTALS, Counters
-from readback.api.handler import Asker
-from readback.api.head import Head
-from readback.api.health import Health
-from readback.api.keyring import Keyring
+from readback.api.data.health import Health
+from readback.api.data.keyring import Keyring
+from readback.api.http.handler import Asker
+from readback.api.http.head import Head
+from readback.api.shared.counters import GAUGES, REQUESTS, TOTALS, Counters
 from readback.contract import REFUSALS
 
 MEANINGS = {

@@ -14,7 +14,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
 from readback import logs
-from readback.api.shared import Shared
+from readback.api.shared.memory import Shared
 from readback.api.worker import ApiWorker
 from readback.config import Config
 

@@ -20,19 +20,19 @@ import uvloop
 from gunicorn import sock
 from gunicorn.workers.base import Worker
 
-from readback.api.clerk import Clerk
-from readback.api.counters import Row
-from readback.api.exchange import Desk
-from readback.api.health import Health
-from readback.api.journal import Journal
-from readback.api.keyring import Keyring
+from readback.api.data.clerk import Clerk
+from readback.api.data.health import Health
+from readback.api.data.journal import Journal
+from readback.api.data.keyring import Keyring
+from readback.api.data.store import Store
+from readback.api.endpoints.exchange import Desk
+from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.routes import Api
+from readback.api.http.connection import Connection
+from readback.api.http.registry import SWEEP_SECONDS, Limits, Switchboard
 from readback.api.ops import Ops
-from readback.api.protocol import Connection
-from readback.api.replies import Replies
-from readback.api.routes import Api
-from readback.api.shared import Shared
-from readback.api.store import Store
-from readback.api.switchboard import SWEEP_SECONDS, Limits, Switchboard
+from readback.api.shared.counters import Row
+from readback.api.shared.memory import Shared
 from readback.config import Config
 
 BACKLOG = 2048

@@ -1,6 +1,6 @@
 """The tables: accounts, keys, what the keys did, and the address over time.
 
-Names and types here are a contract with `readback.api.store`, which reads and
+Names and types here are a contract with `readback.api.data.store`, which reads and
 writes these tables with SQL of its own. Rules that need more than one row live in
 `services.py`. Nothing of what a client said, and no key, has a column here.
 """

@@ -1,4 +1,4 @@
-"""All tables of the cabinet, as `readback.api.store` knows them."""
+"""All tables of the cabinet, as `readback.api.data.store` knows them."""
 
 import django.db.models.deletion
 import django.db.models.functions.text

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from readback.api.exchange import Refused
+from readback.api.endpoints.exchange import Refused
 from readback.contract import (
     MAX_CONTENT_BYTES,
     MAX_TOKENS,

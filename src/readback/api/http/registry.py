@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
-from readback.api.turns import Turns
+from readback.api.http.fair_queue import Turns
 
 SWEEP_SECONDS = 0.5
 # A connection is asked to end after this time, so that none lives for ever and a

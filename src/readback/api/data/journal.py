@@ -7,7 +7,7 @@ key that was not found by its digest. No text, body or key is ever in an event.
 
 from typing import NamedTuple
 
-from readback.api.counters import ACCEPTED, Row
+from readback.api.shared.counters import ACCEPTED, Row
 
 USER_AGENT_CHARACTERS = 80
 # Distinct outcomes that wait for the clerk at most. Beyond it, what tells equal

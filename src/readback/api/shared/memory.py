@@ -1,7 +1,7 @@
 """The memory that all workers of a machine share, made before they are forked."""
 
-from readback.api.counters import Counters
-from readback.api.limiter import Limiter
+from readback.api.shared.counters import Counters
+from readback.api.shared.limiter import Limiter
 from readback.config import Config
 
 

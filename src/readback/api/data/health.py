@@ -6,7 +6,7 @@ present. Nothing here decides what becomes of a request.
 
 import logging
 
-from readback.api.counters import Row
+from readback.api.shared.counters import Row
 
 log = logging.getLogger("readback.api")
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
-from readback.api.limiter import Limiter
-from readback.api.store import KeyRow
+from readback.api.data.store import KeyRow
+from readback.api.shared.limiter import Limiter
 
 # A record that nobody has used for so long is forgotten; the next use asks again.
 IDLE_SECONDS = 60.0

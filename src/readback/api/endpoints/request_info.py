@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from readback import keys
-from readback.api.head import Head
-from readback.api.journal import USER_AGENT_CHARACTERS
-from readback.api.near_misses import name_the_slip
+from readback.api.data.journal import USER_AGENT_CHARACTERS
+from readback.api.endpoints.near_misses import name_the_slip
+from readback.api.http.head import Head
 from readback.contract import CHAT_PATH, MODELS_PATH
 
 MODELS, CHAT, OTHER = "models", "chat", "other"

@@ -9,15 +9,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from readback.api.catalog import Catalog
-from readback.api.chat import Chat
-from readback.api.counters import Row
-from readback.api.exchange import Desk, Exchange, event
-from readback.api.handler import Asker, Turned
-from readback.api.head import Head
-from readback.api.keyring import Away, Keyring, Record
-from readback.api.limiter import Limiter
-from readback.api.question import (
+from readback.api.data.keyring import Away, Keyring, Record
+from readback.api.endpoints.chat import Chat
+from readback.api.endpoints.exchange import Desk, Exchange, event
+from readback.api.endpoints.models import Catalog
+from readback.api.endpoints.request_info import (
     CHAT,
     MODELS,
     OTHER,
@@ -26,6 +22,10 @@ from readback.api.question import (
     claim_of,
     question_of,
 )
+from readback.api.http.handler import Asker, Turned
+from readback.api.http.head import Head
+from readback.api.shared.counters import Row
+from readback.api.shared.limiter import Limiter
 
 # When the database or a connection is not to be had, this is worth waiting.
 RETRY_SECONDS = 2

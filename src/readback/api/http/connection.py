@@ -16,8 +16,9 @@ import sys
 import traceback
 from math import inf
 
-from readback.api.handler import Exchange, Handler, Repeat, Turned
-from readback.api.head import (
+from readback.api.http.flow_control import Line
+from readback.api.http.handler import Exchange, Handler, Repeat, Turned
+from readback.api.http.head import (
     HEAD_END,
     Head,
     Malformed,
@@ -26,9 +27,8 @@ from readback.api.head import (
     open_chunked,
     too_large,
 )
-from readback.api.heads import read_head
-from readback.api.line import Line
-from readback.api.switchboard import Switchboard
+from readback.api.http.head_cache import read_head
+from readback.api.http.registry import Switchboard
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES
 
 log = logging.getLogger("readback.api")

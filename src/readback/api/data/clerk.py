@@ -23,17 +23,17 @@ from math import inf
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from readback.api.counters import Row
-from readback.api.health import Ability, Health
-from readback.api.journal import Journal, Tally
-from readback.api.keyring import Keyring
-from readback.api.store import (
+from readback.api.data.health import Ability, Health
+from readback.api.data.journal import Journal, Tally
+from readback.api.data.keyring import Keyring
+from readback.api.data.store import (
     KEYS_AT_ONCE,
     TALLIES_PER_TRANSACTION,
     KeyRow,
     Store,
     StoreError,
 )
+from readback.api.shared.counters import Row
 
 log = logging.getLogger("readback.api")
 

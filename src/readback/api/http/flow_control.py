@@ -9,7 +9,7 @@ import asyncio
 from math import inf
 from typing import cast
 
-from readback.api.switchboard import Switchboard
+from readback.api.http.registry import Switchboard
 
 # After our last answer the client may still be sending. To close then would reset
 # the connection and lose the answer, so we go on reading for a while (RFC 9112 §9.6).

@@ -11,10 +11,10 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from readback.api.exchange import Desk, Exchange, Refused
-from readback.api.keyring import Record
-from readback.api.question import Question
-from readback.api.refusal import examine
+from readback.api.data.keyring import Record
+from readback.api.endpoints.exchange import Desk, Exchange, Refused
+from readback.api.endpoints.refusal import examine
+from readback.api.endpoints.request_info import Question
 from readback.contract import (
     BYTES_PER_TOKEN,
     MAX_CONTENT_BYTES,

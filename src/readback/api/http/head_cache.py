@@ -6,7 +6,7 @@ each of which makes a new head, costs little more than one key would, and no key
 kept here.
 """
 
-from readback.api.head import Head, check_begun, parse
+from readback.api.http.head import Head, check_begun, parse
 
 # How many heads are kept, and how large one may be for that.
 _HEADS_KEPT = 512

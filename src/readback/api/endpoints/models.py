@@ -2,7 +2,7 @@
 
 import json
 
-from readback.api.exchange import Exchange
+from readback.api.endpoints.exchange import Exchange
 from readback.contract import MODEL, MODEL_OWNER
 
 _LIST = {

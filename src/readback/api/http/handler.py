@@ -7,7 +7,7 @@ handlers. Only the shapes live here, so that neither side imports the other's co
 from collections.abc import Callable
 from typing import Protocol
 
-from readback.api.head import Head
+from readback.api.http.head import Head
 
 # A whole message with a known head, and where in it the body begins, to its answer.
 Repeat = Callable[[bytes, int], bytes | None]

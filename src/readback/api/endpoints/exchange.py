@@ -9,11 +9,11 @@ from ipaddress import ip_address, ip_network
 from time import monotonic
 from typing import NamedTuple
 
-from readback.api.journal import Event, Journal, Tally
-from readback.api.keyring import Record
-from readback.api.limiter import Limiter
-from readback.api.question import Question
-from readback.api.replies import Replies
+from readback.api.data.journal import Event, Journal, Tally
+from readback.api.data.keyring import Record
+from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.request_info import Question
+from readback.api.shared.limiter import Limiter
 from readback.contract import MAX_BODY_BYTES, REFUSALS
 
 

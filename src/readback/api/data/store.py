@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from readback.api.dialects import dialect
-from readback.api.journal import Tally
+from readback.api.data.dialects import dialect
+from readback.api.data.journal import Tally
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 

@@ -1,0 +1,1 @@
+"""The contract: what each request is answered, decided from memory alone."""

@@ -1,0 +1,1 @@
+"""Memory that all workers of a machine share, made before they are forked."""
