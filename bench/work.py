@@ -28,11 +28,11 @@ from readback import config, keys
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
-from readback.api.endpoints.exchange import Desk
+from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
-from readback.api.http.registry import Switchboard
+from readback.api.http.registry import ConnectionRegistry
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from readback.api.worker import limits
@@ -103,10 +103,10 @@ class Worker:
         self.keyring = Keyring(rates, self.asked.append, settings.database_grace)
         self.key = keys.mint()
         self._remember(keys.digest(self.key.encode()))
-        desk = Desk(Replies(), rates, Journal(row))
+        services = Services(Replies(), rates, Journal(row))
         failures = Limiter(UNLIMITED, UNLIMITED)
-        self.api = Api(desk, self.keyring, failures, row, 0)
-        self.board = Switchboard(limits(settings))
+        self.api = Api(services, self.keyring, failures, row, 0)
+        self.board = ConnectionRegistry(limits(settings))
         self.loop = Loop()
 
     def connect(self) -> tuple[Connection, Wire]:

@@ -14,7 +14,7 @@ import pytest
 from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
 from readback.api.data.journal import Event, Journal, Tally
-from readback.api.data.keyring import AWAY, Keyring
+from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRow, Store
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
@@ -99,7 +99,7 @@ def test_a_fault_of_ours_is_told_survived_and_loses_nothing(office, caplog):
     with caplog.at_level(logging.WARNING):
         run(office, work)
 
-    assert told == [AWAY]
+    assert told == [UNAVAILABLE]
     assert office.store.written == 1
     assert "ZeroDivisionError" in caplog.text and VALUE not in caplog.text
     assert "works again" in caplog.text

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from readback.api.data.keyring import AWAY, IDLE_SECONDS, WAIT_SECONDS, Keyring
+from readback.api.data.keyring import IDLE_SECONDS, UNAVAILABLE, WAIT_SECONDS, Keyring
 from readback.api.data.store import KeyRow
 from readback.api.shared.limiter import Limiter
 
@@ -70,7 +70,7 @@ def test_nobody_waits_longer_than_is_promised(keyring, now):
     told = []
     keyring.wait(DIGEST, told.append)
     keyring.tick(now + WAIT_SECONDS + 0.1, time.time())
-    assert told == [AWAY] and keyring.waiting == 0
+    assert told == [UNAVAILABLE] and keyring.waiting == 0
 
 
 def test_who_is_quiet_is_forgotten_but_not_while_the_database_is_away(keyring, now):

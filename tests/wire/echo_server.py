@@ -18,7 +18,7 @@ import uvloop
 from readback.api.endpoints.replies import Replies
 from readback.api.http.connection import Connection
 from readback.api.http.head import Head
-from readback.api.http.registry import Limits, Switchboard
+from readback.api.http.registry import ConnectionRegistry, Limits
 
 HOST = "127.0.0.1"
 MAX_BODY = 1024 * 1024
@@ -88,7 +88,7 @@ async def serve(port: int) -> None:
     """Serve until SIGTERM."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    board = Switchboard(PATIENT)
+    board = ConnectionRegistry(PATIENT)
     server = await loop.create_server(partial(Connection, Echo(), board), HOST, port)
     print(f"http://{HOST}:{server.sockets[0].getsockname()[1]}/", flush=True)
     while not stopped.is_set():

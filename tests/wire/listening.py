@@ -18,7 +18,7 @@ import uvloop
 
 from readback.api.http.connection import Connection
 from readback.api.http.handler import Handler
-from readback.api.http.registry import Limits, Switchboard
+from readback.api.http.registry import ConnectionRegistry, Limits
 from tests.support.wire import Endpoint
 from tests.wire.echo_server import HOST, PATIENT, Echo
 
@@ -32,7 +32,7 @@ class Listener:
 
     endpoint: Endpoint
     handler: Handler
-    board: Switchboard
+    board: ConnectionRegistry
     loop: asyncio.AbstractEventLoop
     said_by_the_loop: list[str] = field(default_factory=list)
     """What the loop's exception handler was told: nothing, if all is well."""
@@ -66,7 +66,7 @@ def listening(
     started, stopped = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        loop, board = asyncio.get_running_loop(), Switchboard(limits)
+        loop, board = asyncio.get_running_loop(), ConnectionRegistry(limits)
         server = await loop.create_server(partial(Connection, handler, board), HOST, 0)
         port = server.sockets[0].getsockname()[1]
         listener = Listener(Endpoint(HOST, port), handler, board, loop)

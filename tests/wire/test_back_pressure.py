@@ -99,7 +99,7 @@ def test_an_unread_last_answer_does_not_hold_its_connection(ending: str) -> None
         listening(limits=limits(drain_seconds=0.3, idle_seconds=60)) as listener,
         narrow(listener.endpoint) as sock,
     ):
-        [call] = _calls(listener)
+        [call] = _api_connections(listener)
         server_side = call._transport.get_extra_info("socket")
         server_side.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         sock.sendall(sized(b"x" * 50_000) + last)
@@ -114,7 +114,7 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
         listening(limits=limits(drain_seconds=20)) as listener,
         narrow(listener.endpoint) as sock,
     ):
-        [call] = _calls(listener)
+        [call] = _api_connections(listener)
         server_side = call._transport.get_extra_info("socket")
         server_side.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         sock.sendall(sized(b"x" * 50_000) + b"x\r\n\r\n")
@@ -126,7 +126,7 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
         assert connection.rest() == b""
 
 
-def _calls(listener: Listener) -> list:
+def _api_connections(listener: Listener) -> list:
     listener.wait_until(lambda: bool(listener.board.calls))
     return list(listener.board.calls)
 

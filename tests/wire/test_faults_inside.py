@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from readback.api.http.handler import Asker
+from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from tests.wire.echo_server import Echo, EchoExchange
 from tests.wire.listening import listening
@@ -23,7 +23,9 @@ SECRET = b"zyzzyva-in-the-body"
 class Clumsy(Echo):
     """Fails in the way that the target names."""
 
-    def begin(self, head: Head, key: bytes, asker: Asker) -> EchoExchange | bytes:
+    def begin(
+        self, head: Head, key: bytes, origin: RequestOrigin
+    ) -> EchoExchange | bytes:
         if head.target == b"/begin":
             raise RuntimeError(SECRET)
         return ClumsyExchange(self, head)

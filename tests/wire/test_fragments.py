@@ -10,7 +10,7 @@ import pytest
 
 from readback.api.http import connection as protocol
 from readback.api.http.head import check_begun
-from readback.api.http.registry import Switchboard
+from readback.api.http.registry import ConnectionRegistry
 from tests.conformance.dialogue import Api, assert_echo, draft
 from tests.support.wire import Answer, Endpoint
 from tests.wire.echo_server import PATIENT, Echo
@@ -84,7 +84,7 @@ def test_a_head_byte_by_byte_is_looked_at_once(
         check_begun(window, seen)
 
     monkeypatch.setattr(protocol, "check_begun", counting)
-    connection = protocol.Connection(Echo(), Switchboard(PATIENT))
+    connection = protocol.Connection(Echo(), ConnectionRegistry(PATIENT))
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 16_000
 
     async def receive() -> None:

@@ -120,7 +120,7 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
     class Refusing:
         answered = 0
 
-        def begin(self, head, key, asker):
+        def begin(self, head, key, origin):
             return self.refuse("not_found", "")
 
         def refuse(self, code, detail):

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from readback.api.http.fair_queue import AT_ONCE, Turns
+from readback.api.http.fair_queue import AT_ONCE, FairQueue
 from tests.support.wire import Connection
 from tests.wire.echo_server import Echo, EchoExchange
 from tests.wire.listening import Listener, limits, listening
@@ -104,7 +104,7 @@ def test_a_repeated_request_overtakes_a_crowd_of_new_ones(
 def test_new_requests_get_more_turns_when_the_known_keep_the_loop_busy() -> None:
     # Four in a round of fifty milliseconds would be eighty a second.
     async def work_done_in_a_busy_round() -> int:
-        turns, done = Turns(), [0]
+        turns, done = FairQueue(), [0]
         for _ in range(1000):
             turns.take(lambda: done.append(1))
         time.sleep(0.05)

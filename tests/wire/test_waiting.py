@@ -12,7 +12,7 @@ from readback import keys
 from readback.api.data import keyring as keyring_module
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
-from readback.api.endpoints.exchange import Desk
+from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.shared.counters import Counters
@@ -39,8 +39,8 @@ def keyring(asked: list[bytes]) -> Keyring:
 def listener(keyring: Keyring) -> Iterator[Listener]:
     row = Counters(1).row(0)
     rates = Limiter(1_000_000, 1_000_000)
-    desk = Desk(Replies(), rates, Journal(row))
-    with listening(Api(desk, keyring, rates, row, 0)) as listener:
+    services = Services(Replies(), rates, Journal(row))
+    with listening(Api(services, keyring, rates, row, 0)) as listener:
         yield listener
 
 

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
-from readback.api.http.handler import Asker
+from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared.counters import GAUGES, REQUESTS, TOTALS, Counters
 from readback.contract import REFUSALS
@@ -44,7 +44,7 @@ class Ops:
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
-    def begin(self, head: Head, key: bytes, asker: Asker) -> bytes:
+    def begin(self, head: Head, key: bytes, origin: RequestOrigin) -> bytes:
         if head.method not in (b"GET", b"HEAD"):
             return self.refuse("not_found", "")
         if head.target == b"/healthz":

@@ -14,7 +14,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
 from readback import logs
-from readback.api.shared.memory import Shared
+from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
 from readback.config import Config
 
@@ -37,7 +37,7 @@ class ApiApplication(BaseApplication):
         self._workers = config.workers or os.cpu_count() or 1
         listeners = [*api_listeners, ops_listener]
         self._descriptors = [listener.detach() for listener in listeners]
-        self.shared = Shared(config, self._workers)
+        self.shared = SharedMemory(config, self._workers)
         super().__init__()
 
     def load_config(self) -> None:
@@ -52,7 +52,7 @@ class ApiApplication(BaseApplication):
             "proc_name": "readback-api",
             "logconfig_dict": logs.configuration(),
             "control_socket_disable": True,
-            "pre_fork": _give_row,
+            "pre_fork": _assign_counters_row,
         }
         if config.tls_certificate and config.tls_key:
             settings["certfile"] = str(config.tls_certificate)
@@ -80,7 +80,7 @@ def run(
     return 0
 
 
-def _give_row(server: Any, worker: ApiWorker) -> None:
+def _assign_counters_row(server: Any, worker: ApiWorker) -> None:
     """Give a new worker the first row of the counters that no living one has."""
-    taken = {other.row_number for other in server.WORKERS.values()}
-    worker.row_number = next(n for n in range(sys.maxsize) if n not in taken)
+    taken = {other.counters_row for other in server.WORKERS.values()}
+    worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)

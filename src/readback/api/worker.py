@@ -25,14 +25,14 @@ from readback.api.data.health import Health
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
-from readback.api.endpoints.exchange import Desk
+from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
-from readback.api.http.registry import SWEEP_SECONDS, Limits, Switchboard
+from readback.api.http.registry import SWEEP_SECONDS, ConnectionRegistry, Limits
 from readback.api.ops import Ops
-from readback.api.shared.counters import Row
-from readback.api.shared.memory import Shared
+from readback.api.shared.counters import WorkerCounters
+from readback.api.shared.memory import SharedMemory
 from readback.config import Config
 
 BACKLOG = 2048
@@ -42,14 +42,14 @@ class Application(Protocol):
     """What a worker takes from the application that gunicorn hands it."""
 
     config: Config
-    shared: Shared
+    shared: SharedMemory
 
 
 class ApiWorker(Worker):
     """Serves the API on all sockets but the last, which is the ops listener's."""
 
     # Set by the `pre_fork` hook: the worker's row in the shared counters.
-    row_number = 0
+    counters_row = 0
 
     def init_signals(self) -> None:
         for number in self.SIGNALS:
@@ -86,18 +86,18 @@ class ApiWorker(Worker):
         gc.freeze()
         await self._until_stopped()
         # First, so that no answer promises another once nobody listens any more.
-        self._calls.retire()
+        self._api_connections.retire()
         await asyncio.gather(
             *[self._close(*pair) for pair in zip(self.sockets, servers, strict=True)],
-            self._calls.stop(self.config.stop_timeout),
-            self._ops_calls.stop(1),
+            self._api_connections.stop(self.config.stop_timeout),
+            self._ops_connections.stop(1),
         )
         self._clerk.stop()
         self._counters.retire()
 
     def _build(self) -> None:
         config, shared = self.config, self.shared
-        self._counters: Row = shared.counters.row(self.row_number)
+        self._counters: WorkerCounters = shared.counters.row(self.counters_row)
         self._counters.set("alive", 1)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
@@ -108,17 +108,17 @@ class ApiWorker(Worker):
         self._keyring = Keyring(
             shared.key_rates, self._clerk.ask, config.database_grace
         )
-        desk = Desk(self._replies, shared.key_rates, self._journal)
+        services = Services(self._replies, shared.key_rates, self._journal)
         self._api = Api(
-            desk,
+            services,
             self._keyring,
             shared.failure_rates,
             self._counters,
             config.trusted_proxy_count,
         )
         self._ops = Ops(shared.counters, health, self._keyring)
-        self._calls = Switchboard(limits(config))
-        self._ops_calls = Switchboard(limits(config))
+        self._api_connections = ConnectionRegistry(limits(config))
+        self._ops_connections = ConnectionRegistry(limits(config))
 
     async def _listen(self, listener: Any) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
@@ -143,8 +143,8 @@ class ApiWorker(Worker):
 
     def _connections(self, listener: Any) -> Callable[[], Connection]:
         if listener is self.sockets[-1]:
-            return partial(Connection, self._ops, self._ops_calls)
-        return partial(Connection, self._api, self._calls)
+            return partial(Connection, self._ops, self._ops_connections)
+        return partial(Connection, self._api, self._api_connections)
 
     def _tls(self, listener: Any) -> ssl.SSLContext | None:
         if not self.cfg.is_ssl or listener is self.sockets[-1]:
@@ -167,12 +167,12 @@ class ApiWorker(Worker):
         self.notify()
         self._replies.tick(wall)
         self.shared.key_rates.tick(now, wall)
-        self._calls.sweep(now)
-        self._ops_calls.sweep(now)
+        self._api_connections.sweep(now)
+        self._ops_connections.sweep(now)
         self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
         counters = self._counters
-        counters.add("connections", self._calls.take_count())
-        counters.set("open_connections", len(self._calls.calls))
+        counters.add("connections", self._api_connections.take_count())
+        counters.set("open_connections", len(self._api_connections.calls))
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", len(self._journal))

@@ -23,7 +23,7 @@ from math import inf
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from readback.api.data.health import Ability, Health
+from readback.api.data.health import DependencyStatus, Health
 from readback.api.data.journal import Journal, Tally
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import (
@@ -33,7 +33,7 @@ from readback.api.data.store import (
     Store,
     StoreError,
 )
-from readback.api.shared.counters import Row
+from readback.api.shared.counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 
@@ -53,7 +53,7 @@ ANSWERS_AT_ONCE = 4
 class Clerk:
     """Carries questions and journals to the database, and answers back."""
 
-    def __init__(self, store: Store, health: Health, counters: Row) -> None:
+    def __init__(self, store: Store, health: Health, counters: WorkerCounters) -> None:
         self._store = store
         self._health = health
         self._counters = counters
@@ -246,7 +246,7 @@ class Clerk:
             self._fail(self._health.writing, error)
         self._next_cleaning = time.monotonic() + (CLEANING_SECONDS if done else 0.1)
 
-    def _fail(self, ability: Ability, error: StoreError) -> None:
+    def _fail(self, ability: DependencyStatus, error: StoreError) -> None:
         self._counters.add("database_errors")
         ability.fails(str(error))
 

@@ -25,11 +25,11 @@ _ANSWER_SECONDS = 2.0
 class Dialect(Protocol):
     errors: tuple[type[Exception], ...]
     # Errors that the same statement would meet for ever.
-    hopeless: tuple[type[Exception], ...]
+    permanent_errors: tuple[type[Exception], ...]
     begin: str
     # How to hold rows that are selected: all of them, or those that are free.
     hold: str
-    hold_free: str
+    lock_skip_locked: str
     # How many keys to ask about at once.
     keys_per_statement: int
 
@@ -62,10 +62,13 @@ class Sqlite:
     """The embedded database: Django writes moments as text in UTC."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
-    hopeless: tuple[type[Exception], ...] = (sqlite3.DataError, sqlite3.IntegrityError)
+    permanent_errors: tuple[type[Exception], ...] = (
+        sqlite3.DataError,
+        sqlite3.IntegrityError,
+    )
     # Takes the only writer's place at once, so no row needs to be held.
     begin = "BEGIN IMMEDIATE"
-    hold = hold_free = ""
+    hold = lock_skip_locked = ""
     # Few: the statement runs in this process, and the event loop may have to wait for
     # the end of it to get its core back.
     keys_per_statement = 128
@@ -131,7 +134,7 @@ class Postgresql:
     # SET LOCAL, since behind PgBouncer a session is not ours.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
     hold = "FOR NO KEY UPDATE"
-    hold_free = "FOR NO KEY UPDATE SKIP LOCKED"
+    lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
     keys_per_statement = 500
 
     def __init__(self, url: str) -> None:
@@ -140,7 +143,7 @@ class Postgresql:
         self._url = url
         self._connection_class = _impatient(psycopg)
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
-        self.hopeless: tuple[type[Exception], ...] = (
+        self.permanent_errors: tuple[type[Exception], ...] = (
             psycopg.DataError,
             psycopg.IntegrityError,
         )

@@ -6,15 +6,15 @@ present. Nothing here decides what becomes of a request.
 
 import logging
 
-from readback.api.shared.counters import Row
+from readback.api.shared.counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 
 
-class Ability:
+class DependencyStatus:
     """One thing that a worker can do, or cannot and knows why."""
 
-    def __init__(self, counters: Row, gauge: str, complaint: str) -> None:
+    def __init__(self, counters: WorkerCounters, gauge: str, complaint: str) -> None:
         self._counters = counters
         self._gauge = gauge
         self._complaint = complaint
@@ -36,11 +36,11 @@ class Ability:
 class Health:
     """Reading keys, and writing usage and journal."""
 
-    def __init__(self, counters: Row) -> None:
-        self.reading = Ability(
+    def __init__(self, counters: WorkerCounters) -> None:
+        self.reading = DependencyStatus(
             counters, "database_up", "the database cannot be asked about keys"
         )
-        self.writing = Ability(
+        self.writing = DependencyStatus(
             counters, "database_writable", "usage and journal cannot be written"
         )
         # Nobody knows before the first write; the last one did not fail.

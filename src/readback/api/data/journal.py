@@ -7,7 +7,7 @@ key that was not found by its digest. No text, body or key is ever in an event.
 
 from typing import NamedTuple
 
-from readback.api.shared.counters import ACCEPTED, Row
+from readback.api.shared.counters import ACCEPTED, WorkerCounters
 
 USER_AGENT_CHARACTERS = 80
 # Distinct outcomes that wait for the clerk at most. Beyond it, what tells equal
@@ -59,7 +59,7 @@ class Tally:
 class Journal:
     """The tallies of one worker that have not been written yet."""
 
-    def __init__(self, counters: Row) -> None:
+    def __init__(self, counters: WorkerCounters) -> None:
         self._counters = counters
         self._pending: dict[Event, Tally] = {}
         self._closed: dict[tuple[Event, int], Tally] = {}

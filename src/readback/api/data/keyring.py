@@ -40,15 +40,15 @@ class Record:
         self.accepted = False
 
 
-# Called with the record, None if there is no such key, or AWAY.
-Waiter = Callable[["Record | None | Away"], None]
+# Called with the record, None if there is no such key, or UNAVAILABLE.
+Waiter = Callable[["Record | None | DatabaseUnavailable"], None]
 
 
-class Away:
+class DatabaseUnavailable:
     """Says that the database could not be asked."""
 
 
-AWAY = Away()
+UNAVAILABLE = DatabaseUnavailable()
 
 
 class Keyring:
@@ -81,7 +81,7 @@ class Keyring:
             self._ask(digest)
         else:
             # Never before `wait` has returned: nobody listens for it until then.
-            asyncio.get_running_loop().call_soon(waiter, AWAY)
+            asyncio.get_running_loop().call_soon(waiter, UNAVAILABLE)
 
     @property
     def is_trusted(self) -> bool:
@@ -103,7 +103,7 @@ class Keyring:
     def lose(self, asked: Sequence[bytes]) -> None:
         """Take in that the database could not be asked about these."""
         for digest in asked:
-            self._tell(digest, self._records.get(digest) or AWAY)
+            self._tell(digest, self._records.get(digest) or UNAVAILABLE)
 
     def confirm(self, asked_at: float) -> None:
         """Take in that the database has answered about all records."""
@@ -117,7 +117,7 @@ class Keyring:
         self._drop_records(now)
         for digest, (since, _) in list(self._waiting.items()):
             if now - since > WAIT_SECONDS:
-                self._tell(digest, AWAY)
+                self._tell(digest, UNAVAILABLE)
         return list(self._records)
 
     def __len__(self) -> int:
@@ -161,7 +161,9 @@ class Keyring:
         if record is not None:
             record.accepted = False
 
-    def _tell(self, digest: bytes, answer: "Record | None | Away") -> None:
+    def _tell(
+        self, digest: bytes, answer: "Record | None | DatabaseUnavailable"
+    ) -> None:
         _, waiters = self._waiting.pop(digest, (0.0, []))
         for waiter in waiters:
             waiter(answer)

@@ -180,7 +180,9 @@ class Store:
         return held, self._ids(_EXISTING, missed) if missed else set()
 
     def _ids(self, text: str, key_ids: set[int]) -> set[int]:
-        hold = self._dialect.hold_free if self._passing_over else self._dialect.hold
+        hold = (
+            self._dialect.lock_skip_locked if self._passing_over else self._dialect.hold
+        )
         text = text.format(marks=_marks(key_ids), hold=hold)
         rows = self._run(text, tuple(key_ids))
         return {key_id for (key_id,) in rows.fetchall()}
@@ -253,7 +255,7 @@ class Store:
         lost = connection is not None and dialect.is_lost(connection)
         if not dialect.survives(error):
             self.close()
-        passing = not isinstance(error, dialect.hopeless)
+        passing = not isinstance(error, dialect.permanent_errors)
         return StoreError(dialect.reason(error), passing=passing, lost=lost)
 
     def _roll_back(self) -> None:

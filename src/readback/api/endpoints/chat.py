@@ -12,9 +12,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from readback.api.data.keyring import Record
-from readback.api.endpoints.exchange import Desk, Exchange, Refused
+from readback.api.endpoints.exchange import Exchange, Refused, Services
 from readback.api.endpoints.refusal import examine
-from readback.api.endpoints.request_info import Question
+from readback.api.endpoints.request_info import RequestInfo
 from readback.contract import (
     BYTES_PER_TOKEN,
     MAX_CONTENT_BYTES,
@@ -66,14 +66,14 @@ class Chat(Exchange):
     )
 
     def __init__(
-        self, desk: Desk, record: Record, question: Question, address: str
+        self, services: Services, record: Record, question: RequestInfo, address: str
     ) -> None:
-        super().__init__(desk, record, question, address)
+        super().__init__(services, record, question, address)
         self._closing = b""
         self._refusal: Refused | None = None
         self._refused_hash = 0
-        self._completion = desk.replies.completion
-        self._admit = desk.limiter.admit
+        self._completion = services.replies.completion
+        self._admit = services.limiter.admit
 
     def repeat(self, data: bytes, start: int) -> bytes | None:
         """Answer again; with a frame, `start` is just behind the opening quote."""

@@ -1,4 +1,4 @@
-"""One asker's requests with one head: who asks, through what, and what became of it.
+"""One origin's requests with one head: who asks, through what, and what became of it.
 
 The base of the two endpoints. An exchange lives as long as its head is repeated on
 its connection, and all its requests belong to one key.
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.endpoints.replies import Replies
-from readback.api.endpoints.request_info import Question
+from readback.api.endpoints.request_info import RequestInfo
 from readback.api.shared.limiter import Limiter
 from readback.contract import MAX_BODY_BYTES, REFUSALS
 
 
-class Desk(NamedTuple):
+class Services(NamedTuple):
     """What every exchange of a worker works with."""
 
     replies: Replies
@@ -40,7 +40,7 @@ class Exchange:
     __slots__ = (
         "_accepted",
         "_address",
-        "_desk",
+        "_services",
         "_question",
         "_record",
         "_refused",
@@ -50,9 +50,9 @@ class Exchange:
     max_body = MAX_BODY_BYTES
 
     def __init__(
-        self, desk: Desk, record: Record, question: Question, address: str
+        self, services: Services, record: Record, question: RequestInfo, address: str
     ) -> None:
-        self._desk = desk
+        self._services = services
         self._record = record
         self._question = question
         self._address = address
@@ -67,7 +67,7 @@ class Exchange:
         """Count one request of an accepted key; False if it is beyond the rate."""
         record = self._record
         record.used_at = now = monotonic()
-        self.created = self._desk.limiter.admit(record.slot, now)
+        self.created = self._services.limiter.admit(record.slot, now)
         return self.created > 0
 
     def answer(self, body: bytes) -> bytes:
@@ -80,13 +80,13 @@ class Exchange:
         return None
 
     def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:
-        answer = self._desk.replies.refusal(code, detail, retry_after)
+        answer = self._services.replies.refusal(code, detail, retry_after)
         detail = detail or REFUSALS[code].sentence
         tally = self._refused
         same = tally and (tally.event.code, tally.event.detail) == (code, detail)
         if tally is None or not same or not tally.open:
             event = self._event(code, detail)
-            tally = self._refused = self._desk.journal.open(event)
+            tally = self._refused = self._services.journal.open(event)
         tally.count(self._question.request_bytes, len(answer))
         return answer
 
@@ -94,7 +94,7 @@ class Exchange:
         """Count a success; the requests of one exchange are all of one size."""
         tally = self._accepted
         if tally is None or not tally.open:
-            tally = self._accepted = self._desk.journal.open(self._event("", ""))
+            tally = self._accepted = self._services.journal.open(self._event("", ""))
             tally.request_bytes = self._question.request_bytes
         tally.requests += 1
         tally.answer_bytes = len(answer)
@@ -106,7 +106,7 @@ class Exchange:
 
 
 def event(
-    key_id: int, question: Question, address: str, code: str, detail: str
+    key_id: int, question: RequestInfo, address: str, code: str, detail: str
 ) -> Event:
     return Event(
         key_id=key_id,

@@ -12,10 +12,10 @@ _LIST = {
 BODY = json.dumps(_LIST, separators=(",", ":")).encode()
 
 
-class Catalog(Exchange):
+class ModelList(Exchange):
     """Lists the model. A body, if one comes, is not looked at."""
 
     __slots__ = ()
 
     def answer(self, body: bytes) -> bytes:
-        return self._count(self._desk.replies.ok(BODY))
+        return self._count(self._services.replies.ok(BODY))

@@ -23,31 +23,31 @@ _JSON_TYPE = b"application/json"
 _NO_KEY = "Send the header Authorization: Bearer <key>, with a key from the cabinet."
 
 
-class Claim(NamedTuple):
+class PresentedKey(NamedTuple):
     """Who a client says it is."""
 
     digest: bytes  # of the key
     flaw: str  # a sentence on what is wrong with the key; none if nothing is
 
 
-class Question(NamedTuple):
+class RequestInfo(NamedTuple):
     """A head, understood. What is wrong is a sentence; nothing wrong is none."""
 
     endpoint: str
     slip: str  # with path or method
-    claim: Claim | None  # unless the key has been cut out of the head
+    claim: PresentedKey | None  # unless the key has been cut out of the head
     media_fault: str  # with the kind of body
     user_agent: str
     request_bytes: int  # as declared
     repeatable: bool
 
 
-def question_of(head: Head) -> Question:
+def request_info(head: Head) -> RequestInfo:
     """Understand a head, or recall what has been understood."""
     if head.asked is None:
         endpoint = _ENDPOINTS.get((head.method, head.target), OTHER)
         slip = name_the_slip(head.method, head.target) if endpoint == OTHER else ""
-        head.asked = Question(
+        head.asked = RequestInfo(
             endpoint=endpoint,
             slip=slip,
             claim=_claim_in(head),
@@ -56,32 +56,34 @@ def question_of(head: Head) -> Question:
             request_bytes=head.content_length,
             repeatable=head.repeatable,
         )
-    question: Question = head.asked
+    question: RequestInfo = head.asked
     return question
 
 
-def _claim_in(head: Head) -> Claim | None:
+def _claim_in(head: Head) -> PresentedKey | None:
     values = head.all(b"authorization")
     if not values:
-        return Claim(b"", f"The Authorization header is missing. {_NO_KEY}")
+        return PresentedKey(b"", f"The Authorization header is missing. {_NO_KEY}")
     if len(values) > 1:
-        return Claim(b"", f"Authorization stands {len(values)} times; send it once.")
+        return PresentedKey(
+            b"", f"Authorization stands {len(values)} times; send it once."
+        )
     scheme, _, key = values[0].partition(b" ")
     if scheme == b"Bearer" and not key:
         return None
-    return claim_of(key.strip(b" ") if scheme.lower() == b"bearer" else b"")
+    return presented_key(key.strip(b" ") if scheme.lower() == b"bearer" else b"")
 
 
 @lru_cache(1024)
-def claim_of(key: bytes) -> Claim:
+def presented_key(key: bytes) -> PresentedKey:
     """Look at a key by itself."""
     if not key:
         form = "Authorization is not of the form 'Bearer <key>'."
-        return Claim(b"", f"{form} {_NO_KEY}")
+        return PresentedKey(b"", f"{form} {_NO_KEY}")
     flaw = keys.flaw(key)
     if flaw:
-        return Claim(b"", f"This is not a whole key: {flaw}.")
-    return Claim(keys.digest(key), "")
+        return PresentedKey(b"", f"This is not a whole key: {flaw}.")
+    return PresentedKey(keys.digest(key), "")
 
 
 def media_type_fault(head: Head) -> str:

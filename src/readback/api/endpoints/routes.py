@@ -9,28 +9,28 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from readback.api.data.keyring import Away, Keyring, Record
+from readback.api.data.keyring import DatabaseUnavailable, Keyring, Record
 from readback.api.endpoints.chat import Chat
-from readback.api.endpoints.exchange import Desk, Exchange, event
-from readback.api.endpoints.models import Catalog
+from readback.api.endpoints.exchange import Exchange, Services, event
+from readback.api.endpoints.models import ModelList
 from readback.api.endpoints.request_info import (
     CHAT,
     MODELS,
     OTHER,
-    Claim,
-    Question,
-    claim_of,
-    question_of,
+    PresentedKey,
+    RequestInfo,
+    presented_key,
+    request_info,
 )
-from readback.api.http.handler import Asker, Turned
+from readback.api.http.handler import RepeatableRefusal, RequestOrigin
 from readback.api.http.head import Head
-from readback.api.shared.counters import Row
+from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.limiter import Limiter
 
 # When the database or a connection is not to be had, this is worth waiting.
 RETRY_SECONDS = 2
 
-_EXCHANGES: dict[str, type[Exchange]] = {MODELS: Catalog, CHAT: Chat}
+_EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN = "There is no such key: compare it with the one that the cabinet showed."
 _ENDED = (
     "This key is revoked or expired, or its account is not active with a confirmed "
@@ -43,24 +43,24 @@ class Api:
 
     def __init__(
         self,
-        desk: Desk,
+        services: Services,
         keyring: Keyring,
         failures: Limiter,
-        counters: Row,
+        counters: WorkerCounters,
         trusted_proxies: int,
     ) -> None:
-        self._desk = desk
+        self._services = services
         self._keyring = keyring
         self._failures = failures
         self._counters = counters
         self._trusted_proxies = trusted_proxies
 
     def begin(
-        self, head: Head, key: bytes, asker: Asker
-    ) -> Exchange | Turned | bytes | None:
-        question = question_of(head)
-        claim = question.claim or claim_of(key)
-        address = client_address(head, asker.address, self._trusted_proxies)
+        self, head: Head, key: bytes, origin: RequestOrigin
+    ) -> Exchange | RepeatableRefusal | bytes | None:
+        question = request_info(head)
+        claim = question.claim or presented_key(key)
+        address = client_address(head, origin.address, self._trusted_proxies)
         if question.slip:
             return self._turn(partial(self._not_found, question, claim, address))
         if claim.flaw:
@@ -70,64 +70,78 @@ class Api:
             return self._admit(question, record, address)
         if self._keyring.is_absent(claim.digest):
             return self._no_such_key(question, claim, address)
-        identify = partial(self._identify, asker, question, address)
+        identify = partial(self._identify, origin, question, address)
         self._keyring.wait(claim.digest, identify)
         return None
 
     def refuse(self, code: str, detail: str) -> bytes:
         return self._refuse(OTHER, code, detail)
 
-    def _turn(self, refuse: Callable[[bytes, int], bytes]) -> Turned:
-        return Turned(refuse(b"", 0), refuse)
+    def _turn(self, refuse: Callable[[bytes, int], bytes]) -> RepeatableRefusal:
+        return RepeatableRefusal(refuse(b"", 0), refuse)
 
     def _identify(
         self,
-        asker: Asker,
-        question: Question,
+        origin: RequestOrigin,
+        question: RequestInfo,
         address: str,
-        found: Record | Away | None,
+        found: Record | DatabaseUnavailable | None,
     ) -> None:
         """Go on with a request that has waited for its key to be looked up."""
         if found is None:
-            asker.resume(self._refuse_key(question, address, _UNKNOWN))
+            origin.resume(self._refuse_key(question, address, _UNKNOWN))
         elif isinstance(found, Record):
-            asker.resume(self._admit(question, found, address))
+            origin.resume(self._admit(question, found, address))
         else:
             detail = "The key cannot be looked up just now: the database is away."
-            asker.resume(self._refuse(question.endpoint, "unavailable", detail))
+            origin.resume(self._refuse(question.endpoint, "unavailable", detail))
 
     def _admit(
-        self, question: Question, record: Record, address: str
+        self, question: RequestInfo, record: Record, address: str
     ) -> Exchange | bytes:
-        exchange = _EXCHANGES[question.endpoint](self._desk, record, question, address)
+        exchange = _EXCHANGES[question.endpoint](
+            self._services, record, question, address
+        )
         if not record.accepted:
             limited = self._failed(question.endpoint, address)
             return limited or exchange.refuse("invalid_key", _ENDED)
         if not exchange.admit():
-            wait = self._desk.limiter.retry_after(record.slot)
+            wait = self._services.limiter.retry_after(record.slot)
             detail = f"This key has used up its rate; come back in {wait} s."
             return exchange.refuse("rate_limited", detail, wait)
         return exchange
 
     def _not_a_key(
-        self, question: Question, claim: Claim, address: str, data: bytes, start: int
+        self,
+        question: RequestInfo,
+        claim: PresentedKey,
+        address: str,
+        data: bytes,
+        start: int,
     ) -> bytes:
         return self._refuse_key(question, address, claim.flaw)
 
-    def _no_such_key(self, question: Question, claim: Claim, address: str) -> Turned:
-        return Turned(
+    def _no_such_key(
+        self, question: RequestInfo, claim: PresentedKey, address: str
+    ) -> RepeatableRefusal:
+        return RepeatableRefusal(
             self._refuse_key(question, address, _UNKNOWN),
             partial(self._still_no_such_key, question, claim, address),
         )
 
     def _still_no_such_key(
-        self, question: Question, claim: Claim, address: str, data: bytes, start: int
+        self,
+        question: RequestInfo,
+        claim: PresentedKey,
+        address: str,
+        data: bytes,
+        start: int,
     ) -> bytes | None:
         if self._keyring.is_absent(claim.digest):
             return self._refuse_key(question, address, _UNKNOWN)
         return None
 
-    def _refuse_key(self, question: Question, address: str, detail: str) -> bytes:
+    def _refuse_key(self, question: RequestInfo, address: str, detail: str) -> bytes:
         limited = self._failed(question.endpoint, address)
         return limited or self._refuse(question.endpoint, "invalid_key", detail)
 
@@ -153,12 +167,17 @@ class Api:
         self._counters.add((endpoint, code))
         if code == "unavailable":
             retry_after = RETRY_SECONDS
-        return self._desk.replies.refusal(code, detail, retry_after)
+        return self._services.replies.refusal(code, detail, retry_after)
 
     def _not_found(
-        self, question: Question, claim: Claim, address: str, data: bytes, start: int
+        self,
+        question: RequestInfo,
+        claim: PresentedKey,
+        address: str,
+        data: bytes,
+        start: int,
     ) -> bytes:
-        answer = self._desk.replies.refusal("not_found", question.slip)
+        answer = self._services.replies.refusal("not_found", question.slip)
         if claim.flaw:
             self._counters.add((OTHER, "not_found"))
         else:
@@ -169,15 +188,21 @@ class Api:
         return answer
 
     def _attribute(
-        self, question: Question, claim: Claim, address: str, answer_bytes: int
+        self,
+        question: RequestInfo,
+        claim: PresentedKey,
+        address: str,
+        answer_bytes: int,
     ) -> None:
         """Enter a 404 into the journal of the key it came with, if there is one."""
 
-        def enter(found: Record | Away | None) -> None:
+        def enter(found: Record | DatabaseUnavailable | None) -> None:
             if isinstance(found, Record):
                 slip = question.slip
                 missed = event(found.key_id, question, address, "not_found", slip)
-                self._desk.journal.note(missed, question.request_bytes, answer_bytes)
+                self._services.journal.note(
+                    missed, question.request_bytes, answer_bytes
+                )
             else:
                 self._counters.add((OTHER, "not_found"))
 

@@ -17,7 +17,7 @@ import traceback
 from math import inf
 
 from readback.api.http.flow_control import Line
-from readback.api.http.handler import Exchange, Handler, Repeat, Turned
+from readback.api.http.handler import Exchange, Handler, Repeat, RepeatableRefusal
 from readback.api.http.head import (
     HEAD_END,
     Head,
@@ -28,7 +28,7 @@ from readback.api.http.head import (
     too_large,
 )
 from readback.api.http.head_cache import read_head
-from readback.api.http.registry import Switchboard
+from readback.api.http.registry import ConnectionRegistry
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES
 
 log = logging.getLogger("readback.api")
@@ -71,8 +71,8 @@ class Connection(Line):
         "_state",
     )
 
-    def __init__(self, handler: Handler, switchboard: Switchboard) -> None:
-        super().__init__(switchboard)
+    def __init__(self, handler: Handler, registry: ConnectionRegistry) -> None:
+        super().__init__(registry)
         self._handler = handler
         self._state = HEAD
         self._queued = False  # its turn will come
@@ -97,14 +97,14 @@ class Connection(Line):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if not self._switchboard.connect(self):
+        if not self._registry.connect(self):
             refusal = self._handler.refuse(
                 "unavailable", "There are too many connections."
             )
             self._send(refusal, last=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._switchboard.disconnect(self)
+        self._registry.disconnect(self)
         self._state = LINGER
         self._repeat_length = 0
 
@@ -117,7 +117,7 @@ class Connection(Line):
             except Exception:
                 return self._fault()
             if answer is not None:
-                self._deadline = self._switchboard.idle_deadline
+                self._deadline = self._registry.idle_deadline
                 return self._transport.write(answer)
         self._repeat_length = 0
         self._receive(data)
@@ -133,14 +133,14 @@ class Connection(Line):
 
     # The handler calls this.
 
-    def resume(self, outcome: Exchange | Turned | bytes) -> None:
+    def resume(self, outcome: Exchange | RepeatableRefusal | bytes) -> None:
         """Go on with the request for which `begin` gave None."""
         if self._state != WAITING or self._transport.is_closing():
             return
         self._work(outcome)
         self._pace_reading()
 
-    # The switchboard calls these.
+    # The registry calls these.
 
     def retire(self) -> None:
         self._last = True
@@ -148,7 +148,7 @@ class Connection(Line):
 
     def close_if_idle(self) -> None:
         # Who has just connected is about to ask.
-        fresh = self._switchboard.now < self.opened_at + FRESH_SECONDS
+        fresh = self._registry.now < self.opened_at + FRESH_SECONDS
         if self._state == HEAD and not self._buffer and not fresh:
             self._close()
 
@@ -165,7 +165,7 @@ class Connection(Line):
             self._buffer += data
         if self._is_waiting():
             self._pace_reading()
-        elif self._state == BODY or self._switchboard.turns.take(self._take_turn):
+        elif self._state == BODY or self._registry.turns.take(self._take_turn):
             self._work()
         else:
             self._queued = True
@@ -176,7 +176,9 @@ class Connection(Line):
             self._pace_reading()
             self._work()
 
-    def _work(self, outcome: Exchange | Turned | bytes | None = None) -> None:
+    def _work(
+        self, outcome: Exchange | RepeatableRefusal | bytes | None = None
+    ) -> None:
         """Read and answer messages until bytes, room to write or a key is missing."""
         try:
             if outcome is not None:
@@ -234,7 +236,7 @@ class Connection(Line):
         if len(self._buffer) - self._at > MAX_HEAD_BYTES:
             raise too_large(window)
         if not self._head_seen:
-            self._deadline = self._within(self._switchboard.limits.head_seconds)
+            self._deadline = self._within(self._registry.limits.head_seconds)
         self._head_seen = len(window)
 
     def _begin(self, data: bytes) -> None:
@@ -248,12 +250,12 @@ class Connection(Line):
         else:
             self._proceed(outcome)
 
-    def _proceed(self, outcome: Exchange | Turned | bytes) -> None:
+    def _proceed(self, outcome: Exchange | RepeatableRefusal | bytes) -> None:
         head = self._head
         assert head is not None
         if isinstance(outcome, bytes):
             return self._answer_early(head, outcome)
-        if isinstance(outcome, Turned):
+        if isinstance(outcome, RepeatableRefusal):
             if head.repeatable:
                 self._remember(head, outcome)
             return self._answer_early(head, outcome.answer)
@@ -264,7 +266,7 @@ class Connection(Line):
         if not head.has_body:
             return self._answer(outcome, b"")
         self._state = BODY
-        self._deadline = self._within(self._switchboard.limits.body_seconds)
+        self._deadline = self._within(self._registry.limits.body_seconds)
         if head.expects_continue and self._at == len(self._buffer):
             self._transport.write(CONTINUE)
 
@@ -298,7 +300,7 @@ class Connection(Line):
         self._skip -= step
         if not self._skip:
             self._state = HEAD
-            self._deadline = self._switchboard.idle_deadline
+            self._deadline = self._registry.idle_deadline
         return True
 
     # Answers.
@@ -310,7 +312,7 @@ class Connection(Line):
             self._remember(head, exchange)
         self._send(answer)
 
-    def _remember(self, head: Head, outcome: Exchange | Turned) -> None:
+    def _remember(self, head: Head, outcome: Exchange | RepeatableRefusal) -> None:
         """Keep a message's head and outcome: the head may come again."""
         self._repeat = outcome.repeat
         self._repeat_head = self._head_bytes + outcome.opening
@@ -327,15 +329,15 @@ class Connection(Line):
         if self._state == HEAD:
             self._state = SKIP
             self._skip = head.content_length
-            self._deadline = self._within(self._switchboard.limits.body_seconds)
+            self._deadline = self._within(self._registry.limits.body_seconds)
 
     def _send(self, answer: bytes, last: bool = False) -> None:
         """Write one answer, say whether the connection goes on, and see to that."""
         head, self._head, self._exchange = self._head, None, None
         self._state, self._head_seen = HEAD, 0
-        self._deadline = self._switchboard.idle_deadline
+        self._deadline = self._registry.idle_deadline
         asked_to_close = head is not None and not head.keep_alive
-        last = last or self._last or self._switchboard.stopping
+        last = last or self._last or self._registry.stopping
         if last or asked_to_close:
             answer = _with_connection(answer, b"close")
         elif head is not None and head.is_http_10:

@@ -19,7 +19,7 @@ AT_ONCE = 4
 SECONDS_FOR_ONE_MORE = 0.0001
 
 
-class Turns:
+class FairQueue:
     """The queue of one listener."""
 
     def __init__(self) -> None:

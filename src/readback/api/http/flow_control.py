@@ -9,7 +9,7 @@ import asyncio
 from math import inf
 from typing import cast
 
-from readback.api.http.registry import Switchboard
+from readback.api.http.registry import ConnectionRegistry
 
 # After our last answer the client may still be sending. To close then would reset
 # the connection and lose the answer, so we go on reading for a while (RFC 9112 §9.6).
@@ -24,20 +24,20 @@ class Line(asyncio.Protocol):
         "_drain_deadline",
         "_eof",
         "_reading",
-        "_switchboard",
+        "_registry",
         "_transport",
         "_writable",
         "address",
         "opened_at",
     )
 
-    def __init__(self, switchboard: Switchboard) -> None:
-        self._switchboard = switchboard
+    def __init__(self, registry: ConnectionRegistry) -> None:
+        self._registry = registry
         self._writable = self._reading = True
         self._eof = False
         self.address = ""
-        self.opened_at = switchboard.now
-        self._deadline = switchboard.now + switchboard.limits.head_seconds
+        self.opened_at = registry.now
+        self._deadline = registry.now + registry.limits.head_seconds
         self._drain_deadline = inf
 
     # The event loop calls these.
@@ -50,7 +50,7 @@ class Line(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop reading, too: who does not take answers gets no more of them."""
         self._writable = False
-        self._drain_deadline = self._within(self._switchboard.limits.drain_seconds)
+        self._drain_deadline = self._within(self._registry.limits.drain_seconds)
         self._pace_reading()
 
     def resume_writing(self) -> None:
@@ -60,7 +60,7 @@ class Line(asyncio.Protocol):
             self._pace_reading()
             self._work()
 
-    # The switchboard calls these.
+    # The registry calls these.
 
     def check(self, now: float) -> None:
         if now >= self._drain_deadline:
@@ -111,8 +111,8 @@ class Line(asyncio.Protocol):
     def _close(self) -> None:
         """Close once what is written has been read, or when that takes too long."""
         if not self._transport.is_closing():
-            self._drain_deadline = self._within(self._switchboard.limits.drain_seconds)
+            self._drain_deadline = self._within(self._registry.limits.drain_seconds)
             self._transport.close()
 
     def _within(self, seconds: float) -> float:
-        return self._switchboard.now + seconds
+        return self._registry.now + seconds

@@ -33,7 +33,7 @@ class Exchange(Protocol):
         """Refuse the request for the way its body came."""
 
 
-class Turned:
+class RepeatableRefusal:
     """A request that is refused for its head, and would be again."""
 
     __slots__ = ("answer", "repeat")
@@ -44,12 +44,12 @@ class Turned:
         self.repeat = repeat
 
 
-class Asker(Protocol):
+class RequestOrigin(Protocol):
     """The connection that a request came on, as far as a handler needs it."""
 
     address: str
 
-    def resume(self, outcome: Exchange | Turned | bytes) -> None:
+    def resume(self, outcome: Exchange | RepeatableRefusal | bytes) -> None:
         """Go on with the request for which `begin` gave None."""
 
 
@@ -57,8 +57,8 @@ class Handler(Protocol):
     """What a listener serves. Answers are whole, without a Connection header."""
 
     def begin(
-        self, head: Head, key: bytes, asker: Asker
-    ) -> Exchange | Turned | bytes | None:
+        self, head: Head, key: bytes, origin: RequestOrigin
+    ) -> Exchange | RepeatableRefusal | bytes | None:
         """Look at a head: go on, answer at once, or (None) `resume` later.
 
         The key is what `heads.py` has cut out of the head.

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
-from readback.api.http.fair_queue import Turns
+from readback.api.http.fair_queue import FairQueue
 
 SWEEP_SECONDS = 0.5
 # A connection is asked to end after this time, so that none lives for ever and a
@@ -21,8 +21,8 @@ MAX_AGE_SECONDS = 3600.0
 STOP_GRACE_SECONDS = 0.25
 
 
-class Call(Protocol):
-    """What the switchboard asks of a connection."""
+class ManagedConnection(Protocol):
+    """What the registry asks of a connection."""
 
     opened_at: float
     address: str
@@ -50,14 +50,14 @@ class Limits:
     drain_seconds: float
 
 
-class Switchboard:
+class ConnectionRegistry:
     """All connections of one listener in one worker."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.stopping = False
-        self.calls: set[Call] = set()
-        self.turns = Turns()
+        self.calls: set[ManagedConnection] = set()
+        self.turns = FairQueue()
         self._per_address: Counter[str] = Counter()
         self._connected = 0
         self.now = self.idle_deadline = 0.0
@@ -67,7 +67,7 @@ class Switchboard:
         self.now = now
         self.idle_deadline = now + self.limits.idle_seconds
 
-    def connect(self, call: Call) -> bool:
+    def connect(self, call: ManagedConnection) -> bool:
         """Take a new connection; False when there are too many already."""
         self.calls.add(call)
         self._connected += 1
@@ -77,7 +77,7 @@ class Switchboard:
         within = len(self.calls) <= self.limits.connections
         return within and not (crowded and call.address)
 
-    def disconnect(self, call: Call) -> None:
+    def disconnect(self, call: ManagedConnection) -> None:
         self.calls.discard(call)
         self._per_address[call.address] -= 1
         if not self._per_address[call.address]:

@@ -41,16 +41,16 @@ class Counters:
         self._memory = mmap.mmap(-1, rows * len(_COLUMNS) * 8)
         self._cells = memoryview(self._memory).cast("q")
 
-    def row(self, number: int) -> "Row":
+    def row(self, number: int) -> "WorkerCounters":
         width = len(_COLUMNS)
-        return Row(self._cells[number * width : (number + 1) * width])
+        return WorkerCounters(self._cells[number * width : (number + 1) * width])
 
     def total(self, column: object) -> int:
         index, width = _INDEX[column], len(_COLUMNS)
         return sum(self._cells[row * width + index] for row in range(self._rows))
 
 
-class Row:
+class WorkerCounters:
     """One worker's numbers."""
 
     def __init__(self, cells: memoryview) -> None:

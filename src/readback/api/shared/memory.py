@@ -5,7 +5,7 @@ from readback.api.shared.limiter import Limiter
 from readback.config import Config
 
 
-class Shared:
+class SharedMemory:
     """Rates of keys, failures of addresses, and everybody's counters."""
 
     def __init__(self, config: Config, workers: int) -> None:
