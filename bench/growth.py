@@ -17,10 +17,9 @@ from contextlib import ExitStack
 from statistics import median
 from typing import Any
 
-import psutil
-from tests.scale.workers import workers
 from tests.support.database import Database
 from tests.support.load import models, pipeline, spread
+from tests.support.processes import api_workers
 from tests.support.server import Server
 from tests.support.wire import Endpoint
 
@@ -67,7 +66,7 @@ class Site:
         self._endpoint = Endpoint.of(server.base_url)
         self._raws = [models(self._endpoint, key) for key in used]
         self._first = _first_uses(self._endpoint, self._raws[:ALONE])
-        [self._worker] = [psutil.Process(pid) for pid in workers(server)]
+        [self._worker] = api_workers(server)
         self._rates: list[float] = []
 
     def measure(self, seconds: float) -> None:

@@ -6,6 +6,9 @@ several folders share is plain code in tests/support.
 
 import pytest
 
+# So that a failing assertion in a helper shows its values.
+pytest.register_assert_rewrite("tests.support")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("readback", "conformance of a server that already runs")

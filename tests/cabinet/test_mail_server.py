@@ -13,7 +13,7 @@ from django.core.mail import get_connection, send_mail
 from django.test import override_settings
 
 from readback.cabinet import mail
-from tests.probe.authority import Authority
+from tests.support.authority import Authority
 from tests.support.mailbox import mailbox
 
 HOST = "127.0.0.1"

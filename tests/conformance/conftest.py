@@ -12,11 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-pytest.register_assert_rewrite("tests.conformance.dialogue")
-
-from tests.conformance.dialogue import MARKER, Api  # noqa: E402
-from tests.support.server import UNLIMITED, Server, ephemeral_server  # noqa: E402
-from tests.support.wire import Endpoint  # noqa: E402
+from tests.support.api import MARKER, Api
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.wire import Endpoint
 
 KeyMaker = Callable[[], str]
 

@@ -6,7 +6,7 @@ However the bytes are cut and joined, each request gets its own answer, in order
 import pytest
 
 from tests.conformance.conftest import KeyMaker
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.conftest import KeyMaker
-from tests.conformance.dialogue import (
+from tests.support.api import (
     MODEL,
     Api,
     assert_echo,
     assert_success,
     compact,
     draft,
-    each,
 )
+from tests.support.tables import each
 
 TEXTS = {
     "one letter": "a",

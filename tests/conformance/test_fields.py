@@ -4,16 +4,15 @@ import itertools
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     MODEL,
     Api,
     assert_echo,
     assert_refused,
     compact,
     draft,
-    each,
-    words,
 )
+from tests.support.tables import each, words
 
 WRONG_VALUES = {
     "null": b"null",

@@ -6,7 +6,7 @@ whose bounds are in doubt nothing else on it can be trusted (RFC 9112 §11.2).
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,
@@ -14,9 +14,8 @@ from tests.conformance.dialogue import (
     assert_success,
     compact,
     draft,
-    each,
-    words,
 )
+from tests.support.tables import each, words
 from tests.support.wire import Answer, request
 
 

@@ -5,7 +5,7 @@ The head ends with the empty line, and that line counts.
 
 import pytest
 
-from tests.conformance.dialogue import MODELS, Api, assert_refused, assert_success
+from tests.support.api import MODELS, Api, assert_refused, assert_success
 from tests.support.wire import Answer, Fields, request
 
 LARGEST = 16_384

@@ -2,14 +2,13 @@
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     Api,
     assert_refused,
     compact,
     draft,
-    each,
-    words,
 )
+from tests.support.tables import each, words
 
 GOOD = compact(draft())
 # The same request around a piece of text that is written byte by byte.

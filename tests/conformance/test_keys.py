@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,
@@ -17,10 +17,10 @@ from tests.conformance.dialogue import (
     assert_success,
     compact,
     draft,
-    each,
     key_with_checksum,
 )
 from tests.support.server import Server
+from tests.support.tables import each
 from tests.support.wire import Answer, request
 
 UNKNOWN_KEY = key_with_checksum("Mallory0Mallory0Mallory0Mallory0")

@@ -6,15 +6,15 @@ the body, with a declared length and in chunks.
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     Api,
     assert_echo,
     assert_refused,
     compact,
     draft,
-    each,
 )
+from tests.support.tables import each
 from tests.support.wire import chunked, request
 
 AT_THE_LIMIT = {

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     Api,
     assert_echo,
     assert_refused,
     compact,
     draft,
-    each,
 )
+from tests.support.tables import each
 from tests.support.wire import Answer, Fields, chunked, request
 
 ACCEPTED = [

@@ -1,6 +1,7 @@
 """The model list: one model, every member of it, and nothing else."""
 
-from tests.conformance.dialogue import MODELS, Api, assert_success, each
+from tests.support.api import MODELS, Api, assert_success
+from tests.support.tables import each
 
 THE_LIST = {
     "object": "list",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     Api,
     assert_echo,

@@ -6,16 +6,15 @@ slip away from a good one, its sentence names the slip.
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,
     assert_refused,
     compact,
     draft,
-    each,
-    words,
 )
+from tests.support.tables import each, words
 from tests.support.wire import Answer, request
 
 OTHER_PATHS = words("""

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.conformance.conftest import api_of, key_maker
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,

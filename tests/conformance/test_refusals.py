@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     MARKER,
     MODELS,
@@ -16,8 +16,8 @@ from tests.conformance.dialogue import (
     Api,
     assert_refused,
     draft,
-    each,
 )
+from tests.support.tables import each
 from tests.support.wire import Answer, request
 
 Provocation = Callable[[Api], Answer]

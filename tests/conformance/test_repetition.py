@@ -5,7 +5,9 @@ a server remembers what it has already read, each request is judged as if it wer
 first.
 """
 
-from tests.conformance.dialogue import (
+from tests.conformance.test_echo import TEXTS
+from tests.conformance.test_json import AFTER, BAD_TEXTS, BEFORE
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,
@@ -14,10 +16,8 @@ from tests.conformance.dialogue import (
     assert_success,
     compact,
     draft,
-    each,
 )
-from tests.conformance.test_echo import TEXTS
-from tests.conformance.test_json import AFTER, BAD_TEXTS, BEFORE
+from tests.support.tables import each
 from tests.support.wire import Answer, Connection, request
 
 

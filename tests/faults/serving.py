@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.processes import wait_until
+from tests.support.waiting import wait_until
 
 EMAIL = "alice@example.org"
 
@@ -59,7 +59,9 @@ def running(folder: Path, settings: Mapping[str, str]) -> Iterator[Running]:
             start_new_session=True,
         )
     try:
-        wait_until(lambda: "is running" in out.read_text() or _ended(process), 60)
+        wait_until(
+            lambda: "is running" in out.read_text() or _ended(process), "ready", 60
+        )
         assert not _ended(process), out.read_text()
         yield Running(_new_key(environment), settings)
     finally:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.dialogue import Api, assert_echo, draft
-from tests.faults.processes import api_workers, wait_until
+from tests.support.api import Api, assert_echo, draft
+from tests.support.processes import api_workers
+from tests.support.raw_requests import code_of
 from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
-from tests.wire.talk import code_of
 
 MANY = UNLIMITED | {"READBACK_MAX_CONNECTIONS_PER_ADDRESS": "0"}
 
@@ -67,7 +68,7 @@ def test_one_address_has_a_share_of_its_own(tmp_path: Path) -> None:
         for connection in within:
             assert_serves(connection, api)
         within[0].__exit__(None, None, None)
-        wait_until(lambda: _has_room(api))
+        wait_until(lambda: _has_room(api), "there is room again", seconds=15)
 
 
 def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_no_free_descriptor_does_not_make_a_worker_spin(tmp_path: Path) -> None:
         assert sum(worker.cpu_times()[:2]) - before < 1
         assert_serves(crowd[0], api)
         stack.close()
-        wait_until(lambda: _has_room(api))
+        wait_until(lambda: _has_room(api), "there is room again", seconds=15)
         assert api_workers(server) == [worker]
 
 

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.conformance.dialogue import (
+from tests.faults.serving import Running, free_port, running
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,
@@ -23,7 +24,6 @@ from tests.conformance.dialogue import (
     compact,
     draft,
 )
-from tests.faults.serving import Running, free_port, running
 from tests.support.server import UNLIMITED
 from tests.support.wire import Connection, Endpoint, chunked, request
 

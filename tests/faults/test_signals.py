@@ -9,10 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.conformance.dialogue import Api, assert_echo, draft
-from tests.faults.load import load
-from tests.faults.processes import api_workers, has_ended, wait_until
+from tests.faults.constant_load import load
+from tests.support.api import Api, assert_echo, draft
+from tests.support.processes import api_workers, has_ended, worker_pids
 from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
 TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
@@ -27,9 +28,13 @@ def test_a_stop_fails_no_request_that_has_begun(tmp_path: Path, workers: str) ->
     settings = UNLIMITED | {"READBACK_WORKERS": workers}
     with ephemeral_server(tmp_path, settings) as server:
         with load(api_of(server), ends_when_refused=True) as seen:
-            wait_until(lambda: seen.answered > 500)
+            wait_until(
+                lambda: seen.answered > 500, "500 requests are answered", seconds=15
+            )
             os.kill(server.pid, signal.SIGTERM)
-            wait_until(lambda: has_ended(server.pid))
+            wait_until(
+                lambda: has_ended(server.pid), "the server has ended", seconds=15
+            )
         assert seen.failed == []
         assert seen.last_answers >= 6
     # Leaving asks for exit code 0.
@@ -47,7 +52,7 @@ def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
         for connection in idle:
             assert connection.rest() == b""
         assert time.monotonic() - begun < 5
-        wait_until(lambda: has_ended(server.pid))
+        wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
 
 
 def test_a_request_that_has_begun_is_finished_and_answered_with_close(
@@ -62,15 +67,23 @@ def test_a_request_that_has_begun_is_finished_and_answered_with_close(
         }
         for place, connection in halves.items():
             connection.send(raw[:place])
-        wait_until(lambda: _open_connections(server) >= 3)
+        wait_until(
+            lambda: _open_connections(server) >= 3,
+            "three connections are open",
+            seconds=15,
+        )
         os.kill(server.pid, signal.SIGTERM)
-        wait_until(lambda: not _listens(api.endpoint))
+        wait_until(
+            lambda: not _listens(api.endpoint),
+            "the server no longer listens",
+            seconds=15,
+        )
         for place, connection in halves.items():
             connection.send(raw[place:])
             answer = connection.read_answer()
             assert_echo(answer, "begun")
             assert answer.header("Connection") == "close"
-        wait_until(lambda: has_ended(server.pid))
+        wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
 
 
 def test_a_client_that_keeps_its_end_open_does_not_hold_up_a_stop(
@@ -81,13 +94,19 @@ def test_a_client_that_keeps_its_end_open_does_not_hold_up_a_stop(
         raw = api.chat_bytes(draft("x"))
         connection = stack.enter_context(api.endpoint.connect())
         connection.send(raw[:-1])
-        wait_until(lambda: _open_connections(server) >= 1)
+        wait_until(
+            lambda: _open_connections(server) >= 1, "a connection is open", seconds=15
+        )
         os.kill(server.pid, signal.SIGTERM)
-        wait_until(lambda: not _listens(api.endpoint))
+        wait_until(
+            lambda: not _listens(api.endpoint),
+            "the server no longer listens",
+            seconds=15,
+        )
         connection.send(raw[-1:])
         assert_echo(connection.read_answer(), "x")
         # It has its answer and does nothing more: far below the 30 s of the stop.
-        wait_until(lambda: has_ended(server.pid), 12)
+        wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=12)
 
 
 def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
@@ -98,23 +117,41 @@ def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
         api = api_of(server)
         with api.endpoint.connect() as connection:
             connection.send(api.chat_bytes(draft("x"))[:-1])
-            wait_until(lambda: _open_connections(server) >= 1)
+            wait_until(
+                lambda: _open_connections(server) >= 1,
+                "a connection is open",
+                seconds=15,
+            )
             os.kill(server.pid, signal.SIGTERM)
-            wait_until(lambda: has_ended(server.pid), 12)
+            wait_until(
+                lambda: has_ended(server.pid), "the server has ended", seconds=12
+            )
 
 
 def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
-        wait_until(lambda: len(_living(server)) == 2)
+        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
         with load(api_of(server), ends_when_refused=False) as seen:
             for _ in range(2):
-                before = {worker.pid for worker in api_workers(server)}
+                before = worker_pids(server)
                 goal = seen.answered + 300
-                wait_until(lambda goal=goal: seen.answered > goal)
+                wait_until(
+                    lambda goal=goal: seen.answered > goal,
+                    "300 more requests are answered",
+                    seconds=15,
+                )
                 os.kill(server.pid, signal.SIGHUP)
-                wait_until(lambda before=before: _replaced(server, before))
+                wait_until(
+                    lambda before=before: _replaced(server, before),
+                    "both workers are replaced",
+                    seconds=15,
+                )
                 goal = seen.answered + 300
-                wait_until(lambda goal=goal: seen.answered > goal)
+                wait_until(
+                    lambda goal=goal: seen.answered > goal,
+                    "300 more requests are answered",
+                    seconds=15,
+                )
         assert seen.failed == []
         assert seen.turned_away == []
 
@@ -122,26 +159,32 @@ def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
 def test_a_killed_worker_is_replaced_and_the_others_go_on(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
         api = api_of(server)
-        wait_until(lambda: len(_living(server)) == 2)
+        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
         victim, other = api_workers(server)
         with load(api, ends_when_refused=False) as seen:
-            wait_until(lambda: seen.answered > 200)
+            wait_until(
+                lambda: seen.answered > 200, "200 requests are answered", seconds=15
+            )
             victim.send_signal(signal.SIGKILL)
-            wait_until(lambda: len(_living(server) - {victim.pid}) == 2)
+            wait_until(
+                lambda: len(worker_pids(server) - {victim.pid}) == 2,
+                "the killed worker is replaced",
+                seconds=15,
+            )
             goal = seen.answered + 300
-            wait_until(lambda: seen.answered > goal)
+            wait_until(
+                lambda: seen.answered > goal,
+                "300 more requests are answered",
+                seconds=15,
+            )
         assert other.is_running()
         # Only what that worker had in hand is lost: at most one request a client.
         assert len(seen.failed) <= 8
         assert seen.turned_away == []
 
 
-def _living(server: Server) -> set[int]:
-    return {worker.pid for worker in api_workers(server)}
-
-
 def _replaced(server: Server, before: set[int]) -> bool:
-    now = _living(server)
+    now = worker_pids(server)
     return len(now) == 2 and not now & before
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.probe.authority import Authority
 from tests.probe.situations import World
+from tests.support.authority import Authority
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 
 

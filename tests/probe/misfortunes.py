@@ -9,7 +9,6 @@ import re
 import unicodedata
 
 from tests.probe import mischief, sockets
-from tests.probe.authority import DAY
 from tests.probe.situations import (
     Misfortune,
     answering,
@@ -27,6 +26,7 @@ from tests.probe.situations import (
     typed,
     with_key,
 )
+from tests.support.authority import DAY
 
 MISFORTUNES = (
     # The address and the key, as people type them.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.probe import sockets
-from tests.probe.authority import Authority
 from tests.probe.relay import Answer, Relay, ToAnswer, ToRequest, relay
+from tests.support.authority import Authority
 from tests.support.server import Server
 
 SHORT = 1.0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.probe import certificates
-from tests.probe.authority import DAY, Authority
+from tests.support.authority import DAY, Authority
 
 
 def der_of(path: Path) -> bytes:

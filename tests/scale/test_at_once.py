@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from tests.scale.conftest import Place
-from tests.scale.workers import one_connection_each
 from tests.support.load import models
+from tests.support.processes import one_connection_per_worker
 from tests.support.wire import Connection, exchange
 
 PROMISED_SECONDS = 1.0
@@ -85,7 +85,7 @@ ENDINGS = {
 def test_a_key_that_ends_is_refused_by_every_worker_within_one_second(place, ending):
     [key] = place.new_keys(1)
     raw = models(place.endpoint, key)
-    with one_connection_each(place.server) as connections:
+    with one_connection_per_worker(place.server) as connections:
         assert [ask(each, raw) for each in connections] == [200, 200]
         ENDINGS[ending](place, sha256(key.encode()).digest())
         changed_at = time.monotonic()
@@ -104,7 +104,7 @@ def test_an_account_that_is_activated_again_works_again(place):
     place.database.rows(
         f"UPDATE cabinet_user SET is_active = ? WHERE id = {OF_OWNER}", False, digest
     )
-    with one_connection_each(place.server) as connections:
+    with one_connection_per_worker(place.server) as connections:
         assert [ask(each, raw) for each in connections] == [401, 401]
         place.database.rows(
             f"UPDATE cabinet_user SET is_active = ? WHERE id = {OF_OWNER}", True, digest
@@ -117,7 +117,7 @@ def test_an_account_that_is_activated_again_works_again(place):
 
 
 def test_a_new_key_is_accepted_on_its_first_use_by_every_worker(place):
-    with one_connection_each(place.server) as connections:
+    with one_connection_per_worker(place.server) as connections:
         for connection in connections:
             [key] = place.new_keys(1)
             assert ask(connection, models(place.endpoint, key)) == 200

@@ -11,8 +11,9 @@ import pytest
 
 from tests.scale.conftest import Place
 from tests.support.database import Database
-from tests.support.load import eventually, models
+from tests.support.load import models
 from tests.support.postgres import Postgres
+from tests.support.waiting import wait_until
 from tests.support.wire import exchange
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -48,7 +49,7 @@ def test_a_back_up_made_while_requests_come_brings_back_keys_and_counts(
     raw = models(place.endpoint, key)
     for _ in range(3):
         assert exchange(place.endpoint, raw).status == 200
-    eventually(lambda: place.database.usage(key) == {("models", ""): 3}, "written")
+    wait_until(lambda: place.database.usage(key) == {("models", ""): 3}, "written")
 
     saved = {"BACKUP": str(tmp_path / "saved")}
     run(
@@ -59,7 +60,7 @@ def test_a_back_up_made_while_requests_come_brings_back_keys_and_counts(
     )
     # What happens after the back-up is not in it.
     assert exchange(place.endpoint, raw).status == 200
-    eventually(lambda: place.database.usage(key) == {("models", ""): 4}, "written")
+    wait_until(lambda: place.database.usage(key) == {("models", ""): 4}, "written")
 
     if kind == "SQLite":
         url = f"sqlite:///{tmp_path}/restored.sqlite3"

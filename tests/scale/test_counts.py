@@ -7,9 +7,10 @@ from collections import Counter
 
 from readback import keys
 from tests.scale.conftest import Place
-from tests.scale.workers import workers
-from tests.support.load import chat, eventually, models, pipeline, spread
+from tests.support.load import chat, models, pipeline, spread
 from tests.support.metrics import metrics, requests_by_outcome
+from tests.support.processes import worker_pids
+from tests.support.waiting import wait_until
 from tests.support.wire import request
 
 GOOD = (
@@ -59,7 +60,7 @@ def test_a_hundred_thousand_mixed_requests_are_all_counted_and_none_twice(place)
 
     assert answered == Counter(status for _, status, *_ in sent)
     counted = Counter((where, code or "ok") for _, _, where, code in sent)
-    eventually(
+    wait_until(
         lambda: Counter(requests_by_outcome(place.server.ops_url)) - before == counted,
         "the metrics have all of them",
     )
@@ -67,7 +68,7 @@ def test_a_hundred_thousand_mixed_requests_are_all_counted_and_none_twice(place)
         own = Counter(
             (where, code) for raw, _, where, code in sent if key.encode() in raw
         )
-        eventually(lambda own=own, key=key: place.database.usage(key) == own, f"{own}")
+        wait_until(lambda own=own, key=key: place.database.usage(key) == own, f"{own}")
 
 
 def test_the_journal_keeps_the_last_hundred_of_each_outcome(place):
@@ -80,7 +81,7 @@ def test_the_journal_keeps_the_last_hundred_of_each_outcome(place):
         )
         pipeline(place.endpoint, [*accepted, *refused])
         total = 100 * (part + 1)
-        eventually(lambda t=total: counted(place, key) == t, f"{total} are written")
+        wait_until(lambda t=total: counted(place, key) == t, f"{total} are written")
 
     # Older ones go when a few more have come, so there may be a few too many.
     for was_accepted in (True, False):
@@ -118,18 +119,18 @@ def test_a_killed_worker_loses_nothing_that_is_a_second_old(place):
     for _ in range(2):
         pipeline(place.endpoint, [models(place.endpoint, key)] * 500)
     # A second later at the most it is written; then the workers die.
-    eventually(lambda: counted(place, key) == 1000, "usage is written", seconds=1)
-    killed = workers(place.server)
+    wait_until(lambda: counted(place, key) == 1000, "usage is written", seconds=1)
+    killed = worker_pids(place.server)
     for worker in killed:
         os.kill(worker, signal.SIGKILL)
 
-    eventually(
+    wait_until(
         lambda: (
-            len(workers(place.server)) == 2
-            and not set(workers(place.server)) & set(killed)
+            len(worker_pids(place.server)) == 2
+            and not worker_pids(place.server) & killed
         ),
         "two other workers serve",
     )
     assert pipeline(place.endpoint, [models(place.endpoint, key)] * 10) == {200: 10}
-    eventually(lambda: counted(place, key) == 1010, "nothing is lost or counted twice")
-    eventually(lambda: metrics(place.server.ops_url)["alive"] == 2, "two are alive")
+    wait_until(lambda: counted(place, key) == 1010, "nothing is lost or counted twice")
+    wait_until(lambda: metrics(place.server.ops_url)["alive"] == 2, "two are alive")

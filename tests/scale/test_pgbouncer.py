@@ -15,10 +15,11 @@ from readback import keys
 from tests.scale.conftest import Place
 from tests.support.database import Database
 from tests.support.gate import gate
-from tests.support.load import eventually, models
+from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.postgres import Postgres
 from tests.support.server import UNLIMITED, ephemeral_server
+from tests.support.waiting import wait_until
 from tests.support.wire import exchange
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -50,7 +51,7 @@ def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
         process = subprocess.Popen([str(PGBOUNCER), ini.name], user=user)
         try:
             url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
-            eventually(lambda: connects(url), "PgBouncer answers")
+            wait_until(lambda: connects(url), "PgBouncer answers")
             yield direct, url
         finally:
             process.terminate()
@@ -78,13 +79,13 @@ def test_migrations_keys_usage_and_revocation_go_through_two_pooled_sessions(
             assert exchange(place.endpoint, raw).status == 200
         made_up = models(place.endpoint, keys.mint())
         assert exchange(place.endpoint, made_up).status == 401
-        eventually(lambda: place.database.usage(key) == {("models", ""): 20}, "counted")
+        wait_until(lambda: place.database.usage(key) == {("models", ""): 20}, "counted")
 
         by_command = server.new_key("through the pool")
         known = models(place.endpoint, by_command)
         assert exchange(place.endpoint, known).status == 200
         server.revoke_key(by_command)
-        eventually(lambda: exchange(place.endpoint, known).status == 401, "revoked", 1)
+        wait_until(lambda: exchange(place.endpoint, known).status == 401, "revoked", 1)
 
         assert readiness(server.ops_url) == (200, [])
         assert metrics(server.ops_url)["database_errors_total"] == 0

@@ -9,8 +9,8 @@ import pytest
 
 from readback import keys
 from tests.scale.conftest import Place
-from tests.scale.workers import one_connection_each
 from tests.support.load import models, pipeline
+from tests.support.processes import one_connection_per_worker
 from tests.support.wire import exchange
 
 RATE, BURST = 500, 3000
@@ -32,7 +32,7 @@ def place(start: Callable[..., Place]) -> Place:
 def test_the_rate_of_a_key_is_exact_though_both_workers_count_in_parallel(place):
     [key] = place.new_keys(1)
     raw = models(place.endpoint, key)
-    with one_connection_each(place.server) as connections:
+    with one_connection_per_worker(place.server) as connections:
         for connection in connections:
             connection.send(raw)
             assert connection.read_answer().status == 200

@@ -12,8 +12,9 @@ import pytest
 
 from readback import keys
 from tests.scale.conftest import Place
-from tests.support.load import eventually, models, pipeline, spread
+from tests.support.load import models, pipeline, spread
 from tests.support.metrics import metrics
+from tests.support.waiting import wait_until
 
 ROWS_PER_WRITE = 500
 # A key waits on each connection of a flood: so many are looked up at once at the most.
@@ -42,7 +43,7 @@ class Measured:
         began, before = time.monotonic(), self.counts(place)
         work()
         pending = "pending_rows"
-        eventually(lambda: not metrics(place.server.ops_url)[pending], "all is written")
+        wait_until(lambda: not metrics(place.server.ops_url)[pending], "all is written")
         self.seconds = time.monotonic() - began
         after = self.counts(place)
         self.statements = after[0] - before[0]

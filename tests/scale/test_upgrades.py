@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.scale.conftest import Place
-from tests.support.load import eventually, models
+from tests.support.load import models
+from tests.support.waiting import wait_until
 from tests.support.wire import exchange
 
 
@@ -44,7 +45,7 @@ def test_migrations_run_while_requests_come_and_two_at_once_do_no_harm(place):
     caller = threading.Thread(target=ask_all_the_time)
     caller.start()
     try:
-        eventually(lambda: statuses[200], "the key is known")
+        wait_until(lambda: statuses[200], "the key is known")
         said = migrate_at_once(place, 2)
         for statement in ADDITIONS:
             place.database.rows(statement)
@@ -57,7 +58,7 @@ def test_migrations_run_while_requests_come_and_two_at_once_do_no_harm(place):
     assert set(statuses) == {200}
     assert sum("applied sessions.0001_initial" in each for each in said) == 1
     assert "sessions" not in pending(place)
-    eventually(
+    wait_until(
         lambda: place.database.usage(key) == {("models", ""): statuses[200]},
         "and nothing is left out of the counts",
     )

@@ -1,5 +1,5 @@
-"""What several test folders share: plain code, no fixtures, no tests.
+"""Helpers that several test folders share: plain code, no fixtures, no tests.
 
-Nothing here imports the readback package: the tests that stand on it look at
-the product from the outside.
+Only echo_server.py and listener.py import the readback package, because they run its
+protocol inside the test's process. Everything else sees the product from outside.
 """

@@ -6,9 +6,8 @@ Nothing here looks at an answer but at its status; `wire.py` reads them strictly
 import re
 import socket
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from tests.support.wire import Endpoint, request
 
@@ -61,14 +60,6 @@ def chat(endpoint: Endpoint, key: str, body: bytes) -> bytes:
         ("Content-Length", str(len(body))),
     ]
     return request("POST", "/v1/chat/completions", fields, body)
-
-
-def eventually(condition: Callable[[], object], what: str, seconds: float = 10) -> None:
-    """Wait until something is true; fail when it never is."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"still not true after {seconds} s: {what}"
-        time.sleep(0.02)
 
 
 def _count(sock: socket.socket, expected: int) -> Counter[int]:

@@ -5,12 +5,10 @@ from itertools import count
 
 import pytest
 
-pytest.register_assert_rewrite("tests.conformance.dialogue", "tests.wire.talk")
-
-from tests.conformance.dialogue import Api  # noqa: E402
-from tests.support.server import UNLIMITED, Server, ephemeral_server  # noqa: E402
-from tests.support.wire import Endpoint  # noqa: E402
-from tests.wire.listening import Listener, listening  # noqa: E402
+from tests.support.api import Api
+from tests.support.listener import Listener, listening
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.wire import Endpoint
 
 
 @pytest.fixture(scope="session")

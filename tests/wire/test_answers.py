@@ -3,15 +3,15 @@
 import time
 from email.utils import parsedate_to_datetime
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     MODELS,
     Api,
     assert_common_headers,
     draft,
 )
+from tests.support.raw_requests import ask
 from tests.support.server import Server
 from tests.support.wire import Endpoint, request
-from tests.wire.talk import ask
 
 REQUESTS = {
     200: lambda api: api.chat_bytes(draft("x")),

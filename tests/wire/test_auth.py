@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     MODELS,
     Api,
     assert_refused,
     assert_success,
     draft,
 )
+from tests.support.raw_requests import ask, statuses
 from tests.support.wire import request
-from tests.wire.talk import ask, statuses
 
 KEY = "KEY"
 ACCEPTED = [

@@ -9,9 +9,10 @@ import threading
 
 import pytest
 
+from tests.support.listener import Listener, limits, listening
+from tests.support.raw_requests import GOOD, post, sized
+from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
-from tests.wire.listening import Listener, limits, listening
-from tests.wire.talk import GOOD, post, sized
 
 LARGE = sized(b"x" * 60_000)
 
@@ -82,10 +83,16 @@ def test_who_never_reads_is_cut_off(ending: str) -> None:
             target=_send_quietly, args=(sock, LARGE * number + last)
         )
         sender.start()
-        listener.wait_until(lambda: listener.handler.answered > 5)
+        wait_until(
+            lambda: listener.handler.answered > 5,
+            "five requests are answered",
+            seconds=5,
+        )
         if ending == "half-close":
             sock.shutdown(socket.SHUT_WR)
-        listener.wait_until(lambda: not listener.board.calls, 10)
+        wait_until(
+            lambda: not listener.board.calls, "the connection is gone", seconds=10
+        )
         sender.join(10)
 
 
@@ -105,7 +112,9 @@ def test_an_unread_last_answer_does_not_hold_its_connection(ending: str) -> None
         sock.sendall(sized(b"x" * 50_000) + last)
         if ending == "half-close":
             sock.shutdown(socket.SHUT_WR)
-        listener.wait_until(lambda: not listener.board.calls, 10)
+        wait_until(
+            lambda: not listener.board.calls, "the connection is gone", seconds=10
+        )
 
 
 def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
@@ -127,7 +136,7 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
 
 
 def _api_connections(listener: Listener) -> list:
-    listener.wait_until(lambda: bool(listener.board.calls))
+    wait_until(lambda: bool(listener.board.calls), "the connection is open", seconds=5)
     return list(listener.board.calls)
 
 

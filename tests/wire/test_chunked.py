@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     Api,
     assert_echo,
@@ -10,17 +10,17 @@ from tests.conformance.dialogue import (
     compact,
     draft,
 )
-from tests.support.wire import Endpoint, chunked, request
-from tests.wire.talk import (
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_turned_away,
     chunky,
     code_of,
-    each,
     pieces_of,
     statuses,
 )
+from tests.support.tables import each
+from tests.support.wire import Endpoint, chunked, request
 
 BAD_CHUNKS = {
     "no size": b"\r\nab\r\n0\r\n\r\n",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     MODELS,
     Api,
     assert_echo,

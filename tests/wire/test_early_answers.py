@@ -6,7 +6,7 @@ on, or the connection ends, gently enough for the client to read why.
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     MODELS,
     Api,
@@ -15,8 +15,8 @@ from tests.conformance.dialogue import (
     compact,
     draft,
 )
+from tests.support.raw_requests import ask, assert_turned_away, pieces_of, statuses
 from tests.support.wire import chunked, request
-from tests.wire.talk import ask, assert_turned_away, pieces_of, statuses
 
 JSON = ("Content-Type", "application/json")
 FIVE_MEGABYTES = 5 * 1024 * 1024

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.conformance.dialogue import CHAT, Api, assert_refused, compact, draft
-from tests.support.wire import Endpoint, request
-from tests.wire.talk import (
+from tests.support.api import CHAT, Api, assert_refused, compact, draft
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_in_step,
@@ -13,6 +12,7 @@ from tests.wire.talk import (
     sized,
     statuses,
 )
+from tests.support.wire import Endpoint, request
 
 WAITS = b"Expect: 100-continue"
 

@@ -8,10 +8,8 @@ import time
 
 import pytest
 
-from tests.conformance.dialogue import Api, assert_echo, assert_refused, compact, draft
-from tests.support.server import Server
-from tests.support.wire import Endpoint, request
-from tests.wire.talk import (
+from tests.support.api import Api, assert_echo, assert_refused, compact, draft
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_in_step,
@@ -20,6 +18,8 @@ from tests.wire.talk import (
     sized,
     statuses,
 )
+from tests.support.server import Server
+from tests.support.wire import Endpoint, request
 
 BODY = b"x" * 90
 

@@ -6,9 +6,9 @@ import pytest
 
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
-from tests.wire.echo_server import Echo, EchoExchange
-from tests.wire.listening import listening
-from tests.wire.talk import (
+from tests.support.echo_server import Echo, EchoExchange
+from tests.support.listener import listening
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_in_step,

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.support.raw_requests import GOOD, ask, assert_turned_away, post, statuses
+from tests.support.tables import each
 from tests.support.wire import Endpoint
-from tests.wire.talk import GOOD, ask, assert_turned_away, each, post, statuses
 
 BAD_LINES = {
     "a fold": b"X-A: 1\r\n 2",

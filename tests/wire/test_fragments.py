@@ -3,18 +3,14 @@
 TCP has no messages: a head may come in a thousand pieces, and three requests in one.
 """
 
-import asyncio
 import time
 
 import pytest
 
-from readback.api.http import connection as protocol
-from readback.api.http.head import check_begun
-from readback.api.http.registry import ConnectionRegistry
-from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.support.api import Api, assert_echo, draft
+from tests.support.raw_requests import GOOD, ask, chunky, pieces_of, post, sized
+from tests.support.tables import each
 from tests.support.wire import Answer, Endpoint
-from tests.wire.echo_server import PATIENT, Echo
-from tests.wire.talk import GOOD, ask, chunky, each, pieces_of, post, sized
 
 STREAMS = {
     "a request": GOOD,
@@ -70,27 +66,3 @@ def test_a_request_line_in_two_segments_leads_to_one_path(api: Api) -> None:
             time.sleep(0.002)
             connection.send(raw[place:])
             assert_echo(connection.read_answer(), "whole")
-
-
-def test_a_head_byte_by_byte_is_looked_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # To look at all of it again for each of 16 thousand pieces would be 134 million
-    # bytes, for a client that sends as many packets. Bytes are counted, not seconds.
-    looked_at: list[int] = []
-
-    def counting(window: bytes, seen: int) -> None:
-        looked_at.append(len(window) - seen)
-        check_begun(window, seen)
-
-    monkeypatch.setattr(protocol, "check_begun", counting)
-    connection = protocol.Connection(Echo(), ConnectionRegistry(PATIENT))
-    head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 16_000
-
-    async def receive() -> None:
-        for byte in head:
-            connection.data_received(bytes([byte]))
-            await asyncio.sleep(0)
-
-    asyncio.run(receive())
-    assert sum(looked_at) == len(head)

@@ -6,17 +6,17 @@ nothing behind it is read as a request.
 
 import pytest
 
-from tests.support.wire import Endpoint
-from tests.wire.talk import (
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_turned_away,
     chunky,
-    each,
     post,
     sized,
     statuses,
 )
+from tests.support.tables import each
+from tests.support.wire import Endpoint
 
 TWO = b"2\r\nab\r\n0\r\n\r\n"
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from tests.support.wire import Endpoint
-from tests.wire.talk import (
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_turned_away,
     chunky,
-    each,
     pieces_of,
     post,
     statuses,
 )
+from tests.support.tables import each
+from tests.support.wire import Endpoint
 
 TLS_HELLO = bytes.fromhex("16030100a5010000a10303") + bytes(range(160))
 NOT_HTTP = {

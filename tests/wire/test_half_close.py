@@ -5,10 +5,11 @@ import struct
 
 import pytest
 
-from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.support.api import Api, assert_echo, draft
+from tests.support.listener import Listener
+from tests.support.raw_requests import GOOD, ask, chunky, post, sized, statuses
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
-from tests.wire.listening import Listener
-from tests.wire.talk import GOOD, ask, chunky, post, sized, statuses
 
 CUT_OFF = [
     b"G",
@@ -59,5 +60,7 @@ def test_a_client_that_vanishes_leaves_nothing(
             sock.settimeout(5)
             sock.send(raw)
             sock.close()
-    echo_listener.wait_until(lambda: not echo_listener.board.calls)
+    wait_until(
+        lambda: not echo_listener.board.calls, "all connections are gone", seconds=5
+    )
     assert caplog.text == ""

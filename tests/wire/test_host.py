@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.support.raw_requests import GOOD, ask, assert_turned_away, statuses
+from tests.support.tables import words
 from tests.support.wire import Endpoint
-from tests.wire.talk import GOOD, ask, assert_turned_away, statuses, words
 
 BAD_HOSTS = [
     *words(r"""

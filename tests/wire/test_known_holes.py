@@ -6,20 +6,20 @@ the report describes and says what must come of it.
 
 import pytest
 
-from tests.conformance.dialogue import MODELS, Api, draft
-from tests.support.server import Server
-from tests.support.wire import Endpoint, request
-from tests.wire.talk import (
+from tests.support.api import MODELS, Api, draft
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_turned_away,
     chunky,
-    each,
     pieces_of,
     post,
     sized,
     statuses,
 )
+from tests.support.server import Server
+from tests.support.tables import each
+from tests.support.wire import Endpoint, request
 
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 REFUSED = {

@@ -6,8 +6,15 @@ lines of 8000 bytes are to be read.
 
 import pytest
 
+from tests.support.raw_requests import (
+    GOOD,
+    ask,
+    assert_turned_away,
+    code_of,
+    pieces_of,
+    statuses,
+)
 from tests.support.wire import Endpoint
-from tests.wire.talk import GOOD, ask, assert_turned_away, code_of, pieces_of, statuses
 
 HEAD_BYTES = 16_384
 FIELDS = 100

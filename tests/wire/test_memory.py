@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.wire.listening import Listener, limits, listening
-from tests.wire.talk import GOOD, chunky, post, sized
+from tests.support.listener import Listener, limits, listening
+from tests.support.raw_requests import GOOD, chunky, post, sized
+from tests.support.waiting import wait_until
 
 MEGABYTE = 1024 * 1024
 # Far below what is sent. A read of the loop is 256 KiB, and a few are on their way.
@@ -61,7 +62,11 @@ def test_a_connection_in_the_middle_of_a_head_is_small(listener: Listener) -> No
             endpoint = listener.endpoint
             socks.append(socket.create_connection((endpoint.host, endpoint.port)))
             socks[-1].sendall(GOOD[:-2])
-        listener.wait_until(lambda: len(listener.board.calls) >= 100)
+        wait_until(
+            lambda: len(listener.board.calls) >= 100,
+            "100 connections are open",
+            seconds=5,
+        )
         held, _ = tracemalloc.get_traced_memory()
         assert held < 100 * 10_000
     finally:

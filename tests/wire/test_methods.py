@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.conformance.dialogue import CHAT, MODELS, Api, assert_refused
+from tests.support.api import CHAT, MODELS, Api, assert_refused
+from tests.support.raw_requests import GOOD, ask, assert_turned_away, statuses
+from tests.support.tables import words
 from tests.support.wire import Endpoint, request
-from tests.wire.talk import GOOD, ask, assert_turned_away, statuses, words
 
 # The registry's methods, WebDAV's and those of proxies and caches, and what clients
 # make up; many are outside the table of the parser we stand on.

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from tests.support.raw_requests import GOOD, ask, assert_in_step, post, sized
+from tests.support.tables import each
 from tests.support.wire import Endpoint
-from tests.wire.talk import GOOD, ask, assert_in_step, each, post, sized
 
 CLOSING = {
     "close": b"Connection: close",

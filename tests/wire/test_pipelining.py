@@ -5,9 +5,18 @@ import threading
 
 import pytest
 
-from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.support.api import Api, assert_echo, draft
+from tests.support.raw_requests import (
+    GOOD,
+    ask,
+    chunky,
+    code_of,
+    pieces_of,
+    post,
+    sized,
+    statuses,
+)
 from tests.support.wire import Endpoint, request
-from tests.wire.talk import GOOD, ask, chunky, code_of, pieces_of, post, sized, statuses
 
 
 def test_answers_come_in_the_order_of_the_requests(echo: Endpoint) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.dialogue import CHAT, MODELS, Api, compact, draft
+from tests.support.api import CHAT, MODELS, Api, compact, draft
+from tests.support.raw_requests import ask
 from tests.support.wire import Answer, chunked, request
-from tests.wire.talk import ask
 
 MAX_CONTENT_BYTES = 8192
 

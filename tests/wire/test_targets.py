@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.conformance.dialogue import Api, assert_refused, assert_success
+from tests.support.api import Api, assert_refused, assert_success
+from tests.support.raw_requests import GOOD, ask, assert_turned_away, statuses
+from tests.support.tables import words
 from tests.support.wire import Endpoint
-from tests.wire.talk import GOOD, ask, assert_turned_away, statuses, words
 
 # RFC 9112 §3.2.3 and §3.2.4: these forms belong to OPTIONS and CONNECT alone; and a
 # path begins with a slash.

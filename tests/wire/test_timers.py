@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.wire import Connection
-from tests.wire.listening import Listener, limits, listening
-from tests.wire.talk import (
+from tests.support.listener import Listener, limits, listening
+from tests.support.raw_requests import (
     GOOD,
     assert_in_step,
     assert_turned_away,
     chunky,
-    each,
     sized,
 )
+from tests.support.tables import each
+from tests.support.wire import Connection
 
 SOON = 0.4
 LATER = 30.0

@@ -5,7 +5,7 @@ Java's own client offers HTTP/2 with every request over plain HTTP; so do others
 
 import pytest
 
-from tests.conformance.dialogue import (
+from tests.support.api import (
     CHAT,
     Api,
     assert_echo,
@@ -13,17 +13,17 @@ from tests.conformance.dialogue import (
     compact,
     draft,
 )
-from tests.support.wire import Endpoint, chunked, request
-from tests.wire.talk import (
+from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_in_step,
     chunky,
-    each,
     pieces_of,
     sized,
     statuses,
 )
+from tests.support.tables import each
+from tests.support.wire import Endpoint, chunked, request
 
 JAVA = [
     ("Connection", "Upgrade, HTTP2-Settings"),

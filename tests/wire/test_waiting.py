@@ -17,9 +17,10 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
+from tests.support.listener import Listener, listening
+from tests.support.raw_requests import assert_turned_away, code_of
+from tests.support.waiting import wait_until
 from tests.support.wire import Connection
-from tests.wire.listening import Listener, listening
-from tests.wire.talk import assert_turned_away, code_of
 
 REQUEST = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n\r\n"
 
@@ -54,7 +55,7 @@ def test_one_too_many_to_wait_is_told_to_come_back(
     monkeypatch.setattr(keyring_module, "MAX_WAITING", 1)
     with listener.endpoint.connect() as first, listener.endpoint.connect() as second:
         ask_with_a_new_key(first)
-        listener.wait_until(lambda: len(asked) == 1)
+        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
         for _ in range(2):
             ask_with_a_new_key(second)
             answer = second.read_answer()
@@ -66,7 +67,7 @@ def test_a_question_without_an_answer_does_not_wait_for_ever(
 ) -> None:
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
-        listener.wait_until(lambda: len(asked) == 1)
+        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
         later = time.monotonic() + 60
         listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
         assert code_of(connection.read_answer()) == "unavailable"
@@ -77,11 +78,11 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten(
 ) -> None:
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
-        listener.wait_until(lambda: len(asked) == 1)
+        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
     # It may only have stopped sending: that it is gone shows when it is answered.
     later = time.monotonic() + 60
     listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
-    listener.wait_until(lambda: not listener.board.calls)
+    wait_until(lambda: not listener.board.calls, "the connection is gone", seconds=5)
 
 
 def test_what_is_sent_behind_a_waiting_request_is_read_after_it(
@@ -90,7 +91,7 @@ def test_what_is_sent_behind_a_waiting_request_is_read_after_it(
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
         connection.send(b"garbage\r\n\r\n")
-        listener.wait_until(lambda: len(asked) == 1)
+        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
         listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {})
         assert code_of(connection.read_answer()) == "invalid_key"
         assert_turned_away([connection.read_answer()], "malformed_request")

@@ -10,8 +10,9 @@ import pytest
 
 from readback import keys
 from tests.faults.database.conftest import Away, Site, Start
-from tests.support.load import eventually, models
+from tests.support.load import models
 from tests.support.metrics import metrics, readiness
+from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
 PROMISED_SECONDS = 3.0
@@ -64,7 +65,7 @@ class Caller(threading.Thread):
 
     def __enter__(self) -> "Caller":
         self.start()
-        eventually(lambda: self.statuses[200], "the key is known")
+        wait_until(lambda: self.statuses[200], "the key is known")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -84,23 +85,23 @@ def test_known_keys_go_on_and_unknown_ones_are_told_to_come_back(
                 assert_told_to_come_back(site, site.unmet.pop())
             # Not even a key that was never made is called wrong.
             assert_told_to_come_back(site, keys.mint())
-            eventually(lambda: metrics(ops)["database_up"] == 0, "the metric says it")
+            wait_until(lambda: metrics(ops)["database_up"] == 0, "the metric says it")
             status, [*troubles] = readiness(ops)
             # Nobody else could do more, so requests should still come here.
             assert status == 200 and "cannot be asked about keys" in troubles[0]
             assert "cannot be asked about keys" in site.log
             answered = caller.statuses.total()
-            eventually(
+            wait_until(
                 lambda: caller.statuses.total() > answered + 100,
                 "the known key goes on",
             )
 
         waiting = site.unmet.pop()
-        eventually(lambda: site.ask(waiting).status == 200, "the database is back", 15)
-        eventually(lambda: readiness(ops) == (200, []), "nothing is wrong any more")
+        wait_until(lambda: site.ask(waiting).status == 200, "the database is back", 15)
+        wait_until(lambda: readiness(ops) == (200, []), "nothing is wrong any more")
 
     assert set(caller.statuses) == {200}
-    eventually(
+    wait_until(
         lambda: site.database.usage(key) == {("models", ""): caller.statuses[200]},
         f"all {caller.statuses[200]} are counted, those of the outage, too",
     )
@@ -139,7 +140,7 @@ def test_when_the_grace_is_over_known_keys_are_told_to_come_back_too(
             assert time.monotonic() - began > 1
             assert_unavailable(answer)
             assert readiness(site.server.ops_url)[0] == 503
-        eventually(lambda: site.ask(key).status == 200, "the database is back", 15)
+        wait_until(lambda: site.ask(key).status == 200, "the database is back", 15)
         assert readiness(site.server.ops_url) == (200, [])
 
 
@@ -157,16 +158,16 @@ def test_a_row_that_somebody_holds_delays_neither_revocations_nor_other_usage(
         )
         for _ in range(5):
             assert site.ask(held).status == site.ask(other).status == 200
-        eventually(
+        wait_until(
             lambda: site.database.usage(other) == {("models", ""): 6}, "others go on"
         )
         site.database.rows(
             "UPDATE cabinet_key SET revoked_at = now() WHERE last_four = ?",
             revoked[-4:],
         )
-        eventually(lambda: site.ask(revoked).status == 401, "revoked", seconds=1)
+        wait_until(lambda: site.ask(revoked).status == 401, "revoked", seconds=1)
         somebody.execute("ROLLBACK")
-    eventually(lambda: site.database.usage(held) == {("models", ""): 6}, "all is there")
+    wait_until(lambda: site.database.usage(held) == {("models", ""): 6}, "all is there")
 
 
 def test_a_connection_that_the_server_ended_is_replaced_without_a_word(

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.database.conftest import Site, Start
-from tests.scale.workers import workers
-from tests.support.load import eventually
 from tests.support.metrics import metrics, readiness
+from tests.support.processes import worker_pids
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def locked(site: Site) -> Iterator[None]:
 @contextmanager
 def disk_full(site: Site) -> Iterator[None]:
     """Let no file of the workers grow beyond the size of the log, for a while."""
-    for worker in workers(site.server):
+    for worker in worker_pids(site.server):
         limit = (4096, resource.RLIM_INFINITY)
         resource.prlimit(worker, resource.RLIMIT_FSIZE, limit)
     yield
-    for worker in workers(site.server):
+    for worker in worker_pids(site.server):
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited)
 
@@ -67,10 +67,10 @@ def mount(site: Site, *arguments: str) -> None:
 
 
 def reload(site: Site) -> None:
-    before = set(workers(site.server))
+    before = worker_pids(site.server)
     os.kill(site.server.pid, signal.SIGHUP)
-    eventually(
-        lambda: (now := set(workers(site.server))) and not now & before,
+    wait_until(
+        lambda: (now := worker_pids(site.server)) and not now & before,
         "other workers serve",
     )
 
@@ -89,18 +89,18 @@ def test_requests_go_on_and_operators_are_told_why_nothing_is_written(site, faul
     with fault(site):
         assert site.ask(key).status == 200
         assert site.ask(site.unmet.pop()).status == 200  # keys can still be read
-        eventually(lambda: metrics(ops)["database_writable"] == 0, "the metric says it")
+        wait_until(lambda: metrics(ops)["database_writable"] == 0, "the metric says it")
         status, troubles = readiness(ops)
         assert status == 200 and FAULTS[fault] in " ".join(troubles)
-        eventually(lambda: FAULTS[fault] in site.log, "the log says it")
+        wait_until(lambda: FAULTS[fault] in site.log, "the log says it")
         for _ in range(3):
             assert site.ask(key).status == 200
 
     if fault is read_only:
         # An open file stays what it was when it was opened.
         reload(site)
-    eventually(lambda: readiness(ops) == (200, []), "nothing is wrong any more")
-    eventually(
+    wait_until(lambda: readiness(ops) == (200, []), "nothing is wrong any more")
+    wait_until(
         lambda: site.database.usage(key) == {("models", ""): 5}, "all are counted"
     )
     assert metrics(ops)["journal_dropped_total"] == 0
@@ -119,7 +119,7 @@ def test_thirty_seconds_behind_another_writer_lose_nothing(site):
             time.sleep(0.05)
         assert site.ask(site.unmet.pop()).status == 200
         assert metrics(site.server.ops_url)["database_writable"] == 0
-    eventually(
+    wait_until(
         lambda: site.database.usage(known) == {("models", ""): asked + 1},
         "all are counted",
     )

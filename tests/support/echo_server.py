@@ -2,7 +2,7 @@
 
 GET and HEAD give a small text, any other method gives the body back. HTTP suites
 from elsewhere assume such a server and mean nothing against an API that answers 404:
-`python -m tests.wire.echo_server PORT` starts one for them. Nothing here knows keys,
+`python -m tests.support.echo_server PORT` starts one for them. Nothing here knows keys,
 models or the contract's limits on a body.
 """
 

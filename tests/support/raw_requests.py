@@ -5,24 +5,13 @@ piece or in many, and what reads answers until the server has no more to say.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-import pytest
 
 from tests.support.wire import Answer, Connection, Endpoint
 
 GOOD = b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n"
 """A request that tells whether a connection is still in step."""
-
-
-def each(names: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
-    """Run a test for every row of a table; the row's name is part of the test's."""
-    return pytest.mark.parametrize(names, table.values(), ids=table.keys())
-
-
-def words(text: str) -> list[str]:
-    return text.split()
 
 
 def post(*lines: bytes, body: bytes = b"") -> bytes:

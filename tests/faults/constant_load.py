@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.conformance.dialogue import Api, assert_echo, draft
+from tests.support.api import Api, assert_echo, draft
 from tests.support.wire import Answer, Connection
 
 

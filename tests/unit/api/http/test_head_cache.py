@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readback.api.http import head_cache
 from readback.api.http.head import Head, Malformed, parse
 from readback.api.http.head_cache import read_head
 
@@ -98,9 +99,7 @@ def test_a_key_with_a_byte_that_none_may_have_is_refused_all_the_same(
 
 
 def test_ten_thousand_heads_are_not_all_kept() -> None:
-    from readback.api.http import head_cache as heads
-
     for number in range(10_000):
         read_head(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number, 0)
         read_head(HEAD % b"key%d" % number, 0)
-    assert len(heads._known) <= 512
+    assert len(head_cache._known) <= 512

@@ -19,8 +19,8 @@ import uvloop
 from readback.api.http.connection import Connection
 from readback.api.http.handler import Handler
 from readback.api.http.registry import ConnectionRegistry, Limits
+from tests.support.echo_server import HOST, PATIENT, Echo
 from tests.support.wire import Endpoint
-from tests.wire.echo_server import HOST, PATIENT, Echo
 
 T = TypeVar("T")
 TICK_SECONDS = 0.02
@@ -44,12 +44,6 @@ class Listener:
             return await work()
 
         return asyncio.run_coroutine_threadsafe(call(), self.loop).result(20)
-
-    def wait_until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "it never came true"
-            time.sleep(0.005)
 
 
 def limits(**changed: float) -> Limits:

@@ -6,12 +6,9 @@ hold for each success and each refusal. A rule that only one file tests belongs 
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
-
-import pytest
 
 from tests.support.wire import Answer, Endpoint, Fields, chunked, exchange, request
 
@@ -55,15 +52,6 @@ _HTTP_DATE = re.compile(
     r"[0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT"
 )
 _ANY_KEY = re.compile(rb"sk-echo-[0-9A-Za-z]{4}")
-
-
-def each(names: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
-    """Run a test for every row of a table; the row's name is part of the test's."""
-    return pytest.mark.parametrize(names, table.values(), ids=table.keys())
-
-
-def words(text: str) -> list[str]:
-    return text.split()
 
 
 def compact(value: object, *, escaped: bool = False) -> bytes:

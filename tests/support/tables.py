@@ -1,0 +1,15 @@
+"""Tests that run once for each row of a table."""
+
+from collections.abc import Mapping
+
+import pytest
+
+
+def each(names: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
+    """Parametrize a test by a table; the name of a row becomes part of the test id."""
+    return pytest.mark.parametrize(names, table.values(), ids=table.keys())
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a table that is written as one block of text."""
+    return text.split()

@@ -1,0 +1,19 @@
+"""What the owner of a key may know about a client's program."""
+
+import pytest
+
+from readback.api.endpoints.request_info import user_agent_of
+from readback.api.http.head import parse
+
+
+@pytest.mark.parametrize(
+    "sent, shown",
+    [
+        (b"curl/8.5.0", "curl/8.5.0"),
+        (b"caf\xc3\xa9\t1", "caf???1"),
+        (b"x" * 500, "x" * 80),
+    ],
+)
+def test_a_program_is_named_in_printable_ascii(sent: bytes, shown: str) -> None:
+    head = parse(b"GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: " + sent + b"\r\n\r\n")
+    assert user_agent_of(head) == shown
