@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.faults.serving import Running, free_port, running
+from tests.faults.serving import Running, running
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -24,6 +24,7 @@ from tests.support.api import (
     compact,
     draft,
 )
+from tests.support.commands import free_port
 from tests.support.server import UNLIMITED
 from tests.support.wire import Connection, Endpoint, chunked, request
 

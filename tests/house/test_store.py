@@ -6,8 +6,6 @@ this holds the two together.
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +18,7 @@ from readback.api.data.journal import Event, Tally
 from readback.api.data.store import THIN_EVERY, Store, StoreError
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
+from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 from tests.support.postgres import Postgres, postgres
 
@@ -42,9 +41,8 @@ def template(
         url = f"sqlite:///{tmp_path_factory.mktemp('template')}/migrated.sqlite3"
     else:
         url = request.getfixturevalue("postgresql").new_database()
-    environment = {"READBACK_DATABASE_URL": url, "READBACK_SECRET_KEY": "x" * 50}
-    command = [sys.executable, "-m", "readback", "migrate"]
-    subprocess.run(command, env=environment, check=True, capture_output=True)
+    settings = {"READBACK_DATABASE_URL": url, "READBACK_SECRET_KEY": "x" * 50}
+    run_readback(environment_with(settings), "migrate")
     return url
 
 

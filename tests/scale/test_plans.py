@@ -4,14 +4,12 @@ The questions are the cabinet's own, asked by its own code; the plans the databa
 """
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from readback import keys
+from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 
 # More rows than are shown: older ones are deleted only now and then.
@@ -63,16 +61,8 @@ def answers(
 
 
 def readback(url: str, *command: str) -> str:
-    outside = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
     settings = {"READBACK_DATABASE_URL": url, "READBACK_SECRET_KEY": "x" * 50}
-    done = subprocess.run(
-        [sys.executable, "-m", "readback", *command],
-        env=outside | settings,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run_readback(environment_with(settings), *command).stdout
 
 
 @pytest.mark.parametrize(("question", "rows"), [("journal", 200), ("refused", 100)])

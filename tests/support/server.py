@@ -1,7 +1,7 @@
-"""A server of the product as a process of its own, with an account and a key.
+"""A whole server as a process, with an account and a key.
 
-It is started, asked and stopped the way an operator does it: by the command line,
-the environment and signals. Nothing here looks inside the package.
+It is started, used and stopped as an operator does it: by the command line, the
+environment and signals. Nothing here looks inside the package.
 """
 
 import json
@@ -10,11 +10,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.commands import environment_with, run_readback
+from tests.support.waiting import wait_until
 
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
@@ -25,12 +27,12 @@ UNLIMITED = {
     "READBACK_AUTH_FAILURE_RATE": "1000000",
     "READBACK_AUTH_FAILURE_BURST": "1000000",
 }
-"""Rates so high that a test of something else never meets them."""
+"""Rates so high that only a test of the rates can reach one."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """What the server says of itself when it is ready, and its command line."""
+    """What the server prints when it is ready, and its command line."""
 
     base_url: str
     api_key: str
@@ -40,19 +42,11 @@ class Server:
     pid: int
     environment: Mapping[str, str]
     folder: Path
-    """Everything the server writes: data/, stdout and stderr."""
+    """Where the server writes everything: data/, stdout and stderr."""
 
     def run(self, *arguments: str) -> str:
-        """Run a command beside the server, on its data; return its stdout."""
-        done = subprocess.run(
-            [sys.executable, "-m", "readback", *arguments],
-            env=dict(self.environment),
-            capture_output=True,
-            text=True,
-            timeout=START_SECONDS,
-        )
-        assert done.returncode == 0, f"{arguments}: {done.returncode} {done.stderr}"
-        return done.stdout
+        """Run a command on the data of this server; return its stdout."""
+        return run_readback(self.environment, *arguments).stdout
 
     def new_key(self, name: str, expires_in: str | None = None) -> str:
         expiry = ["--expires-in", expires_in] if expires_in else []
@@ -60,7 +54,7 @@ class Server:
         return created.strip()
 
     def revoke_key(self, key: str) -> None:
-        """Revoke a key by the id that `key list` shows beside its last characters."""
+        """Revoke a key by the id that `key list` shows next to its last characters."""
         listing = self.run("key", "list", self.account_email)
         [row] = [line for line in listing.splitlines() if f"…{key[-4:]}" in line]
         first_word = re.search(r"[0-9A-Za-z-]+", row)
@@ -70,14 +64,13 @@ class Server:
 
 @contextmanager
 def ephemeral_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
-    """Run `readback serve --ephemeral`; on leaving, stop it and ask for exit code 0.
+    """Run `readback serve --ephemeral`; at the end stop it and expect exit code 0.
 
-    Settings of the surrounding environment do not reach it.
+    It does not inherit the READBACK_ variables of this process.
     """
     data = folder / "data"
     data.mkdir()
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
-    environment |= {"READBACK_DATA_DIR": str(data), **settings}
+    environment = environment_with({"READBACK_DATA_DIR": str(data), **settings})
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(
             [sys.executable, "-m", "readback", "serve", "--ephemeral", "--json"],
@@ -88,23 +81,24 @@ def ephemeral_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Serv
             start_new_session=True,
         )
     try:
-        said = _ready_line(process, folder)
-        yield Server(**said, environment=environment, folder=folder)
+        ready = _ready_line(process, folder)
+        yield Server(**ready, environment=environment, folder=folder)
     finally:
         exit_code = _stop(process)
     assert exit_code == 0, f"exit code {exit_code}: {_stderr(folder)}"
 
 
 def _ready_line(process: subprocess.Popen[bytes], folder: Path) -> dict[str, object]:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        line, end, _ = (folder / "stdout").read_text().partition("\n")
-        if end:
-            return json.loads(line)
-        if process.poll() is not None:
-            break
-        time.sleep(0.02)
-    raise AssertionError(f"did not get ready ({process.poll()}): {_stderr(folder)}")
+    """Return the line of JSON that the server prints when it is ready."""
+    stdout = folder / "stdout"
+    wait_until(
+        lambda: "\n" in stdout.read_text() or process.poll() is not None,
+        "the server is ready",
+        START_SECONDS,
+    )
+    assert process.poll() is None, f"exit code {process.poll()}: {_stderr(folder)}"
+    ready: dict[str, object] = json.loads(stdout.read_text().splitlines()[0])
+    return ready
 
 
 def _stop(process: subprocess.Popen[bytes]) -> int:
@@ -112,7 +106,7 @@ def _stop(process: subprocess.Popen[bytes]) -> int:
     try:
         return process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        # The group has no one but the server and its workers in it.
+        # The group contains only the server and its workers.
         os.killpg(process.pid, signal.SIGKILL)
         return process.wait()
 
