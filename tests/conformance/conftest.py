@@ -4,7 +4,6 @@ Given --base-url, that server is asked, and a test that needs more of it than th
 options tell is skipped. Otherwise servers are started here, each as a process.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from tests.support.api import MARKER, Api
 from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
 KeyMaker = Callable[[], str]
@@ -144,8 +144,6 @@ def _is_accepted(server: Server, key: str) -> bool:
 
 
 def _until_refused(server: Server, key: str) -> str:
-    """Wait until the key stops working; if it never does, its test says so."""
-    deadline = time.monotonic() + 5
-    while _is_accepted(server, key) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    """Return the key as soon as it has stopped working."""
+    wait_until(lambda: not _is_accepted(server, key), "the key is refused", seconds=5)
     return key

@@ -64,7 +64,7 @@ def cabinet_server(
     try:
         wait_until(
             lambda: _answers(server) or process.poll() is not None,
-            "the cabinet answers",
+            lambda: f"the cabinet answers: {server.stderr}",
             PATIENCE,
         )
         assert process.poll() is None, f"exit code {process.poll()}: {server.stderr}"

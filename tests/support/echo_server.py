@@ -1,15 +1,16 @@
-"""Our protocol with the barest of handlers: what comes in goes out.
+"""Our HTTP protocol with a minimal handler that echoes the request body.
 
-GET and HEAD give a small text, any other method gives the body back. HTTP suites
-from elsewhere assume such a server and mean nothing against an API that answers 404:
-`python -m tests.support.echo_server PORT` starts one for them. Nothing here knows keys,
-models or the contract's limits on a body.
+GET and HEAD return a short text, any other method returns the body it received. HTTP
+conformance suites expect such a server and are of no use against an API that answers
+404; `python -m tests.support.echo_server PORT` starts one for them. Nothing here
+depends on keys, models or the contract's limit for a body.
 """
 
 import asyncio
 import signal
 import sys
 import time
+from contextlib import suppress
 from email.utils import formatdate
 from functools import partial
 
@@ -35,7 +36,7 @@ PATIENT = Limits(
 
 
 class Echo:
-    """The handler. It counts what it answers, so that a test can tell."""
+    """The handler; it counts its answers for the tests."""
 
     def __init__(self) -> None:
         self.answered = 0
@@ -54,7 +55,7 @@ class Echo:
 
 
 class EchoExchange:
-    """One request, or one that is repeated with the same head."""
+    """One request, or several with the same head."""
 
     max_body = MAX_BODY
     opening = b""
@@ -62,15 +63,15 @@ class EchoExchange:
     def __init__(self, echo: Echo, head: Head) -> None:
         self._echo = echo
         self._greets = head.method in (b"GET", b"HEAD")
-        self._kind = b"text/plain" if self._greets else _kind_of(head)
+        self._media_type = b"text/plain" if self._greets else _media_type_of(head)
 
     def answer(self, body: bytes) -> bytes:
         self._echo.answered += 1
-        said = GREETING if self._greets else body
+        content = GREETING if self._greets else body
         date = formatdate(usegmt=True).encode()
-        form = b"HTTP/1.1 200 OK\r\nDate: %b\r\nContent-Type: %b\r\n"
-        length = b"Content-Length: %d\r\n\r\n" % len(said)
-        return form % (date, self._kind) + length + said
+        head = b"HTTP/1.1 200 OK\r\nDate: %b\r\nContent-Type: %b\r\n"
+        length = b"Content-Length: %d\r\n\r\n" % len(content)
+        return head % (date, self._media_type) + length + content
 
     def repeat(self, data: bytes, start: int) -> bytes:
         return self.answer(data[start:])
@@ -79,27 +80,32 @@ class EchoExchange:
         return self._echo.refuse(code, detail)
 
 
-def _kind_of(head: Head) -> bytes:
-    kind = head.first(b"content-type") or b""
-    return kind if kind.isascii() and kind else b"text/plain"
+def _media_type_of(head: Head) -> bytes:
+    sent = head.first(b"content-type") or b""
+    return sent if sent.isascii() and sent else b"text/plain"
 
 
 async def serve(port: int) -> None:
     """Serve until SIGTERM."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    board = ConnectionRegistry(PATIENT)
-    server = await loop.create_server(partial(Connection, Echo(), board), HOST, port)
+    registry = ConnectionRegistry(PATIENT)
+    server = await loop.create_server(partial(Connection, Echo(), registry), HOST, port)
     print(f"http://{HOST}:{server.sockets[0].getsockname()[1]}/", flush=True)
-    while not stopped.is_set():
-        board.sweep(time.monotonic())
-        try:
-            async with asyncio.timeout(0.1):
-                await stopped.wait()
-        except TimeoutError:
-            continue
+    await sweep_until(stopped, registry, every=0.1)
     server.close()
-    await board.stop(1)
+    await registry.stop(1)
+
+
+async def sweep_until(
+    stopped: asyncio.Event, registry: ConnectionRegistry, every: float
+) -> None:
+    """Apply the deadlines of the connections again and again until stopped."""
+    while not stopped.is_set():
+        registry.sweep(time.monotonic())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every):
+                await stopped.wait()
 
 
 if __name__ == "__main__":

@@ -65,7 +65,11 @@ class Mailbox:
         def matching() -> list[EmailMessage]:
             return [m for m in self.to(to) if subject_part in m["Subject"]]
 
-        wait_until(matching, f"a mail to {to!r} about {subject_part!r}", timeout)
+        def what() -> str:
+            received = [(mail["X-RcptTo"], mail["Subject"]) for mail in self.messages]
+            return f"a mail to {to!r} about {subject_part!r} is in {received}"
+
+        wait_until(matching, what, timeout)
         return matching()[-1]
 
 

@@ -93,7 +93,7 @@ def _ready_line(process: subprocess.Popen[bytes], folder: Path) -> dict[str, obj
     stdout = folder / "stdout"
     wait_until(
         lambda: "\n" in stdout.read_text() or process.poll() is not None,
-        "the server is ready",
+        lambda: f"the server is ready: {_stderr(folder)}",
         START_SECONDS,
     )
     assert process.poll() is None, f"exit code {process.poll()}: {_stderr(folder)}"

@@ -1,14 +1,36 @@
-"""Wait for a condition with a deadline; the tests sleep nowhere else."""
+"""Wait for a condition with a deadline, so that no test sleeps for a fixed time."""
 
+import asyncio
 import time
 from collections.abc import Callable
 
 POLL_SECONDS = 0.01
 
+What = str | Callable[[], str]
+"""What is waited for, in words; a function if the words depend on the outcome."""
 
-def wait_until(condition: Callable[[], object], what: str, seconds: float = 10) -> None:
+
+def wait_until(
+    condition: Callable[[], object], what: What, seconds: float = 10
+) -> None:
     """Return as soon as the condition is true; fail after this many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"not true within {seconds} s: {what}"
+        _check(deadline, what, seconds)
         time.sleep(POLL_SECONDS)
+
+
+async def wait_in_loop_until(
+    condition: Callable[[], object], what: What, seconds: float = 10
+) -> None:
+    """Do the same inside an event loop, which goes on in the meantime."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        _check(deadline, what, seconds)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _check(deadline: float, what: What, seconds: float) -> None:
+    if time.monotonic() >= deadline:
+        words = what if isinstance(what, str) else what()
+        raise AssertionError(f"not true within {seconds:.3g} s: {words}")

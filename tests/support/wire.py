@@ -1,13 +1,15 @@
-"""HTTP/1.1 by hand: send exact bytes, read answers strictly.
+"""An HTTP/1.1 client that sends exact bytes and reads answers strictly.
 
-A client library mends what it sends and forgives what it reads; here a test says
-every byte, and an answer that is not well-formed fails the test. Nothing in this
-file knows the contract of the service.
+A client library corrects what it sends and tolerates what it reads. Here the test
+decides every byte, and an answer that is not well-formed fails the test. Nothing in
+this file depends on the contract of the service.
 """
 
 import re
+import select
 import socket
 import ssl
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +19,9 @@ from urllib.parse import urlsplit
 
 PATIENCE = 10.0
 """Seconds to wait for bytes before the answer counts as missing."""
+
+SEGMENT_GAP = 0.002
+"""Seconds between two sends that the server must receive separately."""
 
 Fields = Sequence[tuple[str, str | bytes]]
 
@@ -37,16 +42,16 @@ class Answer:
     headers: list[tuple[str, str]]
     body: bytes
     head: bytes = field(repr=False)
-    """Status line and header lines as they came."""
+    """The status line and the header lines as they were received."""
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def header(self, name: str) -> str | None:
-        """The value of a header that may stand at most once."""
+        """Return the value of a header that must not be repeated."""
         values = self.all(name)
         if len(values) > 1:
-            raise BrokenAnswer(f"{name} stands {len(values)} times: {values}")
+            raise BrokenAnswer(f"{name} appears {len(values)} times: {values}")
         return values[0] if values else None
 
 
@@ -79,7 +84,7 @@ class Endpoint:
 
 
 class Connection:
-    """One connection, on which answers are read in the order they come."""
+    """One connection; answers are read in the order in which they arrive."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -101,20 +106,36 @@ class Connection:
         return int(self._sock.getsockname()[1])
 
     def send(self, data: bytes) -> None:
-        # A server may answer and hang up while we still send; what counts is
+        # A server may answer and close while we are still sending; what matters is
         # whether its answer can be read afterwards.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._sock.sendall(data)
 
+    def send_in_segments(self, *pieces: bytes, gap: float = SEGMENT_GAP) -> None:
+        """Send pieces so far apart that the server receives them one by one.
+
+        No condition tells a client that the server has read a piece. If the gap is
+        too short, the test covers less, but it does not fail.
+        """
+        for number, piece in enumerate(pieces):
+            if number:
+                time.sleep(gap)
+            self.send(piece)
+
+    def wait_for_bytes(self) -> None:
+        """Wait until there is something to read, without reading it."""
+        readable, _, _ = select.select([self._sock], [], [], PATIENCE)
+        assert readable, "nothing to read"
+
     def finish_sending(self) -> None:
-        # TLS has no half-close that every server understands.
+        """Close the sending half; TLS has no half-close that every server supports."""
         if isinstance(self._sock, ssl.SSLSocket):
             return
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_WR)
 
     def read_answer(self, *, bodiless: bool = False) -> Answer:
-        """Read one answer; `bodiless` when the request was HEAD (RFC 9110 §9.3.2)."""
+        """Read one answer; `bodiless` if the request was HEAD (RFC 9110 §9.3.2)."""
         head = self._read_head()
         status, reason, headers = parse_head(head)
         has_no_body = bodiless or status < 200 or status in (204, 304)
@@ -122,11 +143,11 @@ class Connection:
         return Answer(status, reason, headers, self._take(length), head)
 
     def at_end(self) -> bool:
-        """Whether the server has hung up and nothing is left to read."""
+        """Return whether the server has closed and nothing is left to read."""
         return not self._unread and not self._receive()
 
     def rest(self) -> bytes:
-        """Everything that still comes until the server hangs up."""
+        """Read everything until the server closes the connection."""
         with suppress(ConnectionResetError):
             while self._receive():
                 pass
@@ -137,13 +158,13 @@ class Connection:
     def _read_head(self) -> bytes:
         while (end := self._unread.find(b"\r\n\r\n")) < 0:
             if not self._receive():
-                raise BrokenAnswer(f"hung up after {bytes(self._unread)!r}")
+                raise BrokenAnswer(f"closed after {bytes(self._unread)!r}")
         return self._take(end + 4)[:-4]
 
     def _take(self, size: int) -> bytes:
         while len(self._unread) < size:
             if not self._receive():
-                raise BrokenAnswer(f"body cut off: {bytes(self._unread)!r}")
+                raise BrokenAnswer(f"closed inside a body: {bytes(self._unread)!r}")
         taken = bytes(self._unread[:size])
         del self._unread[:size]
         return taken
@@ -152,7 +173,7 @@ class Connection:
         try:
             data = self._sock.recv(65536)
         except TimeoutError:
-            message = f"silence after {bytes(self._unread)!r}"
+            message = f"no more bytes after {bytes(self._unread)!r}"
             raise BrokenAnswer(message) from None
         self._unread += data
         return bool(data)
@@ -173,7 +194,7 @@ def parse_head(head: bytes) -> tuple[int, str, list[tuple[str, str]]]:
 
 
 def _content_length(headers: Iterable[tuple[str, str]]) -> int:
-    """The one Content-Length: an answer whose end must be guessed is broken."""
+    """Return the only Content-Length; without it the end would have to be guessed."""
     lengths = [v for name, v in headers if name.lower() == "content-length"]
     codings = [v for name, v in headers if name.lower() == "transfer-encoding"]
     if codings or len(lengths) != 1 or not lengths[0].isdigit():
@@ -182,7 +203,7 @@ def _content_length(headers: Iterable[tuple[str, str]]) -> int:
 
 
 def request(method: str, target: str, fields: Fields, body: bytes = b"") -> bytes:
-    """Exactly these fields in this order: nothing is added or mended."""
+    """Return a request with exactly these fields in this order."""
     lines = [f"{method} {target} HTTP/1.1".encode()]
     for name, value in fields:
         raw = value if isinstance(value, bytes) else value.encode("latin-1")
@@ -191,17 +212,17 @@ def request(method: str, target: str, fields: Fields, body: bytes = b"") -> byte
 
 
 def chunked(body: bytes, size: int = 4096) -> bytes:
-    """The body in the chunked coding (RFC 9112 §7.1), without trailers."""
+    """Return the body in chunked coding (RFC 9112 §7.1), without trailers."""
     pieces = [body[start : start + size] for start in range(0, len(body), size)]
     chunks = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces]
     return b"".join(chunks) + b"0\r\n\r\n"
 
 
 def exchange(endpoint: Endpoint, raw: bytes, *, bodiless: bool = False) -> Answer:
-    """Send bytes on a connection of their own and read exactly one answer.
+    """Send bytes on a new connection and read exactly one answer.
 
-    An answer that says `Connection: close` must be followed by the end of the
-    stream without our help; any other by nothing at all.
+    After an answer with `Connection: close` the server must close without our help;
+    after any other, nothing may follow.
     """
     with endpoint.connect() as connection:
         connection.send(raw)

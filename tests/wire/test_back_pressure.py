@@ -91,7 +91,7 @@ def test_who_never_reads_is_cut_off(ending: str) -> None:
         if ending == "half-close":
             sock.shutdown(socket.SHUT_WR)
         wait_until(
-            lambda: not listener.board.calls, "the connection is gone", seconds=10
+            lambda: not listener.registry.calls, "the connection is gone", seconds=10
         )
         sender.join(10)
 
@@ -113,7 +113,7 @@ def test_an_unread_last_answer_does_not_hold_its_connection(ending: str) -> None
         if ending == "half-close":
             sock.shutdown(socket.SHUT_WR)
         wait_until(
-            lambda: not listener.board.calls, "the connection is gone", seconds=10
+            lambda: not listener.registry.calls, "the connection is gone", seconds=10
         )
 
 
@@ -136,8 +136,10 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
 
 
 def _api_connections(listener: Listener) -> list:
-    wait_until(lambda: bool(listener.board.calls), "the connection is open", seconds=5)
-    return list(listener.board.calls)
+    wait_until(
+        lambda: bool(listener.registry.calls), "the connection is open", seconds=5
+    )
+    return list(listener.registry.calls)
 
 
 def _send_quietly(sock: socket.socket, raw: bytes) -> None:

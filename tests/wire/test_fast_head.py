@@ -4,8 +4,6 @@ A client that repeats its head needs no parser. That is safe only exactly betwee
 messages, with the whole body in hand, and with the key looked at every time.
 """
 
-import time
-
 import pytest
 
 from tests.support.api import Api, assert_echo, assert_refused, compact, draft
@@ -39,11 +37,8 @@ def test_the_head_of_the_last_request_inside_a_body_is_body(echo: Endpoint) -> N
     for known in (head + b"y" * 100_000, sized(BODY)):
         with warmed(known, echo) as connection:
             part = known[: len(head) + 90]
-            connection.send(head + b"y" * 90)
-            time.sleep(0.02)
-            connection.send(part)
-            time.sleep(0.02)
-            connection.send(b"y" * (100_000 - 90 - len(part)))
+            rest = b"y" * (100_000 - 90 - len(part))
+            connection.send_in_segments(head + b"y" * 90, part, rest, gap=0.02)
             expected = b"y" * 90 + part
             answer = connection.read_answer()
             assert answer.body[: len(expected)] == expected
@@ -56,9 +51,7 @@ def test_every_cut_of_a_repetition_gives_the_same(echo: Endpoint, step: int) -> 
     raw = sized(BODY)
     with warmed(raw, echo) as connection:
         for place in range(1, len(raw), step):
-            connection.send(raw[:place])
-            time.sleep(0.0005)
-            connection.send(raw[place:])
+            connection.send_in_segments(raw[:place], raw[place:], gap=0.0005)
             assert connection.read_answer().body == BODY
         assert_in_step(connection)
 
@@ -76,9 +69,7 @@ def test_two_repetitions_at_once_are_two(echo: Endpoint) -> None:
 def test_a_repetition_with_one_byte_missing_or_too_many(echo: Endpoint) -> None:
     raw = sized(BODY)
     with warmed(raw, echo) as connection:
-        connection.send(raw[:-1])
-        time.sleep(0.01)
-        connection.send(b"z" + GOOD[:1])
+        connection.send_in_segments(raw[:-1], b"z" + GOOD[:1], gap=0.01)
         assert connection.read_answer().body == BODY[:-1] + b"z"
         connection.send(GOOD[1:])
         assert connection.read_answer().body == b"hello\n"

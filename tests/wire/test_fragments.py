@@ -3,8 +3,6 @@
 TCP has no messages: a head may come in a thousand pieces, and three requests in one.
 """
 
-import time
-
 import pytest
 
 from tests.support.api import Api, assert_echo, draft
@@ -61,8 +59,5 @@ def test_a_request_line_in_two_segments_leads_to_one_path(api: Api) -> None:
     raw = api.chat_bytes(draft("whole"))
     with api.endpoint.connect() as connection:
         for place in range(1, raw.index(b"\r\n")):
-            connection.send(raw[:place])
-            # Only if the server has read the first segment are there two.
-            time.sleep(0.002)
-            connection.send(raw[place:])
+            connection.send_in_segments(raw[:place], raw[place:])
             assert_echo(connection.read_answer(), "whole")

@@ -61,6 +61,6 @@ def test_a_client_that_vanishes_leaves_nothing(
             sock.send(raw)
             sock.close()
     wait_until(
-        lambda: not echo_listener.board.calls, "all connections are gone", seconds=5
+        lambda: not echo_listener.registry.calls, "all connections are gone", seconds=5
     )
     assert caplog.text == ""

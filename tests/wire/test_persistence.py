@@ -1,7 +1,5 @@
 """How long a connection lasts, and what its answers say of it (RFC 9112 §9.3, §9.6)."""
 
-import time
-
 import pytest
 
 from tests.support.raw_requests import GOOD, ask, assert_in_step, post, sized
@@ -85,7 +83,7 @@ def test_the_last_answer_arrives_though_the_client_goes_on_sending(
             connection.send(b"garbage\r\n\r\n")
             for _ in range(20):
                 connection.send(b"x" * 65_536)
-            time.sleep(0.01)
+            connection.wait_for_bytes()
             answer = connection.read_answer()
             assert (answer.status, answer.header("Connection")) == (400, "close")
             assert connection.rest() == b""

@@ -17,6 +17,7 @@ from tests.support.raw_requests import (
     sized,
 )
 from tests.support.tables import each
+from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
 SOON = 0.4
@@ -140,10 +141,13 @@ def test_an_old_connection_is_asked_to_end(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("readback.api.http.registry.MAX_AGE_SECONDS", SOON)
     with listening() as listener, listener.endpoint.connect() as connection:
         answers = []
-        while not answers or answers[-1].header("Connection") is None:
+
+        def is_told_to_close() -> bool:
             connection.send(GOOD)
             answers.append(connection.read_answer())
-            time.sleep(0.02)
+            return answers[-1].header("Connection") is not None
+
+        wait_until(is_told_to_close, "the server announces the end")
         assert len(answers) > 1
         assert {answer.status for answer in answers} == {200}
         assert connection.rest() == b""

@@ -57,7 +57,7 @@ def connected(listener: Listener) -> Iterator[list[Connection]]:
 def keep_busy(listener: Listener) -> None:
     """Keep the loop busy for a while: it finds all at once what is sent meanwhile."""
     wait_until(
-        lambda: len(listener.board.calls) >= CROWD,
+        lambda: len(listener.registry.calls) >= CROWD,
         "all clients are connected",
         seconds=5,
     )

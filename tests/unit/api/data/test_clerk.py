@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import wait_in_loop_until
 
 from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
@@ -53,14 +54,17 @@ class Office:
         self.clerk = Clerk(self.store, self.health, row)
         self.keyring = Keyring(Limiter(1, 1), self.clerk.ask, 900)
 
-    async def round(self) -> None:
+    def begin_round(self) -> None:
         self.clerk.begin_round([], asyncio.get_running_loop().time(), 1.0)
-        await asyncio.sleep(0.01)
 
-    async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
-            while not condition():
-                await self.round()
+    async def until(self, condition: Callable[[], object], what: str) -> None:
+        """Begin one round after the other until the condition is true."""
+
+        def true_after_another_round() -> object:
+            self.begin_round()
+            return condition()
+
+        await wait_in_loop_until(true_after_another_round, what)
 
 
 @pytest.fixture
@@ -87,14 +91,14 @@ def test_a_fault_of_ours_is_told_survived_and_loses_nothing(office, caplog):
     async def work() -> None:
         office.store.broken = True
         note(office)
-        await office.until(lambda: office.health.troubles())
+        await office.until(office.health.troubles, "the error is reported")
         office.keyring.wait(b"d" * 32, told.append)
-        await office.until(lambda: told)
+        await office.until(lambda: told, "the waiting request is answered")
         assert office.store.written == 0
 
         office.store.broken = False
-        await office.until(lambda: not office.health.troubles())
-        await office.until(lambda: office.store.written)
+        await office.until(lambda: not office.health.troubles(), "the store works")
+        await office.until(lambda: office.store.written, "the usage is written")
 
     with caplog.at_level(logging.WARNING):
         run(office, work)
@@ -107,7 +111,8 @@ def test_a_fault_of_ours_is_told_survived_and_loses_nothing(office, caplog):
 
 def test_what_is_noted_last_is_written_before_the_end(office):
     async def work() -> None:
-        await office.round()
+        office.begin_round()
+        await asyncio.sleep(0)
         for _ in range(3):
             note(office)
 
