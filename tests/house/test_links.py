@@ -1,0 +1,54 @@
+"""Every link from the code or from a Markdown page leads to an existing place."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from readback.contract import REFUSALS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+CODE = [
+    path
+    for path in (ROOT / "src" / "readback").rglob("*")
+    if path.suffix in {".py", ".html", ".txt", ".js"}
+]
+# /docs/errors#code, docs/errors.md#code and {% url 'docs_page' 'errors' %}#code
+IN_CODE = re.compile(
+    r"""\bdocs(?:/|_page['"] ['"])([a-z]+)(?:\.md)?(?:['"] %\})?(?:#([\w-]+))?"""
+)
+IN_MARKDOWN = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the ids of the headings as the cabinet and code hosts derive them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_to_an_existing_file_and_heading(page: Path) -> None:
+    for name, anchor in IN_MARKDOWN.findall(page.read_text(encoding="utf-8")):
+        target = (page.parent / name) if name else page
+        if not target.exists() and page.parent == DOCS / "ru":
+            # The cabinet shows the English page if there is no translation.
+            target = DOCS / name
+        assert target.exists(), f"{page}: {name}"
+        assert not anchor or anchor in anchors(target), f"{page}: {name}#{anchor}"
+
+
+def test_every_page_to_which_the_code_links_exists() -> None:
+    links = {link for path in CODE for link in IN_CODE.findall(path.read_text("utf-8"))}
+
+    assert {"errors", "contract", "connect"} <= {name for name, _ in links}
+    for name, anchor in links:
+        page = DOCS / f"{name}.md"
+        assert page.is_file(), name
+        assert not anchor or anchor in anchors(page), f"{name}#{anchor}"
+
+
+def test_every_refusal_has_the_heading_to_which_its_answer_links() -> None:
+    assert set(REFUSALS) <= anchors(DOCS / "errors.md")

@@ -1,0 +1,27 @@
+"""Helpers that several test folders use are in tests/support."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+FOLDERS = sorted(path.name for path in TESTS.iterdir() if any(path.glob("**/*.py")))
+
+
+def imported_folders(path: Path) -> set[str]:
+    """Return the folders of tests/ from which a file imports."""
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {module.split(".")[1] for module in modules if module.startswith("tests.")}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_imports_only_from_itself_and_from_support(folder: str) -> None:
+    for path in (TESTS / folder).rglob("*.py"):
+        others = imported_folders(path) - {folder, "support"}
+        assert not others, f"{path.relative_to(TESTS)} imports from {sorted(others)}"
