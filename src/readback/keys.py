@@ -1,8 +1,8 @@
-"""Keys: how one is minted, told from a typo, and turned into a digest. Pure.
+"""API keys: how one is made, told from a typo, and turned into a digest. Pure.
 
-A key is `sk-echo-`, 32 random base62 characters, and 6 base62 characters of the
-CRC-32 of all that stands before them. The checksum is no secret: it tells a typo or
-a cut-off paste from a wrong key without asking a database. Only the digest and the
+A key is `sk-echo-`, 32 random base62 characters, and 6 base62 characters of the CRC-32
+of everything before them. The checksum is not a secret: it tells a typo or an
+incomplete paste from a wrong key without asking a database. Only the digest and the
 last four characters of a key are ever stored.
 """
 
@@ -19,35 +19,38 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [(first + second).encode() for first in ALPHABET for second in ALPHABET]
 
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
+# What could be a key, of ours or of another service, and so must never be repeated to
+# anybody. A word such as "task-runner" is not one.
+KEY_LIKE = re.compile(rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}", re.ASCII)
 
 
 def mint() -> str:
-    """Make a new key; the caller shows it once and stores only its digest."""
+    """Return a new key; the caller shows it once and stores only its digest."""
     secret = "".join(secrets.choice(ALPHABET) for _ in range(SECRET_LENGTH))
     body = PREFIX + secret
     return body + _checksum(body.encode()).decode()
 
 
-def flaw(key: bytes) -> str | None:
-    """Say what is wrong with the form of a key, without the key; None if nothing."""
+def why_invalid(key: bytes) -> str | None:
+    """Return what is wrong with the form of a key, without quoting it, or None."""
     if _FORM.fullmatch(key):
         if _checksum(key[:-CHECKSUM_LENGTH]) == key[-CHECKSUM_LENGTH:]:
             return None
-        return "its checksum does not fit, so a character is mistyped"
+        return "its checksum does not match, so at least one character is wrong"
     if not key.startswith(PREFIX.encode()):
         return f"a key begins with {PREFIX}"
     if len(key) != LENGTH:
-        return f"a key has {LENGTH} characters, and {len(key)} came"
-    return f"after {PREFIX} a key has only letters and digits"
+        return f"a key has {LENGTH} characters, and this one has {len(key)}"
+    return f"after {PREFIX} a key contains only letters and digits"
 
 
 def digest(key: bytes) -> bytes:
-    """Give what is stored of a key: a fast hash is right for 190 random bits."""
+    """Return what is stored of a key: a fast hash is enough for 190 random bits."""
     return sha256(key).digest()
 
 
 def masked(last_four: str) -> str:
-    """Show which key is meant to somebody who has it."""
+    """Return a form of the key that is safe to show and that its owner recognises."""
     return f"{PREFIX}…{last_four}"
 
 

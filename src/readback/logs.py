@@ -1,19 +1,19 @@
-"""How the service logs: lines of JSON, or plain ones when a person is watching.
+"""Logging: one line of JSON per event, or plain text on a terminal.
 
-One event, one line, whatever is in it: JSON escapes line breaks, so nothing can
-pretend to be a second event. What is worth a line, and that no text or key is in it,
-is for those who write it.
+JSON escapes line breaks, so no value can forge a second event. Whoever writes a line
+must see to it that it contains no text and no key.
 """
 
 import json
 import logging
 import sys
+import traceback
 from datetime import UTC, datetime
 from typing import Any
 
 
 class JsonLine(logging.Formatter):
-    """One event as one line of JSON, with the time in UTC."""
+    """Formats an event as one line of JSON, with the time in UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC)
@@ -30,14 +30,14 @@ class JsonLine(logging.Formatter):
 
 
 class PlainLine(logging.Formatter):
-    """The same for a terminal."""
+    """Formats an event for a terminal."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
 
 
 def configuration() -> dict[str, Any]:
-    """Give what `logging.config` takes; gunicorn and Django both pass it on."""
+    """Return a configuration for `logging.config`, for gunicorn and for Django."""
     form = PlainLine if sys.stderr.isatty() else JsonLine
     quiet = {"handlers": ["stderr"], "level": "WARNING", "propagate": False}
     return {
@@ -48,3 +48,13 @@ def configuration() -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {"readback": quiet, "gunicorn.error": quiet},
     }
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the type and the traceback of an exception, without its message.
+
+    A message may quote a request; the lines of code do not.
+    """
+    return (
+        f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"
+    )

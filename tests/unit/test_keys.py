@@ -15,7 +15,7 @@ def test_ten_thousand_keys_are_well_formed_and_all_different() -> None:
     minted = [keys.mint() for _ in range(10_000)]
     assert len(set(minted)) == len(minted)
     assert all(FORM.fullmatch(key) for key in minted)
-    assert all(keys.flaw(key.encode()) is None for key in minted)
+    assert all(keys.why_invalid(key.encode()) is None for key in minted)
 
 
 def test_every_single_mistyped_character_is_noticed() -> None:
@@ -24,15 +24,16 @@ def test_every_single_mistyped_character_is_noticed() -> None:
         for other in ("0", "a", "Z"):
             typo = key[:place] + other + key[place + 1 :]
             if typo != key:
-                assert keys.flaw(typo.encode()) == (
-                    "its checksum does not fit, so a character is mistyped"
+                assert keys.why_invalid(typo.encode()) == (
+                    "its checksum does not match, so at least one character is wrong"
                 )
 
 
 @pytest.mark.parametrize("length", range(keys.LENGTH))
 def test_a_key_that_is_cut_off_is_told_from_a_wrong_one(length: int) -> None:
     cut = keys.mint().encode()[:length]
-    assert "begins with" in str(keys.flaw(cut)) or str(length) in str(keys.flaw(cut))
+    why = str(keys.why_invalid(cut))
+    assert "begins with" in why or str(length) in why
 
 
 def test_a_checksum_is_crc_32_in_base_62() -> None:
@@ -43,15 +44,15 @@ def test_a_checksum_is_crc_32_in_base_62() -> None:
     digits = ""
     for power in range(5, -1, -1):
         digits += alphabet[number // 62**power % 62]
-    assert keys.flaw((secret + digits).encode()) is None
+    assert keys.why_invalid((secret + digits).encode()) is None
 
 
-def test_no_flaw_repeats_the_key() -> None:
+def test_no_explanation_repeats_the_key() -> None:
     key = keys.mint()
     wrong = [key[:-1], key + "x", key[:-1] + "!", "sk-proj-" + key[8:], key[:20] + "0"]
     for each in wrong:
-        assert each not in str(keys.flaw(each.encode()))
-        assert key[8:20] not in str(keys.flaw(each.encode()))
+        assert each not in str(keys.why_invalid(each.encode()))
+        assert key[8:20] not in str(keys.why_invalid(each.encode()))
 
 
 def test_a_digest_is_sha_256_of_the_whole_key() -> None:

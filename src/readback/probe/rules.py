@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from readback.contract import MAX_CONTENT_BYTES, MODEL, MODEL_OWNER
+from readback.contract import MAX_CONTENT_BYTES, MODEL_LIST
 from readback.probe.calls import Answer
 from readback.probe.diagnoses import found
 from readback.probe.echo import request_body
@@ -11,15 +11,11 @@ from readback.probe.recognition import json_in, refusal_in, stranger, trouble_of
 from readback.probe.scene import MODELS, Scene
 from readback.probe.wording import milliseconds
 
-_LIST = {
-    "object": "list",
-    "data": [{"id": MODEL, "object": "model", "owned_by": MODEL_OWNER}],
-}
 _TRANSIENT = ("rate_limited", "unavailable", "internal_error")
 
 
 def check_models(scene: Scene) -> Finding:
-    is_right = json_in(scene.models.body) == _LIST
+    is_right = json_in(scene.models.body) == MODEL_LIST
     return found("models.ok" if is_right else "models.changed")
 
 

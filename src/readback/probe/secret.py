@@ -72,7 +72,7 @@ def check(secret: Secret) -> tuple[Finding, Secret]:
     if not secret:
         raise Trouble("key.none")
     slips, meant = _mend(secret.reveal())
-    if flaw := keys.flaw(meant.encode("utf-8", "replace")):
+    if flaw := keys.why_invalid(meant.encode("utf-8", "replace")):
         raise Trouble(_flaw_id(meant), flaw=flaw)
     mended = Secret(meant)
     return found(slips[0] if slips else "key.ok", key=mended.mask), mended

@@ -1,0 +1,54 @@
+"""The address of a client behind the operator's own proxies."""
+
+import pytest
+
+from readback.client_address import UNKNOWN, forwarded_address, shorten
+
+
+@pytest.mark.parametrize(
+    "header, proxies, address",
+    [
+        # Nothing is trusted, or nothing was written: only the connection is certain.
+        ("192.0.2.1", 0, None),
+        ("", 1, None),
+        ("192.0.2.1", 2, None),
+        # Each proxy appends; what the client wrote comes first.
+        ("192.0.2.1", 1, "192.0.2.1"),
+        ("203.0.113.9, 192.0.2.1", 1, "192.0.2.1"),
+        ("203.0.113.9, 192.0.2.1, 198.51.100.7", 2, "192.0.2.1"),
+        # Some proxies write a port, which differs on each connection.
+        ("192.0.2.1:50112", 1, "192.0.2.1"),
+        ("[2001:db8::1]:50112", 1, "2001:db8::1"),
+        ("[2001:db8::1]", 1, "2001:db8::1"),
+        ("2001:DB8::1", 1, "2001:db8::1"),
+        # Anything else is not an address, and must not become one.
+        ("unknown", 1, UNKNOWN),
+        ("_hidden", 1, UNKNOWN),
+        ("192.0.2.1, ", 1, UNKNOWN),
+        ("192.0.2.1 192.0.2.2", 1, UNKNOWN),
+        ("[::1", 1, UNKNOWN),
+        ("\ufffd", 1, UNKNOWN),
+    ],
+)
+def test_the_entry_of_the_outermost_trusted_proxy_counts(
+    header: str, proxies: int, address: str | None
+) -> None:
+    assert forwarded_address(header, proxies) == address
+
+
+@pytest.mark.parametrize(
+    "address, shown",
+    [
+        ("203.0.113.77", "203.0.113.x"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1::"),
+        ("2001:db8::77", "2001:db8::"),
+        ("::ffff:203.0.113.77", "203.0.113.x"),
+        ("::1", "::"),
+        ("fe80::1%eth0", "fe80::"),
+        ("", UNKNOWN),
+        ("<script>", UNKNOWN),
+        ("203.0.113.77, 10.0.0.1", UNKNOWN),
+    ],
+)
+def test_an_address_is_shortened(address: str, shown: str) -> None:
+    assert shorten(address) == shown
