@@ -7,6 +7,7 @@ depends on keys, models or the contract's limit for a body.
 """
 
 import asyncio
+import logging
 import signal
 import sys
 import time
@@ -20,6 +21,10 @@ from readback.api.endpoints.replies import Replies
 from readback.api.http.connection import Connection
 from readback.api.http.head import Head
 from readback.api.http.registry import ConnectionRegistry, Limits
+from readback.api.http.repeat import RepeatableAnswer
+from readback.logs import describe_error
+
+log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 MAX_BODY = 1024 * 1024
@@ -28,6 +33,9 @@ NO_TUNNEL = b"HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"
 PATIENT = Limits(
     connections=10_000,
     connections_per_address=0,
+    head_bytes=16_384,
+    head_fields=100,
+    dropped_body_bytes=32_768,
     head_seconds=10,
     body_seconds=10,
     idle_seconds=60,
@@ -43,6 +51,9 @@ class Echo:
         self.replies = Replies()
         self.replies.tick(time.time())
 
+    def describe(self, head: Head) -> Head:
+        return head
+
     def begin(
         self, head: Head, key: bytes, connection: Connection
     ) -> "EchoExchange | bytes":
@@ -53,19 +64,26 @@ class Echo:
     def refuse(self, code: str, detail: str) -> bytes:
         return self.replies.refusal(code, detail)
 
+    def fail(self, error: Exception) -> bytes:
+        request_id, answer = self.replies.internal_error()
+        log.error("internal error, %s: %s", request_id, describe_error(error))
+        return answer
+
 
 class EchoExchange:
     """One request, or several with the same head."""
 
     max_body = MAX_BODY
-    opening = b""
 
     def __init__(self, echo: Echo, head: Head) -> None:
         self._echo = echo
         self._greets = head.method in (b"GET", b"HEAD")
         self._media_type = b"text/plain" if self._greets else _media_type_of(head)
 
-    def answer(self, body: bytes) -> bytes:
+    def answer(self, body: bytes) -> RepeatableAnswer:
+        return RepeatableAnswer(self._respond(body), self._repeat)
+
+    def _respond(self, body: bytes) -> bytes:
         self._echo.answered += 1
         content = GREETING if self._greets else body
         date = formatdate(usegmt=True).encode()
@@ -73,8 +91,8 @@ class EchoExchange:
         length = b"Content-Length: %d\r\n\r\n" % len(content)
         return head % (date, self._media_type) + length + content
 
-    def repeat(self, data: bytes, start: int) -> bytes:
-        return self.answer(data[start:])
+    def _repeat(self, data: bytes, start: int) -> bytes:
+        return self._respond(data[start:])
 
     def refuse(self, code: str, detail: str) -> bytes:
         return self._echo.refuse(code, detail)
@@ -89,8 +107,8 @@ async def serve(port: int) -> None:
     """Serve until SIGTERM."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    registry = ConnectionRegistry(PATIENT)
-    server = await loop.create_server(partial(Connection, Echo(), registry), HOST, port)
+    registry = ConnectionRegistry(Echo(), PATIENT)
+    server = await loop.create_server(partial(Connection, registry), HOST, port)
     print(f"http://{HOST}:{server.sockets[0].getsockname()[1]}/", flush=True)
     await sweep_until(stopped, registry, every=0.1)
     server.close()

@@ -49,10 +49,8 @@ def listening(
     started, stopped = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        loop, registry = asyncio.get_running_loop(), ConnectionRegistry(limits)
-        server = await loop.create_server(
-            partial(Connection, handler, registry), HOST, 0
-        )
+        loop, registry = asyncio.get_running_loop(), ConnectionRegistry(handler, limits)
+        server = await loop.create_server(partial(Connection, registry), HOST, 0)
         port = server.sockets[0].getsockname()[1]
         listener = Listener(Endpoint(HOST, port), handler, registry, loop)
         loop.set_exception_handler(
@@ -62,7 +60,7 @@ def listening(
         started.set()
         await sweep_until(stopped, registry, every=TICK_SECONDS)
         server.close()
-        for call in tuple(registry.calls):
+        for call in tuple(registry.connections):
             call.abort()
         await asyncio.sleep(0)
 

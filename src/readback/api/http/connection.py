@@ -1,198 +1,217 @@
-"""Bytes to requests and answers to bytes: one HTTP/1.1 connection.
+"""One HTTP/1.1 connection: bytes to requests, answers to bytes.
 
-The connection finds the frames, keeps their order and their deadlines, and owes its
-clients what RFC 9112 says a server owes them. What is served it does not know: it
-asks a handler. Heads are understood in `head.py`; slow readers, deadlines and how a
-connection ends are `line.py`'s.
+A connection finds the messages in what it receives, keeps their order and deadlines,
+and meets the duties that RFC 9112 gives to a server. It asks a handler what to answer.
 
-Two ways lead through this file. The fast one is `data_received` alone: a client that
-repeats its last head byte for byte, with its whole body in the same read, needs no
-parser. Everything else goes through `_work`, one message at a time.
+    state    what happens                      next state   who answers
+    -------  --------------------------------  -----------  -----------------------
+    HEAD     others are waiting in the queue   QUEUED       -
+             part of a head arrives            HEAD         -
+             a head is malformed or too large  LINGER       handler.refuse
+             a head is complete, and
+               the key must be looked up       WAITING      -
+               it is refused, and there is
+                 no body                       HEAD         handler.begin
+                 a short body of known length  SKIP         handler.begin
+                 any other body                LINGER       handler.begin
+               it is accepted without a body   HEAD         responder.answer
+               it is accepted with a body      BODY         - (or 100 Continue)
+    QUEUED   bytes arrive                      QUEUED       - (they are buffered)
+             its turn comes                    HEAD, SKIP   -
+    WAITING  bytes arrive                      WAITING      - (they are buffered)
+             the handler calls `resume`        as for a complete head
+    BODY     part of the body arrives          BODY         -
+             the body is complete              HEAD         responder.answer
+             it is malformed or too long       LINGER       responder.refuse
+    SKIP     part of the body arrives          SKIP         - (it is dropped)
+             the body is complete              HEAD         -
+    LINGER   bytes arrive                      LINGER       - (they are dropped)
+
+After an answer with `Connection: close`, LINGER follows instead of HEAD. An exception
+of ours leads to LINGER, answered by handler.fail. When a deadline passes, a begun head
+or body leads to LINGER, answered by refuse; QUEUED and WAITING have no deadline; others
+are closed. When the client sends its end (FIN), QUEUED and WAITING go on to their
+answer, and others are closed.
+
+A repeated request takes the fast path: `data_received` recognises it by its bytes
+(`repeat.py`). All others go through `_work`, one message at a time.
 """
 
 import asyncio
-import logging
-import sys
-import traceback
 from math import inf
+from typing import cast
 
-from readback.api.http.flow_control import Line
-from readback.api.http.handler import Exchange, Handler, Repeat, RepeatableRefusal
-from readback.api.http.head import (
-    HEAD_END,
-    Head,
-    Malformed,
-    Message,
-    check_begun,
-    open_chunked,
-    too_large,
+from readback.api.http.answer import complete
+from readback.api.http.flow_control import FlowControl
+from readback.api.http.handler import Outcome, Responder
+from readback.api.http.head import Head, open_chunked
+from readback.api.http.message import Message
+from readback.api.http.receive_buffer import ReceiveBuffer
+from readback.api.http.refused import (
+    REQUEST_TIMEOUT,
+    REQUEST_TOO_LARGE,
+    UNAVAILABLE,
+    Refused,
 )
-from readback.api.http.head_cache import read_head
 from readback.api.http.registry import ConnectionRegistry
-from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES
+from readback.api.http.repeat import Repeat, RepeatableAnswer
 
-log = logging.getLogger("readback.api")
-
-# An answer that comes before the body does not end the connection when the rest of
-# that body is declared and no larger than this: it is read and dropped.
-DISCARD_BYTES = MAX_BODY_BYTES
-# When the service stops, a connection is not taken for idle before this age.
+# How long to read and drop what a client still sends after our last answer.
+LINGER_SECONDS = 2.0
+# When the service stops, a younger connection does not count as idle: its first
+# request is probably on its way.
 FRESH_SECONDS = 1.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
-
-# Where a connection stands. Plain numbers: an Enum costs a microsecond a message.
-HEAD = 0  # between messages, or inside a head
+# The states. Plain numbers: an Enum costs a microsecond per message.
+HEAD = 0
 BODY = 1
-SKIP = 2  # answered already; the rest of the declared body is dropped
-WAITING = 3  # the handler will call `resume`
-LINGER = 4  # the last answer is written; what still comes is dropped
+SKIP = 2
+QUEUED = 3
+WAITING = 4
+LINGER = 5
 
 
-class Connection(Line):
+class Connection(asyncio.Protocol):
     """One client's connection."""
 
+    # fmt: off
     __slots__ = (
-        "_at",
-        "_buffer",
-        "_exchange",
-        "_handler",
-        "_head",
-        "_head_bytes",
-        "_head_seen",
-        "_last",
-        "_message",
-        "_queued",
-        "_repeat",
-        "_repeat_body",
-        "_repeat_head",
-        "_repeat_length",
-        "_skip",
-        "_state",
+        "_buffer", "_deadline", "_flow", "_head", "_head_bytes", "_message",
+        "_received_eof", "_registry", "_repeat", "_repeat_when_idle", "_responder",
+        "_skip_bytes", "_state", "_transport", "address", "opened_at",
     )
+    # fmt: on
 
-    def __init__(self, handler: Handler, registry: ConnectionRegistry) -> None:
-        super().__init__(registry)
-        self._handler = handler
+    def __init__(self, registry: ConnectionRegistry) -> None:
+        self._registry = registry
+        self.address = ""
+        self.opened_at = registry.now
         self._state = HEAD
-        self._queued = False  # its turn will come
-        self._buffer: bytes | bytearray = b""
-        self._at = 0  # where in the buffer the unread bytes begin
-        # The message in hand; None between messages.
+        self._deadline = registry.head_deadline
+        self._received_eof = False
+        self._buffer = ReceiveBuffer()
+        # The message being read; None between messages.
         self._head: Head | None = None
         self._head_bytes = b""
-        self._head_seen = 0  # bytes of an unfinished head that have been checked
         self._message: Message | None = None
-        self._exchange: Exchange | None = None
-        self._skip = 0
-        # The last answered message that may come again with the same head. The
-        # length of the whole is 0 unless the connection is exactly between messages.
-        self._repeat: Repeat = _never
-        self._repeat_head = b""
-        self._repeat_body = 0
-        self._repeat_length = 0
-        self._last = False
+        self._responder: Responder | None = None
+        self._skip_bytes = 0
+        self._repeat: Repeat | None = None  # always None inside of a message
+        self._repeat_when_idle: Repeat | None = None
 
-    # The event loop calls these.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
+        self._transport = cast(asyncio.Transport, transport)
+        self._flow = FlowControl(self._transport)
+        peer = transport.get_extra_info("peername")
+        self.address = peer[0] if isinstance(peer, tuple) else ""
         if not self._registry.connect(self):
-            refusal = self._handler.refuse(
-                "unavailable", "There are too many connections."
-            )
-            self._send(refusal, last=True)
+            detail = "There are too many open connections."
+            self._send(self._refusal(UNAVAILABLE, detail), last=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
         self._state = LINGER
-        self._repeat_length = 0
+        self._repeat = None
 
     def data_received(self, data: bytes) -> None:
-        # Only exactly between messages is the length not 0: so what is compared here
-        # is the beginning of a message, never the inside of a body.
-        if len(data) == self._repeat_length and data.startswith(self._repeat_head):
+        if self._repeat is not None:
             try:
-                answer = self._repeat(data, len(self._repeat_head))
-            except Exception:
-                return self._fault()
+                answer = self._repeat.answer(data)
+            except Exception as error:
+                return self._fail(error)
             if answer is not None:
                 self._deadline = self._registry.idle_deadline
                 return self._transport.write(answer)
-        self._repeat_length = 0
+            self._repeat = None
         self._receive(data)
 
     def eof_received(self) -> bool:
-        # A half-closed client still reads: what it has asked for completely is
-        # answered first. A message cut off by the end is dropped (RFC 9112 §8).
-        self._eof = True
-        if self._is_waiting() or not self._writable:
+        # RFC 9112 §9.6: a client may close its side and still read. Complete requests
+        # are answered first; one cut off by the end is dropped (§8).
+        self._received_eof = True
+        if self._has_to_wait() or not self._flow.writable:
             return self._transport.can_write_eof()
         self._close()
         return False
 
-    # The handler calls this.
+    def pause_writing(self) -> None:
+        """Stop reading, too, from a client that does not read our answers."""
+        self._flow.pause_writing(self._within(self._registry.limits.drain_seconds))
+        self._pace_reading()
 
-    def resume(self, outcome: Exchange | RepeatableRefusal | bytes) -> None:
-        """Go on with the request for which `begin` gave None."""
+    def resume_writing(self) -> None:
+        self._flow.resume_writing()
+        if not self._transport.is_closing():
+            self._pace_reading()
+            self._work()
+
+    # Called by the handler.
+
+    def resume(self, outcome: Outcome) -> None:
         if self._state != WAITING or self._transport.is_closing():
             return
         self._work(outcome)
         self._pace_reading()
 
-    # The registry calls these.
+    # Called by the registry.
+
+    def check(self, now: float) -> None:
+        if now >= self._flow.drain_deadline:
+            self.abort()
+        elif self._transport.is_closing():
+            return
+        elif now >= self._deadline and self._flow.writable:
+            self._time_out()
 
     def retire(self) -> None:
-        self._last = True
-        self._repeat_length = 0
+        self._repeat = None
 
     def close_if_idle(self) -> None:
-        # Who has just connected is about to ask.
-        fresh = self._registry.now < self.opened_at + FRESH_SECONDS
-        if self._state == HEAD and not self._buffer and not fresh:
+        age = self._registry.now - self.opened_at
+        if self._is_idle() and age >= FRESH_SECONDS:
             self._close()
 
-    # One message at a time.
+    def abort(self) -> None:
+        self._transport.abort()
+
+    # Reading: one message at a time.
 
     def _receive(self, data: bytes) -> None:
         if self._state == LINGER:
             return
-        if not self._buffer:
-            self._buffer = data
-        else:
-            if not isinstance(self._buffer, bytearray):
-                self._buffer = bytearray(self._buffer)
-            self._buffer += data
-        if self._is_waiting():
+        self._buffer.append(data)
+        if self._has_to_wait():
             self._pace_reading()
-        elif self._state == BODY or self._registry.turns.take(self._take_turn):
+        elif self._state == BODY or self._registry.queue.enter(self._take_turn):
             self._work()
         else:
-            self._queued = True
+            self._state = QUEUED
 
     def _take_turn(self) -> None:
-        self._queued = False
-        if not self._transport.is_closing():
-            self._pace_reading()
-            self._work()
+        if self._state != QUEUED or self._transport.is_closing():
+            return
+        self._state = SKIP if self._skip_bytes else HEAD
+        self._pace_reading()
+        self._work()
 
-    def _work(
-        self, outcome: Exchange | RepeatableRefusal | bytes | None = None
-    ) -> None:
+    def _work(self, outcome: Outcome | None = None) -> None:
         """Read and answer messages until bytes, room to write or a key is missing."""
         try:
             if outcome is not None:
                 self._proceed(outcome)
-            self._take_messages()
-        except Malformed as error:
-            self._send(self._refusal(error.code, error.detail), last=True)
-        except Exception:
-            self._fault()
-        self._rest()
+            self._read_messages()
+        except Refused as refused:
+            self._send(self._refusal(refused.code, refused.detail), last=True)
+        except Exception as error:
+            self._fail(error)
+        self._settle()
 
-    def _take_messages(self) -> None:
+    def _read_messages(self) -> None:
         progress = True
-        while progress and self._writable and self._at < len(self._buffer):
+        while progress and self._flow.writable and self._buffer.unread:
             if self._state == HEAD:
                 progress = self._read_head()
             elif self._state == BODY:
@@ -202,192 +221,180 @@ class Connection(Line):
             else:
                 return
 
-    def _rest(self) -> None:
-        """Drop what has been read, and arm the fast way where it is safe."""
+    def _settle(self) -> None:
+        """Drop what has been read, and allow a repetition if the connection is idle."""
         if self._state == LINGER:
-            self._at = len(self._buffer)
-        if self._at:
-            self._buffer, self._at = self._buffer[self._at :], 0
-        between = self._state == HEAD and not self._buffer
-        if between and self._repeat_head and not self._last:
-            self._repeat_length = len(self._repeat_head) + self._repeat_body
-        pending = self._state == WAITING or not self._writable
-        if self._eof and not pending:
+            self._buffer.clear()
+        else:
+            self._buffer.drop_read()
+        if self._is_idle() and not self._is_retired():
+            self._repeat = self._repeat_when_idle
+        if self._received_eof and self._flow.writable and not self._has_to_wait():
             self._close()
 
     def _read_head(self) -> bool:
-        buffer, start = self._buffer, self._at
-        while buffer.startswith(b"\r\n", start):  # RFC 9112 §2.2: empty lines before
-            start, self._head_seen = start + 2, 0
-        self._at = start
-        end = buffer.find(HEAD_END, start) + len(HEAD_END)
-        if len(HEAD_END) <= end <= start + MAX_HEAD_BYTES:
-            self._at = end
-            self._begin(bytes(buffer[start:end]))
+        buffer = self._buffer
+        begun = buffer.head_checked > 0
+        data = buffer.take_head(self._registry.limits.head_bytes)
+        if data is not None:
+            self._begin(data)
             return True
-        self._check_unfinished(bytes(buffer[start : start + MAX_HEAD_BYTES]))
+        if not begun and buffer.head_checked:
+            # A client that sends its head in pieces has a deadline from the first one.
+            self._deadline = self._registry.head_deadline
         return False
 
-    def _check_unfinished(self, window: bytes) -> None:
-        """Refuse a head that cannot become one, long before its end has come."""
-        if not window:
-            return
-        check_begun(window, self._head_seen)
-        if len(self._buffer) - self._at > MAX_HEAD_BYTES:
-            raise too_large(window)
-        if not self._head_seen:
-            self._deadline = self._within(self._registry.limits.head_seconds)
-        self._head_seen = len(window)
-
     def _begin(self, data: bytes) -> None:
-        head, key = read_head(data, self._head_seen)
+        head, info, key = self._registry.heads.read(data)
         self._head, self._head_bytes = head, data
         self._message = open_chunked(data) if head.chunked else None
-        outcome = self._handler.begin(head, key, self)
+        outcome = self._registry.handler.begin(info, key, self)
         if outcome is None:
             self._state = WAITING
             self._deadline = inf
         else:
             self._proceed(outcome)
 
-    def _proceed(self, outcome: Exchange | RepeatableRefusal | bytes) -> None:
+    def _proceed(self, outcome: Outcome) -> None:
+        """Answer a request at once, or read its body."""
         head = self._head
         assert head is not None
-        if isinstance(outcome, bytes):
-            return self._answer_early(head, outcome)
-        if isinstance(outcome, RepeatableRefusal):
-            if head.repeatable:
-                self._remember(head, outcome)
-            return self._answer_early(head, outcome.answer)
-        self._exchange = outcome
+        if isinstance(outcome, (bytes, RepeatableAnswer)):
+            return self._answer_early(head, self._remember(outcome))
+        self._responder = outcome
         if head.content_length > outcome.max_body:
-            came = f"{head.content_length} bytes are declared"
-            return self._answer_early(head, self._oversize(outcome, came))
+            raise _too_large(outcome, f"the request declares {head.content_length}")
         if not head.has_body:
             return self._answer(outcome, b"")
         self._state = BODY
         self._deadline = self._within(self._registry.limits.body_seconds)
-        if head.expects_continue and self._at == len(self._buffer):
+        # RFC 9110 §10.1.1: not if part of the body is already here.
+        if head.expects_continue and not self._buffer.unread:
             self._transport.write(CONTINUE)
 
     def _read_body(self) -> bool:
-        head, exchange = self._head, self._exchange
-        assert head is not None and exchange is not None
+        head, responder = self._head, self._responder
+        assert head and responder
         if self._message is not None:
-            return self._read_chunks(self._message, exchange)
-        end = self._at + head.content_length
-        if len(self._buffer) < end:
+            return self._read_chunks(self._message, responder)
+        body = self._buffer.take(head.content_length)
+        if body is None:
             return False
-        body = bytes(self._buffer[self._at : end])
-        self._at = end
-        self._answer(exchange, body)
+        self._answer(responder, body)
         return True
 
-    def _read_chunks(self, message: Message, exchange: Exchange) -> bool:
-        self._at = message.feed_chunked(self._buffer, self._at, exchange.max_body)
-        if len(message.body) > exchange.max_body:
-            came = "the chunked body is longer"
-            self._send(self._oversize(exchange, came), last=True)
-        elif message.complete:
-            self._answer(exchange, bytes(message.body))
-        else:
+    def _read_chunks(self, message: Message, responder: Responder) -> bool:
+        self._buffer.feed_chunks(message, responder.max_body)
+        if len(message.body) > responder.max_body:
+            raise _too_large(responder, "the chunked body is longer")
+        if not message.complete:
             return False
+        self._answer(responder, bytes(message.body))
         return True
 
     def _skip_body(self) -> bool:
-        step = min(self._skip, len(self._buffer) - self._at)
-        self._at += step
-        self._skip -= step
-        if not self._skip:
+        self._skip_bytes -= self._buffer.skip(self._skip_bytes)
+        if not self._skip_bytes:
             self._state = HEAD
             self._deadline = self._registry.idle_deadline
         return True
 
-    # Answers.
+    # Answering.
 
-    def _answer(self, exchange: Exchange, body: bytes) -> None:
-        answer = exchange.answer(body)
-        head = self._head
+    def _answer(self, responder: Responder, body: bytes) -> None:
+        self._send(self._remember(responder.answer(body)))
+
+    def _remember(self, answered: RepeatableAnswer | bytes) -> bytes:
+        """Return the bytes of an answer; keep how to repeat it, if it may be."""
+        if isinstance(answered, bytes):
+            return answered
+        answer, respond, opening = answered
+        head, data = self._head, self._head_bytes
         if head is not None and head.repeatable:
-            self._remember(head, exchange)
-        self._send(answer)
-
-    def _remember(self, head: Head, outcome: Exchange | RepeatableRefusal) -> None:
-        """Keep a message's head and outcome: the head may come again."""
-        self._repeat = outcome.repeat
-        self._repeat_head = self._head_bytes + outcome.opening
-        self._repeat_body = head.content_length - len(outcome.opening)
+            length = len(data) + head.content_length
+            self._repeat_when_idle = Repeat(data + opening, length, respond)
+        return answer
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
-        """Answer before the body is read, and see that it never becomes a request."""
+        """Answer before the body is read, which must never be parsed as a request.
+
+        RFC 9112 §9.3: either read all of the body, or close the connection.
+        """
         if not head.has_body:
-            return self._send(answer)
-        bounded = not head.chunked and head.content_length <= DISCARD_BYTES
-        if head.expects_continue or not bounded or not head.keep_alive:
-            return self._send(answer, last=True)
-        self._send(answer)
-        if self._state == HEAD:
+            self._send(answer)
+            return
+        limit = self._registry.limits.dropped_body_bytes
+        can_be_skipped = not head.chunked and head.content_length <= limit
+        # A client that waits for 100 (Continue) may or may not send the body now.
+        if head.expects_continue or not can_be_skipped or not head.keep_alive:
+            self._send(answer, last=True)
+        elif self._send(answer):
             self._state = SKIP
-            self._skip = head.content_length
+            self._skip_bytes = head.content_length
             self._deadline = self._within(self._registry.limits.body_seconds)
 
-    def _send(self, answer: bytes, last: bool = False) -> None:
-        """Write one answer, say whether the connection goes on, and see to that."""
-        head, self._head, self._exchange = self._head, None, None
-        self._state, self._head_seen = HEAD, 0
+    def _send(self, answer: bytes, last: bool = False) -> bool:
+        """Write one answer; return whether the connection stays open after it."""
+        head, self._head, self._responder = self._head, None, None
+        self._state = HEAD
         self._deadline = self._registry.idle_deadline
-        asked_to_close = head is not None and not head.keep_alive
-        last = last or self._last or self._registry.stopping
-        if last or asked_to_close:
-            answer = _with_connection(answer, b"close")
-        elif head is not None and head.is_http_10:
-            answer = _with_connection(answer, b"keep-alive")
-        if head is not None and head.method == b"HEAD":
-            answer = answer[: answer.index(HEAD_END) + len(HEAD_END)]
+        client_closes = head is not None and not head.keep_alive
+        last = last or self._is_retired()
+        closing = last or client_closes
+        if closing or not (head and head.repeatable):
+            answer = complete(answer, head, closing=closing)
         self._transport.write(answer)
-        if last or asked_to_close:
-            self._state, self._repeat_length = LINGER, 0
-            self._end(still_sending=last or self._at < len(self._buffer))
-
-    def _time_out(self) -> None:
-        if self._queued:  # what is late then is we
-            return
-        idle = self._state == HEAD and not self._buffer
-        if idle or self._state in (SKIP, LINGER):
+        if not closing:
+            return True
+        self._state, self._repeat = LINGER, None
+        self._deadline = self._within(LINGER_SECONDS)
+        done = self._received_eof or self._transport.is_closing()
+        still_sending = last or self._buffer.unread > 0
+        if done or not (self._flow.close_for_writing() or still_sending):
             self._close()
-        else:
-            part = "body" if self._state == BODY else "head"
-            refusal = self._refusal("request_timeout", f"The {part} came too slowly.")
-            self._send(refusal, last=True)
-            self._rest()
-
-    def _fault(self) -> None:
-        """Answer 500; say in the log where it happened, and nothing of what came."""
-        kind, _, trace = sys.exc_info()
-        log.error(
-            "internal error: %s\n%s",
-            kind.__name__ if kind else "unknown",
-            "".join(traceback.format_tb(trace)),
-        )
-        if not self._transport.is_closing():
-            refusal = self._handler.refuse("internal_error", "")
-            self._send(refusal, last=True)
+        return False
 
     def _refusal(self, code: str, detail: str) -> bytes:
-        return (self._exchange or self._handler).refuse(code, detail)
+        return (self._responder or self._registry.handler).refuse(code, detail)
 
-    def _oversize(self, exchange: Exchange, came: str) -> bytes:
-        detail = f"A body has at most {exchange.max_body} bytes, and {came}."
-        return exchange.refuse("request_too_large", detail)
+    def _fail(self, error: Exception) -> None:
+        answer = self._registry.handler.fail(error)
+        if not self._transport.is_closing():
+            self._send(answer, last=True)
 
-    def _is_waiting(self) -> bool:
-        return self._queued or self._state == WAITING
+    # Time and pace.
+
+    def _time_out(self) -> None:
+        if self._state == QUEUED:
+            return  # the client is not late; the request is in our queue
+        if self._is_idle() or self._state in (SKIP, LINGER):
+            return self._close()
+        part = "body" if self._state == BODY else "head"
+        detail = f"The {part} of the request took too long to arrive."
+        self._send(self._refusal(REQUEST_TIMEOUT, detail), last=True)
+        self._settle()
+
+    def _pace_reading(self) -> None:
+        self._flow.read(self._flow.writable and not self._has_to_wait())
+
+    def _close(self) -> None:
+        self._flow.close(self._within(self._registry.limits.drain_seconds))
+
+    def _within(self, seconds: float) -> float:
+        return self._registry.now + seconds
+
+    def _is_idle(self) -> bool:
+        """Return whether the connection is between two messages."""
+        return self._state == HEAD and not self._buffer.unread
+
+    def _has_to_wait(self) -> bool:
+        """Return whether bytes that arrive now cannot be worked on yet."""
+        return self._state in (QUEUED, WAITING)
+
+    def _is_retired(self) -> bool:
+        return self.opened_at < self._registry.retire_before
 
 
-def _never(data: bytes, start: int) -> None:
-    """Stand for a repetition where nothing has been answered yet."""
-
-
-def _with_connection(answer: bytes, value: bytes) -> bytes:
-    status_line, rest = answer.split(b"\r\n", 1)
-    return b"%b\r\nConnection: %b\r\n%b" % (status_line, value, rest)
+def _too_large(responder: Responder, got: str) -> Refused:
+    detail = f"The body must have at most {responder.max_body} bytes; {got}."
+    return Refused(REQUEST_TOO_LARGE, detail)

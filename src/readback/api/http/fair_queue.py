@@ -1,11 +1,11 @@
-"""Whose request is worked on when many come at once.
+"""Whose request is worked on next when many arrive at once.
 
-A request that needs thought (a first one, another head, a key that nobody knows) costs
-several times what a repeated one does, and made-up keys may come by the thousand. So
-those take turns: a few in each round of the event loop, the others in the next ones,
-in the order in which they came. Who is known does not wait behind them: a repetition
-is answered as it is read. And when those who are known keep the loop busy, a round has
-more turns, so that the others do not wait for ever.
+A request that has to be parsed (a first one, another head, an unknown key) costs
+several times as much as a repeated one, and made-up keys may arrive by the thousand.
+So parsed requests wait in a queue: a few are worked on in each round of the event loop,
+the others in later rounds, in order of arrival. A repeated request never waits behind
+them; it is answered as it is read. When repeated requests keep the loop busy, a round
+takes more from the queue, so that the others do not starve.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-# So many are worked on before the event loop looks for new bytes again …
-AT_ONCE = 4
-# … and one more for each time this long that it has spent on everybody else.
-SECONDS_FOR_ONE_MORE = 0.0001
+# Requests worked on before the event loop looks for new bytes again …
+PER_ROUND = 4
+# … and one more for each time this long that the loop has spent on everything else.
+SECONDS_PER_EXTRA_REQUEST = 0.0001
 
 
 class FairQueue:
@@ -24,12 +24,12 @@ class FairQueue:
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
-        # None left means that the next round is due.
-        self._left = AT_ONCE
-        self._due_since = 0.0
+        # Requests that this round may still take; 0 means that the next is scheduled.
+        self._left = PER_ROUND
+        self._round_ended_at = 0.0
 
-    def take(self, work: Callable[[], None]) -> bool:
-        """Tell whether it is one's turn at once; if not, the work is called then."""
+    def enter(self, work: Callable[[], None]) -> bool:
+        """Return whether to do the work now; if not, it is called in a later round."""
         if not self._left:
             self._waiting.append(work)
             return False
@@ -39,12 +39,12 @@ class FairQueue:
         return True
 
     def _end_round(self) -> None:
-        self._due_since = monotonic()
+        self._round_ended_at = monotonic()
         asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        others = monotonic() - self._due_since
-        self._left = AT_ONCE + int(others / SECONDS_FOR_ONE_MORE)
+        elsewhere = monotonic() - self._round_ended_at
+        self._left = PER_ROUND + int(elsewhere / SECONDS_PER_EXTRA_REQUEST)
         while self._left and self._waiting:
             self._left -= 1
             self._waiting.popleft()()

@@ -1,68 +1,61 @@
-"""What a listener serves, as its connections see it: the two sides of the counter.
+"""What a listener serves, as its connections see it.
 
-`protocol.py` calls these; the API, the ops listener and the tests' echo server are
-handlers. Only the shapes live here, so that neither side imports the other's code.
+A connection calls a handler; the API, the ops listener and the tests' echo server are
+handlers. Only interfaces live here, so that neither side imports the other's code.
 """
 
-from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from readback.api.http.head import Head
+from readback.api.http.repeat import RepeatableAnswer
 
-# A whole message with a known head, and where in it the body begins, to its answer.
-Repeat = Callable[[bytes, int], bytes | None]
+Info = TypeVar("Info")
 
 
-class Exchange(Protocol):
-    """A request whose head has been accepted."""
+class Responder(Protocol):
+    """Answers a request whose head has been accepted."""
 
     max_body: int
-    # How the body begins, if it must begin so again for `repeat`.
-    opening: bytes
 
-    def answer(self, body: bytes) -> bytes:
-        """Answer the request."""
-
-    def repeat(self, data: bytes, start: int) -> bytes | None:
-        """Answer the same head again, if that needs no second look.
-
-        The data is a whole message; `start` is behind the head and the opening.
-        """
+    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
+        """Return the answer to the request. Called once."""
 
     def refuse(self, code: str, detail: str) -> bytes:
-        """Refuse the request for the way its body came."""
+        """Return a refusal because of the size or the speed of the body."""
 
 
-class RepeatableRefusal:
-    """A request that is refused for its head, and would be again."""
-
-    __slots__ = ("answer", "repeat")
-    opening = b""
-
-    def __init__(self, answer: bytes, repeat: Repeat) -> None:
-        self.answer = answer
-        self.repeat = repeat
+# What becomes of a request once its head is known: a body is read and answered, or the
+# request is answered at once.
+Outcome = Responder | RepeatableAnswer | bytes
 
 
 class RequestOrigin(Protocol):
-    """The connection that a request came on, as far as a handler needs it."""
+    """The connection of a request, as far as a handler needs it."""
 
     address: str
 
-    def resume(self, outcome: Exchange | RepeatableRefusal | bytes) -> None:
-        """Go on with the request for which `begin` gave None."""
+    def resume(self, outcome: Outcome) -> None:
+        """Continue with the request for which `begin` returned None."""
 
 
-class Handler(Protocol):
-    """What a listener serves. Answers are whole, without a Connection header."""
+class Handler(Protocol[Info]):
+    """What a listener serves. Answers are complete but for the Connection header."""
 
-    def begin(
-        self, head: Head, key: bytes, origin: RequestOrigin
-    ) -> Exchange | RepeatableRefusal | bytes | None:
-        """Look at a head: go on, answer at once, or (None) `resume` later.
+    def describe(self, head: Head) -> Info:
+        """Return what `begin` needs to know of a head.
 
-        The key is what `heads.py` has cut out of the head.
+        Called once for each distinct head; the cached result goes to `begin` each time
+        that the head is received, so it must not depend on anything else.
+        """
+
+    def begin(self, info: Info, key: bytes, origin: RequestOrigin) -> Outcome | None:
+        """Decide on a request; None means that `resume` will be called later.
+
+        The key is what `HeadCache` has cut out of the head.
         """
 
     def refuse(self, code: str, detail: str) -> bytes:
-        """Refuse bytes that did not become a request."""
+        """Return a refusal of bytes that did not become a request."""
+
+    def fail(self, error: Exception) -> bytes:
+        """Log an unexpected exception, and return the answer for it."""

@@ -1,44 +1,57 @@
-"""Heads that have come before are recognised, not parsed again.
+"""Recognise heads that have been received before, instead of parsing them again.
 
-Clients send few different heads, and equal bytes mean the same on any connection. The
-key is cut out before, where it stands plainly in its line: so a flood of made-up keys,
-each of which makes a new head, costs little more than one key would, and no key is
-kept here.
+Clients send few distinct heads, and equal bytes mean the same on any connection. The
+key is cut out first, where it appears in its usual form: a flood of made-up keys, each
+of which would be a new head, then costs little more than one key, and the cache holds
+no key.
 """
 
-from readback.api.http.head import Head, check_begun, parse
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
-# How many heads are kept, and how large one may be for that.
-_HEADS_KEPT = 512
-_USUAL_BYTES = 2048
-# What stands before the key in its line, but for the first letter, small or large.
-_MARK = b"uthorization: Bearer "
+from readback.api.http.head import Head, check_beginning, parse
+
+Info = TypeVar("Info")
+
+_MAX_HEADS = 512
+# Larger heads are parsed every time, which bounds the memory: 512 heads of 2 KiB.
+_MAX_CACHED_BYTES = 2048
+# What precedes the key in its line, without the first letter, which may be A or a.
+_KEY_MARK = b"uthorization: Bearer "
 _LINE_BEGINS = (b"\r\nA", b"\r\na")
-# What a key is made of makes no difference to the parser, if it is of these.
-_PLAIN = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
-
-# By what stands before the mark, and behind the line of the key.
-_known: dict[tuple[bytes, bytes], Head] = {}
+# A key made of these characters can be cut out without changing what the parser sees.
+_PLAIN_KEY = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 
-def read_head(data: bytes, seen: int) -> tuple[Head, bytes]:
-    """Read a whole head, of which `seen` bytes have been checked, or raise.
+class HeadCache(Generic[Info]):
+    """The distinct heads of one listener, each with what its handler made of it."""
 
-    Gives the head without the key, and the key; or, if the key does not stand
-    plainly, the head as it is, and nothing.
-    """
-    before, mark, rest = data.partition(_MARK)
-    key, _, after = rest.partition(b"\r\n")
-    head = _known.get((before, after))
-    plain = not key.translate(None, _PLAIN)
-    if head is not None and plain:
-        return head, key
-    check_begun(data, seen)
-    if mark and not (plain and before.endswith(_LINE_BEGINS)):
-        return parse(data), b""
-    head = parse(before + mark + b"\r\n" + after if mark else data)
-    if len(data) <= _USUAL_BYTES:
-        if len(_known) >= _HEADS_KEPT:
-            _known.clear()
-        _known[before, after] = head
-    return head, key
+    def __init__(self, describe: Callable[[Head], Info], max_fields: int) -> None:
+        self._describe = describe
+        self._max_fields = max_fields
+        # By the bytes before the mark and the bytes after the line of the key.
+        self._known: dict[tuple[bytes, bytes], tuple[Head, Info]] = {}
+
+    def read(self, data: bytes) -> tuple[Head, Info, bytes]:
+        """Return a head, what the handler made of it, and the key; or raise `Refused`.
+
+        A key in any unusual form stays in the head, and the key returned is empty.
+        """
+        before, mark, rest = data.partition(_KEY_MARK)
+        key, _, after = rest.partition(b"\r\n")
+        known = self._known.get((before, after))
+        plain = not key.translate(None, _PLAIN_KEY)
+        if known is not None and plain:
+            return known[0], known[1], key
+        check_beginning(data)
+        if mark and not (plain and before.endswith(_LINE_BEGINS)):
+            head = parse(data, self._max_fields)
+            return head, self._describe(head), b""
+        without_key = before + mark + b"\r\n" + after if mark else data
+        head = parse(without_key, self._max_fields)
+        info = self._describe(head)
+        if len(data) <= _MAX_CACHED_BYTES:
+            if len(self._known) >= _MAX_HEADS:
+                self._known.clear()
+            self._known[before, after] = head, info
+        return head, info, key

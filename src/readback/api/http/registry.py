@@ -1,28 +1,32 @@
-"""The open connections of one listener: how many, how old, and how they end.
+"""The open connections of one listener: what they share, how many, how they end.
 
-One sweep a second replaces a timer per connection: the hot path then only stores a
-deadline. Nothing here knows about HTTP.
+One sweep every half second replaces a timer per connection: the hot path only stores a
+deadline. Nothing here knows about HTTP messages.
 """
 
 import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import Protocol
+from math import inf
+from typing import Any, Protocol
 
 from readback.api.http.fair_queue import FairQueue
+from readback.api.http.handler import Handler
+from readback.api.http.head_cache import HeadCache
 
 SWEEP_SECONDS = 0.5
-# A connection is asked to end after this time, so that none lives for ever and a
-# load balancer gets to spread them anew.
+# The answer after this age is a connection's last, so that none lives forever and a
+# load balancer gets to distribute them again.
 MAX_AGE_SECONDS = 3600.0
-# When the service stops, a request may be on its way on a connection that looks
-# idle: it gets this long to arrive, then the connection is closed.
+# When the service stops, a request may be on its way on a connection that looks idle:
+# it gets this long to arrive before the connection is closed.
 STOP_GRACE_SECONDS = 0.25
+_STOP_POLL_SECONDS = 0.02
 
 
 class ManagedConnection(Protocol):
-    """What the registry asks of a connection."""
+    """What the registry needs of a connection."""
 
     opened_at: float
     address: str
@@ -31,19 +35,26 @@ class ManagedConnection(Protocol):
         """End the connection if its deadline has passed."""
 
     def retire(self) -> None:
-        """Make the next answer the last."""
+        """Notice that `retire_before` has passed: the next answer is the last."""
 
-    def close_if_idle(self) -> None: ...
+    def close_if_idle(self) -> None:
+        """Close the connection unless a request has begun."""
 
-    def abort(self) -> None: ...
+    def abort(self) -> None:
+        """Close the connection at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections there may be, and how long each phase may take."""
+    """How many connections there may be, how large a head, how long each phase."""
 
     connections: int
     connections_per_address: int
+    head_bytes: int
+    head_fields: int
+    # A refused request's body up to this size is read and dropped, so that the
+    # connection can stay open.
+    dropped_body_bytes: int
     head_seconds: float
     body_seconds: float
     idle_seconds: float
@@ -51,65 +62,77 @@ class Limits:
 
 
 class ConnectionRegistry:
-    """All connections of one listener in one worker."""
+    """All connections of one listener in one worker, and what they share."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, handler: Handler[Any], limits: Limits) -> None:
+        self.handler = handler
         self.limits = limits
-        self.stopping = False
-        self.calls: set[ManagedConnection] = set()
-        self.turns = FairQueue()
+        self.heads = HeadCache(handler.describe, limits.head_fields)
+        self.queue = FairQueue()
+        self._stopping = False
+        # Connections opened before this time are closed after their next answer.
+        self.retire_before = -inf
+        self.connections: set[ManagedConnection] = set()
         self._per_address: Counter[str] = Counter()
-        self._connected = 0
-        self.now = self.idle_deadline = 0.0
-        self.tick(time.monotonic())
+        self._accepted = 0
+        self.now = self.head_deadline = self.idle_deadline = 0.0
+        self._set_time(time.monotonic())
 
-    def tick(self, now: float) -> None:
-        self.now = now
-        self.idle_deadline = now + self.limits.idle_seconds
+    def connect(self, connection: ManagedConnection) -> bool:
+        """Add a connection; return False if that is more than the limits allow."""
+        address, limits = connection.address, self.limits
+        self.connections.add(connection)
+        self._accepted += 1
+        self._per_address[address] += 1
+        if len(self.connections) > limits.connections:
+            return False
+        # A unix socket has no address, and so no limit per address.
+        if not address or not limits.connections_per_address:
+            return True
+        return self._per_address[address] <= limits.connections_per_address
 
-    def connect(self, call: ManagedConnection) -> bool:
-        """Take a new connection; False when there are too many already."""
-        self.calls.add(call)
-        self._connected += 1
-        self._per_address[call.address] += 1
-        per_address = self.limits.connections_per_address
-        crowded = per_address and self._per_address[call.address] > per_address
-        within = len(self.calls) <= self.limits.connections
-        return within and not (crowded and call.address)
+    def disconnect(self, connection: ManagedConnection) -> None:
+        self.connections.discard(connection)
+        self._per_address[connection.address] -= 1
+        if not self._per_address[connection.address]:
+            del self._per_address[connection.address]
 
-    def disconnect(self, call: ManagedConnection) -> None:
-        self.calls.discard(call)
-        self._per_address[call.address] -= 1
-        if not self._per_address[call.address]:
-            del self._per_address[call.address]
-
-    def take_count(self) -> int:
-        """Give how many connections have come since the last time."""
-        count, self._connected = self._connected, 0
+    def take_accepted(self) -> int:
+        """Return how many connections were accepted since the last call."""
+        count, self._accepted = self._accepted, 0
         return count
 
     def sweep(self, now: float) -> None:
-        self.tick(now)
-        for call in tuple(self.calls):
-            call.check(now)
-            if now - call.opened_at > MAX_AGE_SECONDS:
-                call.retire()
+        self._set_time(now)
+        for connection in tuple(self.connections):
+            connection.check(now)
+            if connection.opened_at < self.retire_before:
+                connection.retire()
 
     def retire(self) -> None:
         """Make the next answer of each connection its last."""
-        self.stopping = True
-        for call in tuple(self.calls):
-            call.retire()
+        self._stopping = True
+        self.retire_before = inf
+        for connection in tuple(self.connections):
+            connection.retire()
 
     async def stop(self, seconds: float) -> None:
-        """Let what has begun finish within so many seconds, then end the rest."""
+        """Let begun requests finish in this time, then end all connections."""
         self.retire()
         deadline = time.monotonic() + seconds
         await asyncio.sleep(min(STOP_GRACE_SECONDS, seconds))
-        while self.calls and time.monotonic() < deadline:
+        while self.connections and time.monotonic() < deadline:
             self.sweep(time.monotonic())
-            for call in tuple(self.calls):
-                call.close_if_idle()
-            await asyncio.sleep(0.02)
-        for call in tuple(self.calls):
-            call.abort()
+            for connection in tuple(self.connections):
+                connection.close_if_idle()
+            await asyncio.sleep(_STOP_POLL_SECONDS)
+        for connection in tuple(self.connections):
+            connection.abort()
+
+    def _set_time(self, now: float) -> None:
+        # Computed once for all connections, which share these numbers.
+        self.now = now
+        self.head_deadline = now + self.limits.head_seconds
+        self.idle_deadline = now + self.limits.idle_seconds
+        if not self._stopping:
+            self.retire_before = now - MAX_AGE_SECONDS

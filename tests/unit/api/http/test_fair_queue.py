@@ -11,7 +11,7 @@ def test_new_requests_get_more_turns_when_the_known_keep_the_loop_busy() -> None
     async def work_done_in_a_busy_round() -> int:
         turns, done = FairQueue(), [0]
         for _ in range(1000):
-            turns.take(lambda: done.append(1))
+            turns.enter(lambda: done.append(1))
         time.sleep(0.05)
         await asyncio.sleep(0)
         return sum(done)

@@ -1,0 +1,22 @@
+"""What an answer owes to its request: the Connection header, and no body for HEAD."""
+
+from readback.api.http.head import HEAD_END, Head
+
+
+def complete(answer: bytes, head: Head | None, *, closing: bool) -> bytes:
+    """Return the bytes to send for a handler's answer to this request."""
+    if closing:
+        # RFC 9112 §9.6: a server that is going to close the connection says so.
+        answer = _with_connection(answer, b"close")
+    elif head is not None and head.is_http_10:
+        # RFC 9112 §9.3: HTTP/1.0 clients expect this if the connection stays open.
+        answer = _with_connection(answer, b"keep-alive")
+    if head is not None and head.method == b"HEAD":
+        # RFC 9110 §9.3.2: the same headers as for GET, and no body.
+        return answer[: answer.index(HEAD_END) + len(HEAD_END)]
+    return answer
+
+
+def _with_connection(answer: bytes, value: bytes) -> bytes:
+    status_line, rest = answer.split(b"\r\n", 1)
+    return b"%b\r\nConnection: %b\r\n%b" % (status_line, value, rest)

@@ -1,0 +1,23 @@
+"""The refusals that a connection asks its handler for, and the exception for any.
+
+A connection finds out by itself that bytes are not a request, that they are too many
+or too slow. It names the refusal by one of these codes and leaves status line, headers
+and body to its handler.
+"""
+
+MALFORMED_REQUEST = "malformed_request"
+UNSUPPORTED_TRANSFER_CODING = "unsupported_transfer_coding"
+TARGET_TOO_LONG = "target_too_long"
+HEADERS_TOO_LARGE = "headers_too_large"
+REQUEST_TOO_LARGE = "request_too_large"
+REQUEST_TIMEOUT = "request_timeout"
+UNAVAILABLE = "unavailable"
+
+
+class Refused(Exception):
+    """A request is refused; the detail says why, without quoting the request."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.detail = detail

@@ -1,0 +1,46 @@
+"""Answer a repeated request by its bytes, without parsing it.
+
+Clients repeat themselves: the same head, and often a body that begins the same way.
+Recognising such a message by its bytes is safe only if all of these hold:
+
+1. The same head has been parsed, validated and answered on this connection, and that
+   answer said that it may be repeated (`RepeatableAnswer`).
+2. The connection is exactly between two messages. It holds a `Repeat` only then, so
+   the bytes compared here are the beginning of a message, never the inside of a body.
+3. The bytes begin with the same prefix: the whole head, and the part of the body that
+   the answer depends on.
+4. The length is the same, so the message is complete and no other follows it.
+
+A `Repeat` holds rules 3 and 4 and cannot change. Whether the key is still accepted is
+decided again for every request, by the function that the answer has handed over.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+# Takes a whole message and where in it the prefix ends; returns the answer, or None if
+# the message has to be parsed after all.
+Respond = Callable[[bytes, int], bytes | None]
+
+
+class RepeatableAnswer(NamedTuple):
+    """An answer, and how to answer the same head again."""
+
+    answer: bytes
+    respond: Respond
+    # How the body must begin, too.
+    opening: bytes = b""
+
+
+class Repeat(NamedTuple):
+    """What a repeated message looks like, and what answers it."""
+
+    prefix: bytes
+    length: int
+    respond: Respond
+
+    def answer(self, data: bytes) -> bytes | None:
+        """Return the answer if `data` is the same message again, else None."""
+        if len(data) != self.length or not data.startswith(self.prefix):
+            return None
+        return self.respond(data, len(self.prefix))

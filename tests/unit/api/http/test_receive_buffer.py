@@ -1,0 +1,85 @@
+"""Parts of a message out of bytes that arrive in any pieces."""
+
+import pytest
+
+from readback.api.http import receive_buffer
+from readback.api.http.head import check_beginning
+from readback.api.http.receive_buffer import ReceiveBuffer
+from readback.api.http.refused import Refused
+
+HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+LIMIT = 16_384
+
+
+def filled(*pieces: bytes) -> ReceiveBuffer:
+    buffer = ReceiveBuffer()
+    for piece in pieces:
+        buffer.append(piece)
+    return buffer
+
+
+def test_each_byte_of_an_unfinished_head_is_checked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Checking all of it again for each of 16 thousand pieces would be 134 million
+    # bytes, for a client that sends as many packets. Bytes are counted, not seconds.
+    checked_bytes: list[int] = []
+
+    def counting(window: bytes, checked: int) -> None:
+        checked_bytes.append(len(window) - checked)
+        check_beginning(window, checked)
+
+    monkeypatch.setattr(receive_buffer, "check_beginning", counting)
+    buffer = ReceiveBuffer()
+    head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 16_000
+    for byte in head:
+        buffer.append(bytes([byte]))
+        assert buffer.take_head(LIMIT) is None
+    assert sum(checked_bytes) == len(head)
+
+
+@pytest.mark.parametrize("cut", range(1, len(HEAD)))
+def test_a_head_in_two_pieces_is_found_with_what_follows_it(cut: int) -> None:
+    buffer = filled(HEAD[:cut])
+    assert buffer.take_head(LIMIT) is None
+    buffer.append(HEAD[cut:] + b"rest")
+    assert buffer.take_head(LIMIT) == HEAD
+    assert buffer.unread == 4 and buffer.take(4) == b"rest"
+
+
+def test_empty_lines_before_a_head_are_ignored() -> None:
+    buffer = filled(b"\r\n\r\n" + HEAD)
+    assert buffer.take_head(LIMIT) == HEAD
+
+
+@pytest.mark.parametrize("excess, accepted", [(0, True), (1, False)])
+def test_a_head_may_be_as_long_as_the_limit(excess: int, accepted: bool) -> None:
+    buffer = filled(HEAD)
+    if accepted:
+        assert buffer.take_head(len(HEAD) - excess) == HEAD
+    else:
+        with pytest.raises(Refused) as caught:
+            buffer.take_head(len(HEAD) - excess)
+        assert caught.value.code == "headers_too_large"
+
+
+def test_bytes_are_taken_only_when_there_are_enough() -> None:
+    buffer = filled(b"abc")
+    assert buffer.take(4) is None and buffer.unread == 3
+    buffer.append(b"d")
+    assert buffer.take(4) == b"abcd" and buffer.unread == 0
+
+
+def test_at_most_what_is_there_is_skipped() -> None:
+    buffer = filled(b"abc")
+    assert buffer.skip(2) == 2
+    assert buffer.skip(5) == 1
+    assert buffer.unread == 0
+
+
+def test_what_has_been_read_is_freed() -> None:
+    buffer = filled(b"secret body", b"next")
+    assert buffer.take(len(b"secret body")) == b"secret body"
+    buffer.drop_read()
+    assert b"secret" not in bytes(buffer._data)
+    assert buffer.take(4) == b"next"
