@@ -106,11 +106,11 @@ class Worker:
         services = Services(Replies(), rates, Journal(row))
         failures = Limiter(UNLIMITED, UNLIMITED)
         self.api = Api(services, self.keyring, failures, row, 0)
-        self.board = ConnectionRegistry(limits(settings))
+        self.board = ConnectionRegistry(self.api, limits(settings))
         self.loop = Loop()
 
     def connect(self) -> tuple[Connection, Wire]:
-        connection, wire = Connection(self.api, self.board), Wire()
+        connection, wire = Connection(self.board), Wire()
         connection.connection_made(wire)
         return connection, wire
 

@@ -1,7 +1,7 @@
 """The API as a service: gunicorn's application around our worker.
 
-Takes sockets that are listening already, so whoever starts it can tell a port in use
-from everything else. gunicorn's master forks the workers, replaces those that die,
+It takes sockets that are already listening, so the caller can tell a port in use from
+every other error. gunicorn's master process forks the workers, replaces those that die,
 reloads on SIGHUP and stops gracefully on SIGTERM.
 """
 
@@ -18,14 +18,14 @@ from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
 from readback.config import Config
 
-# gunicorn kills a worker that has shown no sign of life for so long.
-_SILENCE_SECONDS = 30
-# The master gives a worker this much longer than it gives itself.
+# gunicorn kills a worker that has not reported for this long.
+_WORKER_TIMEOUT_SECONDS = 30
+# How much longer the master waits for a worker than the worker waits for requests.
 _MARGIN_SECONDS = 10
 
 
 class ApiApplication(BaseApplication):
-    """Configures gunicorn from our settings and from nothing else."""
+    """Configures gunicorn from our settings alone."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class ApiApplication(BaseApplication):
     def load_config(self) -> None:
         config = self.config
         settings: dict[str, Any] = {
-            # gunicorn closes the descriptors that it is given, so it must own them.
+            # gunicorn closes the descriptors that it receives, so it must own them.
             "bind": [f"fd://{descriptor}" for descriptor in self._descriptors],
             "workers": self._workers,
             "worker_class": ApiWorker,
-            "timeout": _SILENCE_SECONDS,
+            "timeout": _WORKER_TIMEOUT_SECONDS,
             "graceful_timeout": int(config.stop_timeout) + _MARGIN_SECONDS,
             "proc_name": "readback-api",
             "logconfig_dict": logs.configuration(),
@@ -61,18 +61,18 @@ class ApiApplication(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        """Give gunicorn no WSGI application: the worker serves the API itself."""
+        """Return no WSGI application: the worker serves the API itself."""
         return None
 
 
 def run(
     config: Config, api_listeners: list[socket.socket], ops_listener: socket.socket
 ) -> int:
-    """Serve until stopped; give the exit code."""
+    """Serve until stopped; return the exit code."""
     try:
         arbiter = Arbiter(ApiApplication(config, api_listeners, ops_listener))
-        # Whoever opened a socket decides what becomes of its file: gunicorn would
-        # remove it, even when systemd or the next server is listening there.
+        # gunicorn would remove the file of a unix socket when it stops, even if systemd
+        # or the next server is listening there. With this it leaves that to the caller.
         arbiter.systemd = True
         arbiter.run()
     except SystemExit as exit_:
@@ -81,6 +81,6 @@ def run(
 
 
 def _assign_counters_row(server: Any, worker: ApiWorker) -> None:
-    """Give a new worker the first row of the counters that no living one has."""
+    """Assign the first row of the counters that no running worker uses."""
     taken = {other.counters_row for other in server.WORKERS.values()}
     worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)

@@ -1,7 +1,7 @@
-"""The gunicorn worker: one process, one event loop, both listeners.
+"""The gunicorn worker: one process, one event loop, all listeners.
 
-Puts the parts of the data plane together, lets time pass for them, and stops them in
-the right order. gunicorn is the supervisor: it forks, restarts and signals.
+Assembles the data plane, calls its periodic work, and stops it in the right order.
+gunicorn is the supervisor: it forks, restarts and signals.
 """
 
 import asyncio
@@ -34,37 +34,38 @@ from readback.api.ops import Ops
 from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.memory import SharedMemory
 from readback.config import Config
+from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 
 BACKLOG = 2048
 
 
 class Application(Protocol):
-    """What a worker takes from the application that gunicorn hands it."""
+    """What a worker needs of the application that gunicorn passes to it."""
 
     config: Config
     shared: SharedMemory
 
 
 class ApiWorker(Worker):
-    """Serves the API on all sockets but the last, which is the ops listener's."""
+    """Serves the API on all sockets except the last, which is the ops listener."""
 
-    # Set by the `pre_fork` hook: the worker's row in the shared counters.
+    # The worker's row in the shared counters, set by the `pre_fork` hook.
     counters_row = 0
 
     def init_signals(self) -> None:
         for number in self.SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        # Until the loop runs; then it takes them over.
+        # Until the event loop runs and takes them over.
         signal.signal(signal.SIGTERM, self.handle_exit)
         signal.signal(signal.SIGQUIT, self.handle_quit)
         signal.signal(signal.SIGINT, self.handle_quit)
         signal.signal(signal.SIGABRT, self.handle_abort)
 
     def load_wsgi(self) -> None:
-        """Put the parts together, where gunicorn would load a WSGI application.
+        """Assemble the data plane, where gunicorn would load a WSGI application.
 
-        A fault here stops the start, once and loudly; later, it would have gunicorn
-        replace one worker by the next.
+        An error here stops the start with one message; later, gunicorn would replace
+        one failing worker after the other.
         """
         application = cast(Application, self.app)
         self.config = application.config
@@ -79,13 +80,13 @@ class ApiWorker(Worker):
         self._stopping = asyncio.Event()
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
         self._clerk.start(loop, self._keyring, self._journal)
-        self._tick()  # the first answer has a date, too
+        self._tick()  # so that the first answer has a date
         servers = [await self._listen(listener) for listener in self.sockets]
-        # What has been made so far lives as long as the process.
+        # These objects live as long as the process, so the collector can ignore them.
         gc.collect()
         gc.freeze()
         await self._until_stopped()
-        # First, so that no answer promises another once nobody listens any more.
+        # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
         await asyncio.gather(
             *[self._close(*pair) for pair in zip(self.sockets, servers, strict=True)],
@@ -106,19 +107,19 @@ class ApiWorker(Worker):
         health = Health(self._counters)
         self._clerk = Clerk(Store(config), health, self._counters)
         self._keyring = Keyring(
-            shared.key_rates, self._clerk.ask, config.database_grace
+            shared.key_rates, self._clerk.look_up, config.database_grace
         )
         services = Services(self._replies, shared.key_rates, self._journal)
-        self._api = Api(
+        api = Api(
             services,
             self._keyring,
             shared.failure_rates,
             self._counters,
             config.trusted_proxy_count,
         )
-        self._ops = Ops(shared.counters, health, self._keyring)
-        self._api_connections = ConnectionRegistry(limits(config))
-        self._ops_connections = ConnectionRegistry(limits(config))
+        ops = Ops(shared.counters, health, self._keyring)
+        self._api_connections = ConnectionRegistry(api, limits(config))
+        self._ops_connections = ConnectionRegistry(ops, limits(config))
 
     async def _listen(self, listener: Any) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
@@ -129,10 +130,10 @@ class ApiWorker(Worker):
         )
 
     async def _close(self, listener: Any, server: asyncio.Server) -> None:
-        """Stop listening, but serve those whom the kernel has let in already.
+        """Stop listening, but serve the connections that the kernel has accepted.
 
-        They have a connection and may have sent their request: closing would reset
-        them without an answer.
+        Their clients may have sent a request already; closing would reset them without
+        an answer.
         """
         waiting = _accept_all(listener.sock)
         server.close()
@@ -143,8 +144,8 @@ class ApiWorker(Worker):
 
     def _connections(self, listener: Any) -> Callable[[], Connection]:
         if listener is self.sockets[-1]:
-            return partial(Connection, self._ops, self._ops_connections)
-        return partial(Connection, self._api, self._api_connections)
+            return partial(Connection, self._ops_connections)
+        return partial(Connection, self._api_connections)
 
     def _tls(self, listener: Any) -> ssl.SSLContext | None:
         if not self.cfg.is_ssl or listener is self.sockets[-1]:
@@ -153,7 +154,7 @@ class ApiWorker(Worker):
         return context
 
     async def _until_stopped(self) -> None:
-        """Let time pass, until a signal comes or the master is gone."""
+        """Call the periodic work until a signal arrives or the master is gone."""
         while not self._stopping.is_set() and os.getppid() == self.ppid:
             self._tick()
             try:
@@ -171,15 +172,15 @@ class ApiWorker(Worker):
         self._ops_connections.sweep(now)
         self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
         counters = self._counters
-        counters.add("connections", self._api_connections.take_count())
-        counters.set("open_connections", len(self._api_connections.calls))
+        counters.add("connections", self._api_connections.take_accepted())
+        counters.set("open_connections", len(self._api_connections.connections))
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", len(self._journal))
 
 
 def _accept_all(listener: socket.socket) -> list[socket.socket]:
-    """Take the connections that wait in the kernel's queue; there may be none."""
+    """Return the connections in the kernel's accept queue; there may be none."""
     accepted: list[socket.socket] = []
     with suppress(OSError):
         while True:
@@ -195,6 +196,9 @@ def limits(config: Config) -> Limits:
     return Limits(
         connections=config.max_connections,
         connections_per_address=per_address,
+        head_bytes=MAX_HEAD_BYTES,
+        head_fields=MAX_HEAD_FIELDS,
+        dropped_body_bytes=MAX_BODY_BYTES,
         head_seconds=config.head_timeout,
         body_seconds=config.body_timeout,
         idle_seconds=config.idle_timeout,

@@ -1,79 +1,54 @@
-"""The one thread of a worker that owns the database.
+"""The event loop's side of the database: sends tasks to the thread, applies results.
 
-Requests never wait for it but for a key that is not known yet. It does one small
-thing after the other, each a statement or a transaction of bounded size: unknown keys
-are looked up many at once, all known keys are asked about again twice a second, usage
-and journal are written, and what is too old is deleted. So the load on the database
-follows the number of workers and of active keys, not of requests; and a flood of
-unknown keys delays neither the refresh of known ones nor the journal.
+Requests never wait for the database, except for a key that is not known yet. All known
+keys are refreshed twice a second, and usage and journal are written in batches, so the
+load on the database follows the number of workers and of active keys, not the number
+of requests. The statements run in `database_thread.py`.
 """
 
 import asyncio
-import logging
-import random
-import sys
-import threading
 import time
-import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import partial
 from math import inf
-from queue import Empty, SimpleQueue
-from typing import Any
 
-from readback.api.data.health import DependencyStatus, Health
-from readback.api.data.journal import Journal, Tally
+from readback.api.data.database_thread import DatabaseThread
+from readback.api.data.health import Health
+from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
-from readback.api.data.store import (
-    KEYS_AT_ONCE,
-    TALLIES_PER_TRANSACTION,
-    KeyRow,
-    Store,
-    StoreError,
+from readback.api.data.messages import (
+    LookedUp,
+    LookUp,
+    LookUpFailed,
+    NotWritten,
+    Refresh,
+    Refreshed,
+    RefreshEnded,
+    Rejected,
+    Result,
+    Stop,
+    Write,
+    WriteEnded,
 )
+from readback.api.data.store import Store
 from readback.api.shared.counters import WorkerCounters
 
-log = logging.getLogger("readback.api")
-
-# Under a flood look-ups come no faster than this: each then gathers many keys, and the
-# flood costs a hundred statements a second at the most. A few that follow each other
-# without a flood need not wait.
-LOOK_UP_SECONDS = 0.01
-LOOK_UP_BURST = 50
-# A refresh that is not back after this time means that the thread itself is stuck.
+# A refresh that takes longer means that the thread itself is stuck.
 STUCK_SECONDS = 5.0
-CLEANING_SECONDS = 3600.0
 STOP_SECONDS = 5.0
-# So many answers about unknown keys are given before the event loop turns to others.
-ANSWERS_AT_ONCE = 4
+# Answers to look-ups that are given before the event loop turns to other work.
+ANSWERS_PER_ROUND = 4
 
 
 class Clerk:
-    """Carries questions and journals to the database, and answers back."""
+    """Keeps keyring and journal in step with the database."""
 
     def __init__(self, store: Store, health: Health, counters: WorkerCounters) -> None:
-        self._store = store
         self._health = health
-        self._counters = counters
-        # The event loop's side.
+        self._thread = DatabaseThread(store, health, counters)
         self._asked: list[bytes] = []
-        self._found: deque[tuple[list[bytes], Mapping[bytes, KeyRow]]] = deque()
+        self._looked_up: deque[LookedUp] = deque()
         self._refreshing_since = inf
         self._writing = False
-        # From the loop to the thread: what to call there, and with what.
-        self._inbox: SimpleQueue[tuple[Callable[[Any], None], Any]] = SimpleQueue()
-        # The thread's side.
-        self._unknown: list[bytes] = []
-        self._known: deque[list[bytes]] = deque()
-        self._known_at = 0.0
-        self._tallies: list[Tally] = []
-        self._next_look_up = 0.0
-        # At another time of the hour in each worker, so that they do not meet.
-        self._next_cleaning = time.monotonic() + random.uniform(0, CLEANING_SECONDS)
-        self._stop_at = inf
-        self._thread = threading.Thread(target=self._run, name="clerk", daemon=True)
 
     def start(
         self, loop: asyncio.AbstractEventLoop, keyring: Keyring, journal: Journal
@@ -81,211 +56,78 @@ class Clerk:
         self._loop = loop
         self._keyring = keyring
         self._journal = journal
-        self._thread.start()
+        self._thread.start(self._deliver)
 
-    # Called by the event loop.
-
-    def ask(self, digest: bytes) -> None:
-        """Have one unknown key looked up."""
+    def look_up(self, digest: bytes) -> None:
+        """Look up one unknown key; the keyring will learn of it."""
         if not self._asked:
-            self._loop.call_soon(self._pass_on)
+            self._loop.call_soon(self._send_look_up)
         self._asked.append(digest)
 
-    def _pass_on(self) -> None:
-        """Hand over at once what a round of the event loop has asked."""
+    def _send_look_up(self) -> None:
+        """Send all keys that one round of the event loop has asked for together."""
         asked, self._asked = self._asked, []
-        if self._health.reading.trouble:
-            # The next refresh will find out whether the database is back.
-            self._keyring.lose(asked)
+        if self._health.reading.error:
+            # The next refresh finds out whether the database is back.
+            self._keyring.fail(asked)
         else:
-            self._inbox.put((self._unknown.extend, asked))
+            self._thread.send(LookUp(asked))
 
     def begin_round(self, known: list[bytes], now: float, wall: float) -> None:
-        """Have known keys asked about and the journal written, unless they still are.
+        """Refresh the known keys and write the journal, unless that is under way.
 
         Neither waits for the other: a long journal does not delay a revocation.
         """
         self._journal.close(wall)
         if self._refreshing_since == inf:
             self._refreshing_since = now
-            self._inbox.put((self._take_known, (known, now)))
+            self._thread.send(Refresh(known, now))
         elif now - self._refreshing_since > STUCK_SECONDS:
-            self._health.reading.fails("it has not answered for seconds")
+            self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
         if not self._writing and (tallies := self._journal.fetch()):
             self._writing = True
-            self._inbox.put((self._tallies.extend, tallies))
+            self._thread.send(Write(tallies))
 
     def stop(self) -> None:
-        """Write what is left, and wait for that; not for ever."""
+        """Write what is left, and wait a bounded time for that."""
         self._journal.close(time.time())
-        self._inbox.put((self._tallies.extend, self._journal.fetch()))
-        self._inbox.put((self._take_end, time.monotonic() + STOP_SECONDS))
+        self._thread.send(Write(self._journal.fetch()))
+        self._thread.send(Stop(time.monotonic() + STOP_SECONDS))
         self._thread.join(STOP_SECONDS + 1)
 
-    # The thread.
+    def _deliver(self, result: Result) -> None:
+        """Hand a result to the event loop. Called by the thread."""
+        self._loop.call_soon_threadsafe(self._apply, result)
 
-    def _run(self) -> None:
-        while not self._is_over():
-            try:
-                self._attend()
-            except Exception:
-                self._survive()
-        self._store.close()
-        if lost := sum(tally.requests for tally in self._tallies):
-            log.error("stopped, and the usage of %d requests is not written", lost)
+    def _apply(self, result: Result) -> None:
+        match result:
+            case LookedUp():
+                self._queue_answers(result)
+            case LookUpFailed(digests):
+                self._keyring.fail(digests)
+            case Refreshed(digests, rows):
+                self._keyring.learn(digests, rows)
+            case RefreshEnded(confirmed_at):
+                self._refreshing_since = inf
+                if confirmed_at is not None:
+                    self._keyring.confirm(confirmed_at)
+            case NotWritten(tallies):
+                self._journal.give_back(tallies)
+            case Rejected(tallies):
+                self._journal.drop(tallies)
+            case WriteEnded():
+                self._writing = False
 
-    def _is_over(self) -> bool:
-        if self._stop_at == inf:
-            return False
-        return not self._tallies or time.monotonic() > self._stop_at
+    def _queue_answers(self, result: LookedUp) -> None:
+        if not self._looked_up:
+            self._loop.call_soon(self._give_answers)
+        self._looked_up.append(result)
 
-    def _attend(self) -> None:
-        """Take in what has come, and do a little of what waits."""
-        self._collect()
-        if self._unknown and time.monotonic() >= self._next_look_up:
-            self._look_up()
-        if self._known:
-            self._refresh()
-        elif self._tallies:
-            self._write()
-        elif time.monotonic() >= self._next_cleaning:
-            self._clean()
-        self._counters.add("statements", self._store.take_statements())
-
-    def _collect(self) -> None:
-        """Wait until there is something to do, and take in all that has come."""
-        with suppress(Empty):
-            if not (self._known or self._tallies):
-                self._wait()
-            while True:
-                self._take(*self._inbox.get_nowait())
-
-    def _wait(self) -> None:
-        now = time.monotonic()
-        if self._unknown:
-            # Asleep, not in the queue: the keys of a flood are not to wake us.
-            time.sleep(max(0.0, self._next_look_up - now))
-        else:
-            patience = max(0.0, self._next_cleaning - now)
-            self._take(*self._inbox.get(timeout=patience))
-
-    def _take(self, errand: Callable[[Any], None], matter: Any) -> None:
-        errand(matter)
-
-    def _take_known(self, refresh: tuple[list[bytes], float]) -> None:
-        known, self._known_at = refresh
-        starts = range(0, max(1, len(known)), KEYS_AT_ONCE)
-        self._known.extend(known[at : at + KEYS_AT_ONCE] for at in starts)
-
-    def _take_end(self, stop_at: float) -> None:
-        self._stop_at = stop_at
-
-    def _look_up(self) -> None:
-        asked = self._unknown[:KEYS_AT_ONCE]
-        del self._unknown[:KEYS_AT_ONCE]
-        earliest = time.monotonic() - LOOK_UP_BURST * LOOK_UP_SECONDS
-        self._next_look_up = max(self._next_look_up, earliest) + LOOK_UP_SECONDS
-        try:
-            rows = self._store.keys(asked)
-        except StoreError as error:
-            self._fail(self._health.reading, error)
-            self._call(partial(self._keyring.lose, asked))
-        else:
-            self._call(partial(self._take_in, asked, rows))
-
-    def _refresh(self) -> None:
-        asked = self._known.popleft()
-        try:
-            rows = self._store.keys(asked)
-        except StoreError as error:
-            self._fail(self._health.reading, error)
-            self._known.clear()
-        else:
-            self._health.reading.works()
-            self._call(partial(self._keyring.learn, asked, rows))
-            if not self._known:
-                self._call(partial(self._keyring.confirm, self._known_at))
-        if not self._known:
-            self._call(self._end_refresh)
-
-    def _write(self) -> None:
-        batch = self._tallies[:TALLIES_PER_TRANSACTION]
-        try:
-            waiting = self._store.record(batch)
-        except StoreError as error:
-            self._fail(self._health.writing, error)
-            if not error.passing:
-                del self._tallies[: len(batch)]
-                self._call(partial(self._journal.drop, batch))
-            self._set_aside_all()
-        else:
-            self._health.writing.works()
-            del self._tallies[: len(batch)]
-            self._set_aside(waiting)
-        if not self._tallies:
-            self._call(self._end_writing)
-
-    def _set_aside_all(self) -> None:
-        tallies = self._tallies.copy()
-        self._tallies.clear()
-        self._set_aside(tallies)
-
-    def _set_aside(self, tallies: list[Tally]) -> None:
-        """Keep what could not be written for the next round, if there will be one."""
-        if tallies and self._stop_at == inf:
-            self._call(partial(self._journal.give_back, tallies))
-        elif tallies:
-            self._tallies += tallies
-            time.sleep(0.1)
-
-    def _clean(self) -> None:
-        done = True
-        try:
-            done = self._store.clean(time.time())
-        except StoreError as error:
-            self._fail(self._health.writing, error)
-        self._next_cleaning = time.monotonic() + (CLEANING_SECONDS if done else 0.1)
-
-    def _fail(self, ability: DependencyStatus, error: StoreError) -> None:
-        self._counters.add("database_errors")
-        ability.fails(str(error))
-
-    def _survive(self) -> None:
-        """Go on after a fault of ours, say where it was, and nothing of the values."""
-        kind, _, trace = sys.exc_info()
-        name = kind.__name__ if kind else "unknown"
-        log.error("the clerk: %s\n%s", name, "".join(traceback.format_tb(trace)))
-        self._health.reading.fails(name)
-        self._store.close()
-        self._known.clear()
-        self._call(self._end_refresh)
-        self._set_aside_all()
-        self._call(self._end_writing)
-        time.sleep(0.1)
-
-    def _call(self, work: Callable[[], None]) -> None:
-        # A closed loop raises: the worker is stopping, and nobody waits any more.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(work)
-
-    # Back on the event loop.
-
-    def _take_in(self, asked: list[bytes], rows: Mapping[bytes, KeyRow]) -> None:
-        if not self._found:
-            self._loop.call_soon(self._teach)
-        self._found.append((asked, rows))
-
-    def _teach(self) -> None:
-        """Give a few answers, and let the event loop turn to others."""
-        asked, rows = self._found.popleft()
-        self._keyring.learn(asked[:ANSWERS_AT_ONCE], rows)
-        if rest := asked[ANSWERS_AT_ONCE:]:
-            self._found.appendleft((rest, rows))
-        if self._found:
-            self._loop.call_soon(self._teach)
-
-    def _end_refresh(self) -> None:
-        self._refreshing_since = inf
-
-    def _end_writing(self) -> None:
-        self._writing = False
+    def _give_answers(self) -> None:
+        """Give a few answers, and let the event loop turn to other work."""
+        digests, rows = self._looked_up.popleft()
+        self._keyring.learn(digests[:ANSWERS_PER_ROUND], rows)
+        if rest := digests[ANSWERS_PER_ROUND:]:
+            self._looked_up.appendleft(LookedUp(rest, rows))
+        if self._looked_up:
+            self._loop.call_soon(self._give_answers)

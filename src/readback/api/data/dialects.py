@@ -1,7 +1,7 @@
 """How SQLite and PostgreSQL differ for the statements of `store.py`.
 
-How to connect, how to write a moment, how to begin a transaction, how to hold a row,
-and what an error means. No statement of the service stands here.
+How to connect, write a time, begin a transaction and lock a row, and what an error
+means. The statements themselves are not here.
 """
 
 import sqlite3
@@ -13,88 +13,89 @@ from typing import Any, Protocol
 
 from readback.config import Config
 
-# A writer waits so long for another one, and comes again with the next round: the
-# clerk has more to do than to wait.
+# Lock timeout. The batch is retried in the next round; the thread must not wait.
 _BUSY_SECONDS = 0.2
-# PostgreSQL has so long to let us in, and to answer a statement. The statements are
-# small, so silence means that it hangs or cannot be reached.
+# How long PostgreSQL may take to accept a connection and to answer a statement. The
+# statements are small, so no answer means that it hangs or cannot be reached.
 _CONNECT_SECONDS = 2
 _ANSWER_SECONDS = 2.0
 
 
 class Dialect(Protocol):
+    """What `store.py` needs to know about a database."""
+
     errors: tuple[type[Exception], ...]
-    # Errors that the same statement would meet for ever.
+    # Errors that the same statement would always raise.
     permanent_errors: tuple[type[Exception], ...]
     begin: str
-    # How to hold rows that are selected: all of them, or those that are free.
-    hold: str
+    # Appended to a SELECT to lock its rows: all of them, or only unlocked ones.
+    lock: str
     lock_skip_locked: str
-    # How many keys to ask about at once.
+    # How many keys one statement looks up.
     keys_per_statement: int
 
     def connect(self) -> Any:
-        """Open a connection that commits every statement by itself."""
+        """Return a new connection in autocommit mode."""
 
     def statement(self, text: str) -> str:
-        """Write a statement as the driver wants it."""
+        """Return a statement with the placeholders of the driver."""
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        """Say that a column is one of many digests, and give the values for it."""
+        """Return a condition that a column is one of many digests, and its values."""
 
     def moment(self, at: float) -> Any:
-        """Give a moment as the column has it."""
+        """Return a time as the column stores it."""
 
     def seconds(self, moment: Any) -> float:
-        """Read a moment."""
+        """Return a stored time as seconds."""
 
     def survives(self, error: Exception) -> bool:
-        """Tell whether the connection is worth keeping after an error."""
+        """Return whether the connection can still be used after an error."""
 
     def is_lost(self, connection: Any) -> bool:
-        """Tell whether the other side has ended the connection."""
+        """Return whether the server has closed the connection."""
 
     def reason(self, error: Exception) -> str:
-        """Say to an operator what is wrong, without any value of a statement."""
+        """Return what is wrong, for operators, without any value of a statement."""
 
 
 class Sqlite:
-    """The embedded database: Django writes moments as text in UTC."""
+    """The embedded database. Django stores times as text in UTC."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     permanent_errors: tuple[type[Exception], ...] = (
         sqlite3.DataError,
         sqlite3.IntegrityError,
     )
-    # Takes the only writer's place at once, so no row needs to be held.
+    # Locks the whole database for writing, so no row needs a lock.
     begin = "BEGIN IMMEDIATE"
-    hold = lock_skip_locked = ""
+    lock = lock_skip_locked = ""
     # Few: the statement runs in this process, and the event loop may have to wait for
-    # the end of it to get its core back.
+    # its end to get a core back.
     keys_per_statement = 128
 
     _REASONS = {
-        "BUSY": "another program keeps it locked",
+        "BUSY": "another program has locked the database",
         "FULL": "the disk is full",
-        "READONLY": "the file is read-only",
-        "CANTOPEN": "the file cannot be opened",
+        "READONLY": "the database file is read-only",
+        "CANTOPEN": "the database file cannot be opened",
         "IOERR": "the disk cannot be read or written",
     }
-    # With these, to open the file again would only be worse: it needs the disk.
-    _PASSING = ("BUSY", "FULL", "IOERR")
+    # After these the connection stays: opening the file again needs the disk as well.
+    _KEEP_CONNECTION = ("BUSY", "FULL", "IOERR")
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def connect(self) -> sqlite3.Connection:
-        # mode=rw: only migrations may make a database.
+        # mode=rw: only migrations may create a database.
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode=rw",
             uri=True,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
         )
-        # WAL is a property of the file, and the migrations have set it.
+        # WAL is a property of the file, which the migrations have set.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
@@ -103,8 +104,8 @@ class Sqlite:
         return text
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        # Filled up to a power of two: the statement then comes in few lengths, and
-        # need not be compiled each time, which takes longer than to run it.
+        # Padded to a power of two: with few distinct lengths SQLite keeps the compiled
+        # statements, and compiling takes longer than running one.
         filled = list(digests)
         while len(filled) & (len(filled) - 1):
             filled.append(filled[-1])
@@ -117,7 +118,7 @@ class Sqlite:
         return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
 
     def survives(self, error: Exception) -> bool:
-        return _sqlite_kind(error) in self._PASSING
+        return _sqlite_kind(error) in self._KEEP_CONNECTION
 
     def is_lost(self, connection: Any) -> bool:
         return False
@@ -129,11 +130,11 @@ class Sqlite:
 
 
 class Postgresql:
-    """PostgreSQL through psycopg; nothing here outlives a transaction."""
+    """PostgreSQL through psycopg. No setting here outlives a transaction."""
 
-    # SET LOCAL, since behind PgBouncer a session is not ours.
+    # SET LOCAL, because behind PgBouncer other clients share the session.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
-    hold = "FOR NO KEY UPDATE"
+    lock = "FOR NO KEY UPDATE"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
     keys_per_statement = 500
 
@@ -141,7 +142,7 @@ class Postgresql:
         import psycopg
 
         self._url = url
-        self._connection_class = _impatient(psycopg)
+        self._connection_class = _connection_with_timeout(psycopg)
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self.permanent_errors: tuple[type[Exception], ...] = (
             psycopg.DataError,
@@ -161,8 +162,8 @@ class Postgresql:
         return text.replace("?", "%s")
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        # One value: the driver takes a millisecond for a few hundred, and holds up
-        # the event loop meanwhile.
+        # One value: for a few hundred the driver takes a millisecond, in which the
+        # event loop cannot run.
         written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
         return "= ANY(?::bytea[])", ["{" + written + "}"]
 
@@ -179,8 +180,8 @@ class Postgresql:
         return bool(connection.broken)
 
     def reason(self, error: Exception) -> str:
-        # What the server says of a statement may quote its values. What the driver
-        # says of the connection names host, user and database, and no password.
+        # A message of the server may quote the values of a statement. A message of the
+        # driver names host, user and database, but no password.
         state = getattr(error, "sqlstate", None)
         kind = type(error).__name__
         words = " ".join(str(error).split())
@@ -194,32 +195,32 @@ def dialect(config: Config) -> Dialect:
 
 
 def _sqlite_kind(error: Exception) -> str:
-    """Give FULL for SQLITE_FULL, IOERR for SQLITE_IOERR_WRITE."""
+    """Return FULL for SQLITE_FULL, IOERR for SQLITE_IOERR_WRITE."""
     name: str = getattr(error, "sqlite_errorname", "")
     return name.removeprefix("SQLITE_").partition("_")[0]
 
 
-def _impatient(psycopg: Any) -> Any:
-    """Make a class of connections that give up on a server that says nothing.
+def _connection_with_timeout(psycopg: Any) -> Any:
+    """Return a connection class that gives up on a server that does not answer.
 
-    A server that hangs still has a kernel that acknowledges our bytes, so neither
-    TCP nor the server's own time-outs would ever end the wait.
+    The kernel of a server that hangs still acknowledges our bytes, so neither TCP nor
+    the server's own timeouts would ever end the wait.
     """
 
-    class Impatient(psycopg.Connection):  # type: ignore[misc]
+    class ConnectionWithTimeout(psycopg.Connection):  # type: ignore[misc]
         def wait(self, gen: Any, *arguments: Any, **named: Any) -> Any:
-            silence = psycopg.OperationalError("no answer from the server")
-            return super().wait(_in_time(gen, silence), *arguments, **named)
+            no_answer = psycopg.OperationalError("no answer from the server")
+            return super().wait(_in_time(gen, no_answer), *arguments, **named)
 
-    return Impatient
+    return ConnectionWithTimeout
 
 
 def _in_time(
-    gen: Generator[Any, Any, Any], silence: Exception
+    gen: Generator[Any, Any, Any], no_answer: Exception
 ) -> Generator[Any, Any, Any]:
-    """Go on with a generator of the driver until it ends or time is up.
+    """Run a generator of the driver until it ends or the time is up.
 
-    The driver sends what the socket is ready for; every tenth of a second, nothing.
+    The driver sends what the socket is ready for, or nothing every tenth of a second.
     """
     deadline = time.monotonic() + _ANSWER_SECONDS
     try:
@@ -227,7 +228,7 @@ def _in_time(
         while True:
             ready = yield wanted
             if not ready and time.monotonic() > deadline:
-                raise silence
+                raise no_answer
             wanted = gen.send(ready)
     except StopIteration as end:
         return end.value

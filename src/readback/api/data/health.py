@@ -1,7 +1,7 @@
-"""What the database lets this worker do: told by the clerk, asked by operators.
+"""Whether this worker can read from and write to the database.
 
-Each change is said once in the log and stands in the metrics; `ops.py` shows the
-present. Nothing here decides what becomes of a request.
+The database thread reports, operators ask (`ops.py`), and each change is logged once.
+Nothing here decides what becomes of a request.
 """
 
 import logging
@@ -12,41 +12,41 @@ log = logging.getLogger("readback.api")
 
 
 class DependencyStatus:
-    """One thing that a worker can do, or cannot and knows why."""
+    """Whether one use of the database works, and if not, why."""
 
     def __init__(self, counters: WorkerCounters, gauge: str, complaint: str) -> None:
         self._counters = counters
         self._gauge = gauge
         self._complaint = complaint
-        self.trouble = ""
+        self.error = ""
 
-    def works(self) -> None:
-        if self.trouble:
-            log.warning("it works again; before, %s", self.trouble)
-        self.trouble = ""
+    def succeeded(self) -> None:
+        if self.error:
+            log.warning("recovered; was: %s", self.error)
+        self.error = ""
         self._counters.set(self._gauge, 1)
 
-    def fails(self, reason: str) -> None:
-        before, self.trouble = self.trouble, f"{self._complaint}: {reason}"
-        if self.trouble != before:
-            log.error(self.trouble)
+    def failed(self, reason: str) -> None:
+        before, self.error = self.error, f"{self._complaint}: {reason}"
+        if self.error != before:
+            log.error(self.error)
         self._counters.set(self._gauge, 0)
 
 
 class Health:
-    """Reading keys, and writing usage and journal."""
+    """The two uses of the database: reading keys, and writing usage and journal."""
 
     def __init__(self, counters: WorkerCounters) -> None:
         self.reading = DependencyStatus(
-            counters, "database_up", "the database cannot be asked about keys"
+            counters, "database_up", "cannot read keys from the database"
         )
         self.writing = DependencyStatus(
-            counters, "database_writable", "usage and journal cannot be written"
+            counters, "database_writable", "cannot write usage and journal"
         )
-        # Nobody knows before the first write; the last one did not fail.
+        # True until a write has failed; there has been none yet.
         counters.set("database_writable", 1)
 
-    def troubles(self) -> list[str]:
-        """Say what does not work just now."""
-        both = (self.reading.trouble, self.writing.trouble)
-        return [trouble for trouble in both if trouble]
+    def errors(self) -> list[str]:
+        """Return what does not work at the moment."""
+        both = (self.reading.error, self.writing.error)
+        return [error for error in both if error]

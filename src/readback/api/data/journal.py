@@ -1,17 +1,17 @@
-"""What happened, counted: equal outcomes merge until the clerk fetches them.
+"""What happened, counted: equal outcomes are merged until the clerk fetches them.
 
-Only the event loop's thread touches a journal; it hands whole batches to the clerk.
-An event names a key by its row in the database, so nothing is ever attributed to a
-key that was not found by its digest. No text, body or key is ever in an event.
+Only the event loop's thread uses a journal. An event names a key by its row in the
+database, so nothing is attributed to a key that was not found by its digest. An event
+never contains a text, a body or a key.
 """
 
 from typing import NamedTuple
 
 from readback.api.shared.counters import ACCEPTED, WorkerCounters
 
-USER_AGENT_CHARACTERS = 80
-# Distinct outcomes that wait for the clerk at most. Beyond it, what tells equal
-# outcomes apart is left out, and the counts stay exact; beyond twice that, dropped.
+# Distinct outcomes that may wait to be written. With more, details of the caller are
+# left out so that outcomes merge, and counts stay exact; with twice as many, new
+# outcomes are dropped.
 MAX_PENDING = 10_000
 
 
@@ -32,12 +32,12 @@ class Event(NamedTuple):
 
     @property
     def plain(self) -> "Event":
-        """The event without what tells one caller from another."""
+        """The event without the details that distinguish one caller from another."""
         return self._replace(detail="", user_agent="", address="")
 
 
 class Tally:
-    """How often an event has happened since the clerk last came."""
+    """How often an event has happened since the clerk last fetched it."""
 
     __slots__ = ("answer_bytes", "at", "event", "open", "request_bytes", "requests")
 
@@ -50,7 +50,7 @@ class Tally:
         self.answer_bytes = 0
 
     def count(self, request_bytes: int, answer_bytes: int) -> None:
-        """Count one request; of its sizes the last one's are kept."""
+        """Count one request; the sizes kept are those of the last one."""
         self.requests += 1
         self.request_bytes = request_bytes
         self.answer_bytes = answer_bytes
@@ -65,7 +65,7 @@ class Journal:
         self._closed: dict[tuple[Event, int], Tally] = {}
 
     def open(self, event: Event) -> Tally:
-        """Give the tally of an event; a caller may keep it while it is open."""
+        """Return the tally of an event; a caller may keep it while it is open."""
         tally = self._pending.get(event)
         if tally is None:
             if len(self._pending) >= MAX_PENDING:
@@ -77,7 +77,7 @@ class Journal:
         self.open(event).count(request_bytes, answer_bytes)
 
     def close(self, wall: float) -> None:
-        """Date and count what has happened, and have it ready to be fetched."""
+        """Date and count what has happened, so that it can be fetched."""
         pending, self._pending = self._pending, {}
         for tally in pending.values():
             tally.open = False
@@ -87,12 +87,12 @@ class Journal:
             self._keep(tally)
 
     def fetch(self) -> list[Tally]:
-        """Hand over all that is to be written."""
+        """Return everything that is ready to be written."""
         closed, self._closed = self._closed, {}
         return list(closed.values())
 
     def give_back(self, tallies: list[Tally]) -> None:
-        """Keep what could not be written."""
+        """Take back what could not be written."""
         for tally in tallies:
             self._keep(tally)
 

@@ -1,9 +1,9 @@
-"""The keys this worker knows, in memory, and who waits for one it does not know yet.
+"""The keys that this worker knows, and the requests that wait for one it does not.
 
-A record is looked up by its digest, or held by a connection whose client repeats its
-head; either way `accepted` is the present truth: the clerk asks the database again
-about every record twice a second, and what it learns is written here. Only the event
-loop's thread comes here; no I/O, no lock.
+A record is found by its digest, or held by a connection whose client repeats its head;
+either way `accepted` is current: the clerk asks the database about every record twice a
+second and writes the result here. Only the event loop's thread uses a keyring; there is
+no I/O and no lock.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from math import inf
 from readback.api.data.store import KeyRow
 from readback.api.shared.limiter import Limiter
 
-# A record that nobody has used for so long is forgotten; the next use asks again.
+# A record unused for this long is forgotten; the next use looks it up again.
 IDLE_SECONDS = 60.0
-# The database counts as away when it has not answered about all records for so long.
-AWAY_SECONDS = 3.0
-# How long a request may wait for the database before it is told to come back.
+# The database counts as unavailable if all records were last confirmed this long ago.
+UNAVAILABLE_SECONDS = 3.0
+# How long a request may wait for the database before it is answered with 503.
 WAIT_SECONDS = 2.0
-# Keys that may wait at the same time: more are turned away, not queued.
+# Keys that may wait at the same time; requests with more are answered with 503.
 MAX_WAITING = 50_000
-# Keys that do not exist are remembered until the next tick: so many at most.
+# Keys that do not exist are remembered until the next tick, at most this many.
 MAX_ABSENT = 10_000
 
 
@@ -40,56 +40,57 @@ class Record:
         self.accepted = False
 
 
-# Called with the record, None if there is no such key, or UNAVAILABLE.
-Waiter = Callable[["Record | None | DatabaseUnavailable"], None]
-
-
 class DatabaseUnavailable:
-    """Says that the database could not be asked."""
+    """The result of a look-up when the database could not be asked."""
 
 
 UNAVAILABLE = DatabaseUnavailable()
+# None means that the key does not exist.
+Found = Record | DatabaseUnavailable | None
+Waiter = Callable[[Found], None]
 
 
 class Keyring:
     """All records of one worker."""
 
-    def __init__(self, limiter: Limiter, ask: Callable[[bytes], None], grace: float):
+    def __init__(
+        self, limiter: Limiter, look_up: Callable[[bytes], None], grace: float
+    ):
         self._limiter = limiter
-        self._ask = ask
+        self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
-        self._checked_at = -inf
+        self._confirmed_at = -inf
         self.now = time.monotonic()
 
     def find(self, digest: bytes) -> Record | None:
         return self._records.get(digest)
 
     def is_absent(self, digest: bytes) -> bool:
-        """Tell whether the database has said just now that there is no such key."""
+        """Return whether a look-up since the last tick has not found the key."""
         return digest in self._absent
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
-        """Ask the clerk about a key, and call the waiter when the answer is here."""
+        """Look up a key, and call the waiter with the result."""
         if digest in self._waiting:
             self._waiting[digest][1].append(waiter)
         elif len(self._waiting) < MAX_WAITING:
-            # By the clock, not by the last tick: under load that may be long ago.
+            # By the clock, not by the last tick, which under load may be long ago.
             self._waiting[digest] = (time.monotonic(), [waiter])
-            self._ask(digest)
+            self._look_up(digest)
         else:
-            # Never before `wait` has returned: nobody listens for it until then.
+            # Not before `wait` has returned: the caller is not ready for it until then.
             asyncio.get_running_loop().call_soon(waiter, UNAVAILABLE)
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the database has answered lately enough to go by what is here."""
-        return self.now - self._checked_at <= self._grace
+        """Whether the records were confirmed recently enough to rely on them."""
+        return self.now - self._confirmed_at <= self._grace
 
     def learn(self, asked: Sequence[bytes], rows: Mapping[bytes, KeyRow]) -> None:
-        """Take in what the database says of the keys asked about."""
+        """Store what the database says of the keys that were asked about."""
         for digest in asked:
             row = rows.get(digest)
             if row is None:
@@ -100,17 +101,17 @@ class Keyring:
             elif digest in self._records or digest in self._waiting:
                 self._tell(digest, self._update(row))
 
-    def lose(self, asked: Sequence[bytes]) -> None:
-        """Take in that the database could not be asked about these."""
+    def fail(self, asked: Sequence[bytes]) -> None:
+        """Tell the waiters that the database could not be asked about these keys."""
         for digest in asked:
             self._tell(digest, self._records.get(digest) or UNAVAILABLE)
 
     def confirm(self, asked_at: float) -> None:
-        """Take in that the database has answered about all records."""
-        self._checked_at = asked_at
+        """Note that the database has answered about all records."""
+        self._confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
-        """Let time pass; give the digests that are to be asked about again."""
+        """Apply what time has changed, and return the digests to refresh."""
         self.now = now
         self._absent.clear()
         self._expire(wall)
@@ -133,19 +134,20 @@ class Keyring:
                 record.accepted = False
 
     def _drop_records(self, now: float) -> None:
-        """Forget who has been quiet; while the database is away, nobody, and then all.
+        """Forget unused records, or all of them once they are no longer trusted.
 
-        Who is forgotten while it is away cannot come back.
+        While the database is unavailable, unused records stay: a forgotten key could
+        not be looked up again.
         """
-        away = now - self._checked_at > AWAY_SECONDS
+        unavailable = now - self._confirmed_at > UNAVAILABLE_SECONDS
         for digest, record in list(self._records.items()):
-            quiet = now - record.used_at > IDLE_SECONDS and not away
-            if quiet or not self.is_trusted:
+            idle = now - record.used_at > IDLE_SECONDS and not unavailable
+            if idle or not self.is_trusted:
                 self._forget(digest)
 
     def _update(self, row: KeyRow) -> Record:
         record = self._records.get(row.digest)
-        # The slot is looked up each time: another key may have taken it.
+        # Another key may have taken the slot, so it is looked up each time.
         slot = self._limiter.slot(row.digest)
         if record is None:
             record = Record(row.digest, row.key_id, slot, self.now)
@@ -161,9 +163,7 @@ class Keyring:
         if record is not None:
             record.accepted = False
 
-    def _tell(
-        self, digest: bytes, answer: "Record | None | DatabaseUnavailable"
-    ) -> None:
+    def _tell(self, digest: bytes, found: Found) -> None:
         _, waiters = self._waiting.pop(digest, (0.0, []))
         for waiter in waiters:
-            waiter(answer)
+            waiter(found)

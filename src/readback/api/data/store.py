@@ -1,10 +1,10 @@
 """Every SQL statement of the data plane, for SQLite and PostgreSQL.
 
-The tables belong to the cabinet's migrations; a test runs each statement here on
-both databases. Statements are written once, with `?`; how the two differ is said in
-`dialects.py`. Each method is a few statements of bounded size, and each statement
-works on many rows, so that their number does not follow the number of requests. Only
-the clerk's thread comes here.
+The tables belong to the cabinet's migrations; a test runs each statement on both
+databases. Statements are written once, with `?`; `dialects.py` has the differences.
+Each method runs a few statements of bounded size, and each statement works on many
+rows, so the number of statements does not follow the number of requests. Only the
+database thread uses a store.
 """
 
 from collections import defaultdict
@@ -15,18 +15,23 @@ from typing import Any, NamedTuple
 from readback.api.data.dialects import dialect
 from readback.api.data.journal import Tally
 from readback.config import Config
-from readback.contract import JOURNAL_ROWS
+from readback.contract import (
+    JOURNAL_ADDRESS_LENGTH,
+    JOURNAL_DETAIL_LENGTH,
+    JOURNAL_ROWS,
+    JOURNAL_USER_AGENT_LENGTH,
+)
 
-KEYS_AT_ONCE = 500
+KEYS_PER_LOOK_UP = 500
 TALLIES_PER_TRANSACTION = 500
-# Older rows of a key's journal go when so many have come since the last time.
-THIN_EVERY = 20
+# A key's journal is trimmed when this many rows have been added since the last time.
+TRIM_EVERY = 20
 ROWS_PER_CLEANING = 1000
-# What the columns take: PostgreSQL refuses more, and with it the whole batch.
-_DETAIL_LENGTH, _USER_AGENT_LENGTH, _ADDRESS_LENGTH = 400, 80, 45
+# Keys whose journal is not due to be trimmed; beyond this many they are forgotten.
+_MAX_UNTRIMMED = 10_000
 _DAY = 86_400
 
-# An account's address is confirmed when allauth says so of its primary one.
+# An account is confirmed if allauth has verified its primary e-mail address.
 _KEYS = """
 SELECT k.digest, k.id, k.expires_at,
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
@@ -35,10 +40,10 @@ SELECT k.digest, k.id, k.expires_at,
 FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
 WHERE k.digest {among}
 """
-# Rows of usage and journal need their key's row: it is held until the transaction
-# ends, so it cannot be deleted meanwhile. Always in the same order, so that two
-# workers cannot wait for each other.
-_HOLD = "SELECT id FROM cabinet_key WHERE id IN ({marks}) ORDER BY id {hold}"
+# Rows of usage and journal refer to their key's row, which is locked until the end of
+# the transaction so that it cannot be deleted meanwhile. Always in the same order, so
+# that two workers cannot deadlock.
+_LOCK = "SELECT id FROM cabinet_key WHERE id IN ({marks}) ORDER BY id {lock}"
 _EXISTING = "SELECT id FROM cabinet_key WHERE id IN ({marks})"
 _USAGE = """
 INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests) VALUES {rows}
@@ -54,7 +59,7 @@ _LAST_USED = """
 UPDATE cabinet_key SET last_used_at = used.column2 FROM (VALUES {rows}) AS used
 WHERE id = used.column1 AND (last_used_at IS NULL OR last_used_at < used.column2)
 """
-_THIN = """
+_TRIM = """
 DELETE FROM cabinet_journalentry WHERE id IN (
     SELECT id FROM (
         SELECT id, row_number() OVER (
@@ -62,7 +67,7 @@ DELETE FROM cabinet_journalentry WHERE id IN (
         FROM cabinet_journalentry WHERE key_id IN ({marks})) AS numbered
     WHERE place > ?)
 """
-# Ids grow with time, so what is old is found at the beginning of the primary key.
+# Ids grow with time, so the oldest rows are at the beginning of the primary key.
 _OLD_USAGE = """
 DELETE FROM cabinet_usage WHERE hour < ? AND id IN (
     SELECT id FROM cabinet_usage ORDER BY id LIMIT ?)
@@ -83,15 +88,15 @@ class KeyRow(NamedTuple):
 
 
 class StoreError(Exception):
-    """The database could not be asked or written; the text says why, for operators.
+    """A statement has failed; the text tells operators why.
 
-    `passing` is false when the same would fail for ever; `lost` means that the
+    `permanent` means that the same statement would always fail; `lost` means that the
     connection had ended before it was used.
     """
 
-    def __init__(self, reason: str, *, passing: bool, lost: bool) -> None:
+    def __init__(self, reason: str, *, permanent: bool, lost: bool) -> None:
         super().__init__(reason)
-        self.passing = passing
+        self.permanent = permanent
         self.lost = lost
 
 
@@ -104,18 +109,18 @@ class Store:
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
-        self._passing_over = False
-        self._unthinned: defaultdict[int, int] = defaultdict(int)
+        self._skip_locked = False
+        self._untrimmed: defaultdict[int, int] = defaultdict(int)
 
     def take_statements(self) -> int:
-        """Give how many statements have been run since the last time."""
+        """Return how many statements were run since the last call."""
         count, self._statements = self._statements, 0
         return count
 
     def keys(self, digests: Sequence[bytes]) -> dict[bytes, KeyRow]:
-        """Look up KEYS_AT_ONCE keys at the most by their digests.
+        """Return the rows of at most KEYS_PER_LOOK_UP keys by their digests.
 
-        Without any, find out whether the database answers.
+        Without digests, only find out whether the database answers.
         """
         if not digests:
             self._read("SELECT 1 LIMIT 0", ())
@@ -133,33 +138,32 @@ class Store:
         except StoreError as error:
             if not error.lost:
                 raise
-            # The server ended an idle connection, or has been restarted.
+            # The server has closed an idle connection, or was restarted.
             rows = self._run(text, values)
         return list(rows.fetchall())
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        """Write usage and journal in one transaction; give back what has to wait.
+        """Write usage and journal in one transaction; return what has to wait.
 
-        What belongs to a key that is gone is forgotten with it. When somebody holds a
-        key's row for longer than a transaction of ours takes, that key is passed over
-        from then on, and all others are written.
+        What belongs to a deleted key is dropped. If another transaction keeps a key's
+        row locked, that key is skipped from then on and all others are written.
         """
         try:
             self._run(self._dialect.begin)
-            held, waiting = self._hold({tally.event.key_id for tally in tallies})
-            ours = [tally for tally in tallies if tally.event.key_id in held]
+            locked, waiting = self._lock({tally.event.key_id for tally in tallies})
+            ours = [tally for tally in tallies if tally.event.key_id in locked]
             if ours:
                 self._write(ours)
             self._run("COMMIT")
         except StoreError:
-            self._passing_over = True
+            self._skip_locked = True
             self._roll_back()
             raise
-        self._passing_over = bool(waiting)
+        self._skip_locked = bool(waiting)
         return [tally for tally in tallies if tally.event.key_id in waiting]
 
     def clean(self, wall: float) -> bool:
-        """Delete some of what is older than the settings say; True if all is done."""
+        """Delete some rows that are too old; return True if none are left."""
         moment = self._dialect.moment
         usage = (moment(wall - self._usage_seconds), ROWS_PER_CLEANING)
         journal = (moment(wall - self._journal_seconds), ROWS_PER_CLEANING)
@@ -173,17 +177,16 @@ class Store:
             with suppress(*self._dialect.errors):
                 connection.close()
 
-    def _hold(self, key_ids: set[int]) -> tuple[set[int], set[int]]:
-        """Hold the rows of keys; say which are ours now and which somebody else's."""
-        held = self._ids(_HOLD, key_ids)
-        missed = key_ids - held
-        return held, self._ids(_EXISTING, missed) if missed else set()
+    def _lock(self, key_ids: set[int]) -> tuple[set[int], set[int]]:
+        """Lock the rows of keys; return those locked by us and those by others."""
+        locked = self._ids(_LOCK, key_ids)
+        missed = key_ids - locked
+        return locked, self._ids(_EXISTING, missed) if missed else set()
 
     def _ids(self, text: str, key_ids: set[int]) -> set[int]:
-        hold = (
-            self._dialect.lock_skip_locked if self._passing_over else self._dialect.hold
-        )
-        text = text.format(marks=_marks(key_ids), hold=hold)
+        dialect = self._dialect
+        lock = dialect.lock_skip_locked if self._skip_locked else dialect.lock
+        text = text.format(marks=_marks(key_ids), lock=lock)
         rows = self._run(text, tuple(key_ids))
         return {key_id for (key_id,) in rows.fetchall()}
 
@@ -193,21 +196,22 @@ class Store:
         last_used = {tally.event.key_id: tally.at for tally in _by_time(tallies)}
         moment = self._dialect.moment
         self._run_rows(_LAST_USED, [(id_, moment(at)) for id_, at in last_used.items()])
-        self._thin(_last(tallies))
+        self._trim(_last(tallies))
 
-    def _thin(self, written: list[Tally]) -> None:
+    def _trim(self, written: list[Tally]) -> None:
         for tally in written:
-            self._unthinned[tally.event.key_id] += 1
-        due = [id_ for id_, rows in self._unthinned.items() if rows >= THIN_EVERY]
+            self._untrimmed[tally.event.key_id] += 1
+        due = [id_ for id_, rows in self._untrimmed.items() if rows >= TRIM_EVERY]
         if due:
-            text = _THIN.format(marks=_marks(due))
+            text = _TRIM.format(marks=_marks(due))
             self._run(text, (*due, JOURNAL_ROWS))
-        # Keys that are used seldom must not gather here for ever.
-        for key_id in due if len(self._unthinned) < 10_000 else list(self._unthinned):
-            del self._unthinned[key_id]
+        # Rarely used keys must not accumulate here.
+        full = len(self._untrimmed) >= _MAX_UNTRIMMED
+        for key_id in list(self._untrimmed) if full else due:
+            del self._untrimmed[key_id]
 
     def _usage_rows(self, tallies: list[Tally]) -> list[tuple[Any, ...]]:
-        # One row for each cell: PostgreSQL does not update a row twice at once.
+        # One row per cell: PostgreSQL cannot update a row twice in one statement.
         cells: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
         for tally in tallies:
             event, hour = tally.event, tally.at // 3600 * 3600
@@ -226,12 +230,12 @@ class Store:
             event.endpoint,
             event.status,
             event.code,
-            event.detail[:_DETAIL_LENGTH],
+            event.detail[:JOURNAL_DETAIL_LENGTH],
             event.accepted,
             tally.request_bytes,
             tally.answer_bytes,
-            event.user_agent[:_USER_AGENT_LENGTH],
-            event.address[:_ADDRESS_LENGTH],
+            event.user_agent[:JOURNAL_USER_AGENT_LENGTH],
+            event.address[:JOURNAL_ADDRESS_LENGTH],
             tally.requests,
         )
 
@@ -248,15 +252,15 @@ class Store:
             statement = self._dialect.statement(text)
             return self._connection.execute(statement, tuple(values))
         except self._dialect.errors as error:
-            raise self._fault(error) from None
+            raise self._store_error(error) from None
 
-    def _fault(self, error: Exception) -> StoreError:
+    def _store_error(self, error: Exception) -> StoreError:
         dialect, connection = self._dialect, self._connection
         lost = connection is not None and dialect.is_lost(connection)
         if not dialect.survives(error):
             self.close()
-        passing = not isinstance(error, dialect.permanent_errors)
-        return StoreError(dialect.reason(error), passing=passing, lost=lost)
+        permanent = isinstance(error, dialect.permanent_errors)
+        return StoreError(dialect.reason(error), permanent=permanent, lost=lost)
 
     def _roll_back(self) -> None:
         if self._connection is None:
@@ -282,7 +286,7 @@ def _by_time(tallies: Iterable[Tally]) -> list[Tally]:
 
 
 def _last(tallies: list[Tally]) -> list[Tally]:
-    """Leave out what the journal would forget at once: the counts have it all."""
+    """Return what the journal keeps; usage counts all of it."""
     rows: defaultdict[tuple[int, bool], list[Tally]] = defaultdict(list)
     for tally in _by_time(tallies):
         rows[tally.event.key_id, tally.event.accepted].append(tally)

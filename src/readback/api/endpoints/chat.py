@@ -1,10 +1,11 @@
-"""POST /v1/chat/completions: a strict decode, and the text read back.
+"""POST /v1/chat/completions: decode strictly, and read the text back.
 
-One pass by a typed decoder accepts what the contract accepts and nothing else. When
-it does not, `refusal.py` looks again, without hurry, for the first rule broken.
+One pass of a typed decoder accepts what the contract accepts and nothing else. If it
+does not accept a body, `refusal.py` looks again, slowly, for the first broken rule.
 """
 
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Annotated
 
@@ -12,11 +13,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from readback.api.data.keyring import Record
-from readback.api.endpoints.exchange import Exchange, Refused, Services
+from readback.api.endpoints.exchange import Exchange, Services
 from readback.api.endpoints.refusal import examine
 from readback.api.endpoints.request_info import RequestInfo
+from readback.api.http.refused import Refused
+from readback.api.http.repeat import RepeatableAnswer
 from readback.contract import (
-    BYTES_PER_TOKEN,
     MAX_CONTENT_BYTES,
     MAX_TOKENS,
     MESSAGE_FIELDS,
@@ -41,10 +43,11 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(_Request).decode
 _decode_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode
-_BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_ALWAYS = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
+# msgspec raises RecursionError on deep nesting, and UnicodeDecodeError is not its own.
+_DECODING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_REQUIRED_NAMES = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
 _BACKSLASH = 0x5C
-# A text that no client sends by chance: finds the place of the text in a body.
+# A text that no client sends by chance; put in place of the real one by `split_body`.
 _SAMPLE_TEXT = "readback \u2194 sample"
 _SAMPLE = _encode(_SAMPLE_TEXT)
 
@@ -52,41 +55,50 @@ _SAMPLE = _encode(_SAMPLE_TEXT)
 class Chat(Exchange):
     """Reads one message back.
 
-    A client that repeats its head repeats most of its body, too: all but the text.
-    So the bytes before and after the text are kept as a frame, and when they come
-    again, only the text inside is decoded; it goes back as it came.
+    A client that repeats its head repeats most of its body as well: everything but the
+    text. So the body is split around the text, and when its beginning and its end are
+    received again, only the text between them is decoded; it is sent back as received.
     """
 
-    __slots__ = (
-        "_admit",
-        "_closing",
-        "_completion",
-        "_refusal",
-        "_refused_hash",
-    )
+    __slots__ = ("_admit", "_completion", "_refused_body", "_refused_with")
 
     def __init__(
-        self, services: Services, record: Record, question: RequestInfo, address: str
+        self, services: Services, record: Record, info: RequestInfo, address: str
     ) -> None:
-        super().__init__(services, record, question, address)
-        self._closing = b""
-        self._refusal: Refused | None = None
-        self._refused_hash = 0
+        super().__init__(services, record, info, address)
+        # Code and detail of the last refusal, and the hash of the body that it was for:
+        # clients retry the same body. Nothing else of it is kept, so not the exception
+        # either, whose traceback refers to the body. The hash is 64 bits and keyed.
+        self._refused_with: tuple[str, str] | None = None
+        self._refused_body = 0
         self._completion = services.replies.completion
         self._admit = services.limiter.admit
 
-    def repeat(self, data: bytes, start: int) -> bytes | None:
-        """Answer again; with a frame, `start` is just behind the opening quote."""
-        closing = self._closing
-        if not closing:
-            return super().repeat(data, start)
+    def answer(self, body: bytes) -> RepeatableAnswer:
+        content = self._read(body)
+        if isinstance(content, tuple):
+            code, detail = content
+            return RepeatableAnswer(self.refuse(code, detail), self._repeat)
+        text = _encode(content)
+        parts = split_body(body, text) if self._info.repeatable else None
+        answer = self._count_success(
+            self._completion(text, self._created, len(content.encode()))
+        )
+        if parts is None:
+            return RepeatableAnswer(answer, self._repeat)
+        opening, closing = parts
+        repeat = partial(self._repeat_text, closing)
+        return RepeatableAnswer(answer, repeat, opening)
+
+    def _repeat_text(self, closing: bytes, data: bytes, start: int) -> bytes | None:
+        """Answer a body with the same beginning and end but perhaps another text."""
         if not data.endswith(closing):
             return None
-        # The quotes are part of the frame, and of the text as JSON.
+        # The quotes belong to the opening and the closing, and to the text as JSON.
         text = data[start - 1 : 1 - len(closing)]
         try:
             content = _decode_text(text)
-        except _BROKEN:
+        except _DECODING_ERRORS:
             return None
         if content.isascii():
             size = len(content)
@@ -100,53 +112,55 @@ class Chat(Exchange):
         record.used_at = now = monotonic()
         if not record.accepted or not (created := self._admit(record.slot, now)):
             return None
-        return self._echo(text, size, created)
+        return self._count_success(self._completion(text, created, size))
 
-    def answer(self, body: bytes) -> bytes:
-        if fault := self._question.media_fault:
-            return self.refuse("unsupported_media_type", fault)
-        # A client that is refused tries the same again. Nothing of the body is kept
-        # but its hash, which is 64 bits and keyed.
-        if self._refusal and hash(body) == self._refused_hash:
-            return self.refuse(self._refusal.code, self._refusal.detail)
+    def _respond(self, body: bytes) -> bytes:
+        content = self._read(body)
+        if isinstance(content, tuple):
+            code, detail = content
+            return self.refuse(code, detail)
+        size = len(content.encode())
+        return self._count_success(
+            self._completion(_encode(content), self._created, size)
+        )
+
+    def _read(self, body: bytes) -> str | tuple[str, str]:
+        """Return the text of a body, or the code and the detail of its refusal."""
+        if detail := self._info.media_type_detail:
+            return "unsupported_media_type", detail
+        if self._refused_with and hash(body) == self._refused_body:
+            return self._refused_with
         try:
-            content = read(body)
+            return read_content(body)
         except Refused as refused:
-            self._refusal, self._refused_hash = refused, hash(body)
-            return self.refuse(refused.code, refused.detail)
-        text = _encode(content)
-        # Only with the first answer: later, the connection counts on the opening.
-        if self._question.repeatable and not self._accepted and not self._refused:
-            self.opening, self._closing = frame(body, text)
-        return self._echo(text, len(content.encode()), self.created)
-
-    def _echo(self, text: bytes, size: int, created: int) -> bytes:
-        tokens = (size + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN
-        return self._count(self._completion(text, created, tokens))
+            self._refused_with = refused.code, refused.detail
+            self._refused_body = hash(body)
+            return self._refused_with
 
 
-def frame(body: bytes, text: bytes) -> tuple[bytes, bytes]:
-    """Cut an accepted body inside the quotes of its text; nothing if it is not there.
+def split_body(body: bytes, text: bytes) -> tuple[bytes, bytes] | None:
+    """Return the parts of an accepted body before and after its text.
 
-    The bytes of the text may stand elsewhere, too (a text can be "user"), or not at
-    all (when it came with other escapes): a cut is right when another text put there
-    is read as the text.
+    Both include a quote of the text. Return None if the text is not found: it may have
+    been sent with other escapes than ours. The same bytes may also appear elsewhere
+    (the text may be "user"): a place is the right one if a sample put there is decoded
+    as the text.
     """
     at = body.find(text)
     while at >= 0:
         before, after = body[:at], body[at + len(text) :]
-        with suppress(*_BROKEN):
+        with suppress(*_DECODING_ERRORS):
             if _decode(before + _SAMPLE + after).messages[0].content == _SAMPLE_TEXT:
                 return before + b'"', b'"' + after
         at = body.find(text, at + 1)
-    return b"", b""
+    return None
 
 
-def read(body: bytes) -> str:
-    """Give the text of a request that keeps every rule, or raise `Refused`."""
+def read_content(body: bytes) -> str:
+    """Return the text of a request that keeps every rule, or raise `Refused`."""
     try:
         request = _decode(body)
-    except _BROKEN:
+    except _DECODING_ERRORS:
         return examine(body)
     message = request.messages[0]
     content = message.content
@@ -158,16 +172,17 @@ def read(body: bytes) -> str:
         and request.stream is not True
         and (request.max_tokens is UNSET or request.max_tokens == MAX_TOKENS)
     )
-    return content if kept and _names_once(request, body) else examine(body)
+    return content if kept and _names_are_unique(request, body) else examine(body)
 
 
-def _names_once(request: _Request, body: bytes) -> bool:
-    """Tell that no field stands twice: the decoder would take the last in silence.
+def _names_are_unique(request: _Request, body: bytes) -> bool:
+    """Return whether no field name is repeated; the decoder would take the last one.
 
-    Outside strings a colon stands once behind each name, so the colons of the body
-    are those of the fields and those of the text. One written as an escape in the
-    text could hide one behind a second name; then the slow pass decides.
+    Outside of strings there is one colon after each name, so the colons of the body
+    are those of the names and those of the text. An escaped colon in the text could
+    hide the colon of a second name; then the slow pass decides.
     """
-    names = _ALWAYS + (request.stream is not UNSET) + (request.max_tokens is not UNSET)
+    stream, max_tokens = request.stream is not UNSET, request.max_tokens is not UNSET
     in_text = request.messages[0].content.count(":")
-    return body.count(b":") == names + in_text and not (in_text and b"\\u003" in body)
+    colons = _REQUIRED_NAMES + stream + max_tokens + in_text
+    return body.count(b":") == colons and not (in_text and b"\\u003" in body)

@@ -1,11 +1,10 @@
-"""One origin's requests with one head: who asks, through what, and what became of it.
+"""The requests of one known key with one head on one connection.
 
-The base of the two endpoints. An exchange lives as long as its head is repeated on
-its connection, and all its requests belong to one key.
+The base of the two endpoints. An exchange answers the first request after the parser,
+and the repetitions of the same head without it.
 """
 
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
 from time import monotonic
 from typing import NamedTuple
 
@@ -13,71 +12,57 @@ from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
+from readback.api.http.repeat import RepeatableAnswer
 from readback.api.shared.limiter import Limiter
+from readback.client_address import shorten
 from readback.contract import MAX_BODY_BYTES, REFUSALS
+
+_shorten = lru_cache(1024)(shorten)
 
 
 class Services(NamedTuple):
-    """What every exchange of a worker works with."""
+    """What every exchange of a worker uses."""
 
     replies: Replies
     limiter: Limiter
     journal: Journal
 
 
-class Refused(Exception):
-    """A rule of the contract is broken; the detail says how, without the text."""
-
-    def __init__(self, code: str, detail: str = "") -> None:
-        super().__init__(code)
-        self.code = code
-        self.detail = detail
-
-
 class Exchange:
-    """The requests of one known key with one head."""
+    """Answers the requests of one known key with one head."""
 
     __slots__ = (
-        "_accepted",
         "_address",
-        "_services",
-        "_question",
+        "_created",
+        "_info",
         "_record",
         "_refused",
-        "created",
-        "opening",
+        "_services",
+        "_succeeded",
     )
     max_body = MAX_BODY_BYTES
 
     def __init__(
-        self, services: Services, record: Record, question: RequestInfo, address: str
+        self, services: Services, record: Record, info: RequestInfo, address: str
     ) -> None:
         self._services = services
         self._record = record
-        self._question = question
+        self._info = info
         self._address = address
+        self._created = 0
         # Where the last success and the last refusal are counted.
-        self._accepted: Tally | None = None
+        self._succeeded: Tally | None = None
         self._refused: Tally | None = None
-        self.created = 0
-        # How the body must begin for `repeat`, which then starts behind it.
-        self.opening = b""
 
     def admit(self) -> bool:
-        """Count one request of an accepted key; False if it is beyond the rate."""
+        """Count one request of an accepted key; return False if beyond the rate."""
         record = self._record
         record.used_at = now = monotonic()
-        self.created = self._services.limiter.admit(record.slot, now)
-        return self.created > 0
+        self._created = self._services.limiter.admit(record.slot, now)
+        return self._created > 0
 
-    def answer(self, body: bytes) -> bytes:
-        raise NotImplementedError
-
-    def repeat(self, data: bytes, start: int) -> bytes | None:
-        """Answer again, if the key is still accepted and within its rate."""
-        if self._record.accepted and self.admit():
-            return self.answer(data[start:])
-        return None
+    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
+        return RepeatableAnswer(self._respond(body), self._repeat)
 
     def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:
         answer = self._services.replies.refusal(code, detail, retry_after)
@@ -87,46 +72,43 @@ class Exchange:
         if tally is None or not same or not tally.open:
             event = self._event(code, detail)
             tally = self._refused = self._services.journal.open(event)
-        tally.count(self._question.request_bytes, len(answer))
+        tally.count(self._info.request_bytes, len(answer))
         return answer
 
-    def _count(self, answer: bytes) -> bytes:
-        """Count a success; the requests of one exchange are all of one size."""
-        tally = self._accepted
+    def _respond(self, body: bytes) -> bytes:
+        raise NotImplementedError
+
+    def _repeat(self, data: bytes, start: int) -> bytes | None:
+        """Answer again if the key is still accepted and within its rate."""
+        if self._record.accepted and self.admit():
+            return self._respond(data[start:])
+        return None
+
+    def _count_success(self, answer: bytes) -> bytes:
+        # Requests with the same head have the same size, so it is set once.
+        tally = self._succeeded
         if tally is None or not tally.open:
-            tally = self._accepted = self._services.journal.open(self._event("", ""))
-            tally.request_bytes = self._question.request_bytes
+            tally = self._succeeded = self._services.journal.open(self._event("", ""))
+            tally.request_bytes = self._info.request_bytes
         tally.requests += 1
         tally.answer_bytes = len(answer)
         return answer
 
     def _event(self, code: str, detail: str) -> Event:
-        key_id = self._record.key_id
-        return event(key_id, self._question, self._address, code, detail)
+        return journal_event(
+            self._record.key_id, self._info, self._address, code, detail
+        )
 
 
-def event(
-    key_id: int, question: RequestInfo, address: str, code: str, detail: str
+def journal_event(
+    key_id: int, info: RequestInfo, address: str, code: str, detail: str
 ) -> Event:
     return Event(
         key_id=key_id,
-        endpoint=question.endpoint,
+        endpoint=info.endpoint,
         status=REFUSALS[code].status.value if code else 200,
         code=code,
         detail=detail,
-        user_agent=question.user_agent,
-        address=shortened(address),
+        user_agent=info.user_agent,
+        address=_shorten(address),
     )
-
-
-@lru_cache(1024)
-def shortened(address: str) -> str:
-    """Leave out the part of an address that tells one machine from its neighbours."""
-    try:
-        ip = ip_address(address)
-    except ValueError:
-        return ""  # a unix socket, or what a proxy has passed on unread
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    if ip.version == 4:
-        return str(ip).rpartition(".")[0] + ".x"
-    return str(ip_network((int(ip), 48), strict=False).network_address)

@@ -3,19 +3,15 @@
 import json
 
 from readback.api.endpoints.exchange import Exchange
-from readback.contract import MODEL, MODEL_OWNER
+from readback.contract import MODEL_LIST
 
-_LIST = {
-    "object": "list",
-    "data": [{"id": MODEL, "object": "model", "owned_by": MODEL_OWNER}],
-}
-BODY = json.dumps(_LIST, separators=(",", ":")).encode()
+BODY = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
 
 
 class ModelList(Exchange):
-    """Lists the model. A body, if one comes, is not looked at."""
+    """Lists the model. A body is read, but its content is ignored."""
 
     __slots__ = ()
 
-    def answer(self, body: bytes) -> bytes:
-        return self._count(self._services.replies.ok(BODY))
+    def _respond(self, body: bytes) -> bytes:
+        return self._count_success(self._services.replies.ok(BODY))

@@ -1,14 +1,16 @@
 """Answers as bytes: status lines, headers, the success and every refusal.
 
-Whatever does not change between two answers is rendered before the first: once at
-start, or once a second where the date is part of it. Bytes of a request never get
-into a header. Deciding what to answer happens elsewhere.
+What does not change between two answers is rendered in advance: at start, or at every
+tick where the date is part of it. No byte of a request is ever copied into a header.
+What to answer is decided elsewhere.
 """
 
 import json
 import os
 import struct
+from collections.abc import Iterator
 from email.utils import formatdate
+from itertools import chain
 
 from readback.contract import (
     BYTES_PER_TOKEN,
@@ -27,6 +29,7 @@ _REALM = "WWW-Authenticate: Bearer\r\n"
 _REFUSALS_KEPT = 256
 _IDS_AT_ONCE = 256
 _ID_LENGTH = 36
+_NO_MORE = b""
 _SPLIT_IDS = struct.Struct(f"{_ID_LENGTH}s" * _IDS_AT_ONCE).unpack
 _TO_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab" * 4)
 
@@ -42,8 +45,8 @@ def _length(size: int) -> bytes:
     return b'\r\nContent-Length: %d\r\n\r\n{"id":"' % size
 
 
-# The success, cut where it changes: the length for all usual sizes, the end for every
-# number of tokens there is.
+# The success, split where it changes: the length for all usual sizes, and the end for
+# every possible number of tokens.
 _LENGTHS = [_length(size) for size in range(2048)]
 _BEFORE_CREATED = b'","object":"chat.completion","created":'
 _BEFORE_CONTENT = (
@@ -56,40 +59,36 @@ _USAGE = [
 
 
 class Replies:
-    """Renders answers; one per worker, because it knows the time and draws ids."""
+    """Renders the answers of one worker."""
 
     def __init__(self, help_url: str = "", with_messages: bool = False) -> None:
         self._help_url = help_url
         self._with_messages = with_messages
-        self._ids: list[bytes] = []
-        self._moment_of, self._moment = 0, b"0"
-        # What stands before and behind the id of a refusal, until the next tick.
+        # Returns a random UUID (version 4). Drawn many at a time, and without a Python
+        # call for each.
+        self.new_id = chain.from_iterable(iter(_draw_ids, None)).__next__
+        self._created, self._created_digits = 0, b"0"
+        # The parts of a refusal before and after its id, until the next tick.
         self._halves: dict[tuple[str, str, int], tuple[bytes, bytes]] = {}
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
 
     def tick(self, wall: float) -> None:
-        """Render anew what changes with the clock; to be called every second."""
+        """Render what contains the date. Call this at least once a second."""
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
         self._halves.clear()
 
-    def new_id(self) -> bytes:
-        """Draw a random UUID (version 4)."""
-        if not self._ids:
-            self._ids = _draw_ids()
-        return self._ids.pop()
-
-    def completion(self, content: bytes, created: int, tokens: int) -> bytes:
-        """Render the success; `content` is the text as a JSON string."""
-        id_ = self._ids.pop() if self._ids else self.new_id()
-        if created != self._moment_of:  # Under load it is the same for a while.
-            self._moment_of, self._moment = created, b"%d" % created
-        moment = self._moment
-        usage = _USAGE[tokens]
-        size = _FIXED_SIZE + len(moment) + len(content) + len(usage)
-        # One join of parts: measured at a third of the time of formatting.
+    def completion(self, text: bytes, created: int, content_bytes: int) -> bytes:
+        """Return the success for a text given as a JSON string."""
+        id_ = self.new_id()
+        if created != self._created:  # Under load it often stays the same.
+            self._created, self._created_digits = created, b"%d" % created
+        digits = self._created_digits
+        usage = _USAGE[(content_bytes + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN]
+        size = _FIXED_SIZE + len(digits) + len(text) + len(usage)
+        # One join of parts takes a third of the time of formatting (measured).
         return b"".join(
             (
                 self._ok,
@@ -97,15 +96,15 @@ class Replies:
                 _LENGTHS[size] if size < len(_LENGTHS) else _length(size),
                 id_,
                 _BEFORE_CREATED,
-                moment,
+                digits,
                 _BEFORE_CONTENT,
-                content,
+                text,
                 usage,
             )
         )
 
     def ok(self, body: bytes) -> bytes:
-        """Render a success with a constant body."""
+        """Return a success with a constant body."""
         return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (
             self._ok,
             self.new_id(),
@@ -114,13 +113,18 @@ class Replies:
         )
 
     def refusal(self, code: str, detail: str = "", retry_after: int = 0) -> bytes:
-        """Render a refusal; the detail must be printable ASCII without the text."""
+        """Return a refusal; the detail must be printable ASCII and quote no text."""
         halves = self._halves.get((code, detail, retry_after))
         if halves is None:
             halves = self._around_id(code, detail, retry_after)
             if len(self._halves) < _REFUSALS_KEPT:
                 self._halves[code, detail, retry_after] = halves
         return self.new_id().join(halves)
+
+    def internal_error(self) -> tuple[str, bytes]:
+        """Return the id of a 500, for the log, and the answer that contains it."""
+        id_ = self.new_id()
+        return id_.decode(), id_.join(self._around_id("internal_error", "", 0))
 
     def _around_id(
         self, code: str, detail: str, retry_after: int
@@ -147,13 +151,14 @@ class Replies:
         return status_line, headers, f'{{"error":{{"code":"{row.code}"}}}}'
 
 
-def _draw_ids() -> list[bytes]:
-    """Draw many ids at once: each step below is one pass over all of them."""
-    # Groups of four digits: g0g1-g2-g3-g4-g5g6g7 once some dashes are gone.
+def _draw_ids() -> Iterator[bytes]:
+    """Return many ids: each step below is one pass over all of them."""
+    # Groups of four digits: g0g1-g2-g3-g4-g5g6g7 once some dashes are removed.
     text = bytearray(os.urandom(16 * _IDS_AT_ONCE).hex("-", 2) + "-", "ascii")
     for place in (4, 29, 34, 39):
         text[place::40] = b"x" * _IDS_AT_ONCE
     # RFC 9562 §5.4: the version, and a variant whose two highest bits are 10.
     text[15::40] = b"4" * _IDS_AT_ONCE
     text[20::40] = text[20::40].translate(_TO_VARIANT)
-    return list(_SPLIT_IDS(text.translate(None, b"x")))
+    ids = [_NO_MORE, *_SPLIT_IDS(text.translate(None, b"x"))]
+    return iter(ids.pop, _NO_MORE)  # frees each id once it is used

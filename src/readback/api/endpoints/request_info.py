@@ -1,73 +1,78 @@
-"""What a head asks, as far as it tells by itself: endpoint, key, kind of body.
+"""What a head alone tells about a request: endpoint, key, type of the body, sender.
 
-Worked out once for each head that comes, and kept with it. Nothing here looks at a
-body, at the database or at the clock.
+Worked out once per distinct head (`http/head_cache.py`). Nothing here looks at a body,
+at the database or at the clock.
 """
 
 from functools import lru_cache
 from typing import NamedTuple
 
 from readback import keys
-from readback.api.data.journal import USER_AGENT_CHARACTERS
-from readback.api.endpoints.near_misses import name_the_slip
+from readback.api.endpoints.near_misses import explain_not_found
 from readback.api.http.head import Head
-from readback.contract import CHAT_PATH, MODELS_PATH
-
-MODELS, CHAT, OTHER = "models", "chat", "other"
+from readback.client_address import forwarded_address
+from readback.contract import (
+    CHAT,
+    CHAT_PATH,
+    JOURNAL_USER_AGENT_LENGTH,
+    MODELS,
+    MODELS_PATH,
+    OTHER,
+)
 
 _ENDPOINTS = {
     (b"GET", MODELS_PATH.encode()): MODELS,
     (b"POST", CHAT_PATH.encode()): CHAT,
 }
 _JSON_TYPE = b"application/json"
-_NO_KEY = "Send the header Authorization: Bearer <key>, with a key from the cabinet."
+_FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
+_SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 
 
 class PresentedKey(NamedTuple):
-    """Who a client says it is."""
+    """A key as a client presents it; nothing has been looked up yet."""
 
-    digest: bytes  # of the key
-    flaw: str  # a sentence on what is wrong with the key; none if nothing is
+    digest: bytes
+    detail: str  # why it cannot be a key; empty if it can
 
 
 class RequestInfo(NamedTuple):
-    """A head, understood. What is wrong is a sentence; nothing wrong is none."""
+    """What a head says. A detail is the reason to refuse it; empty if there is none."""
 
     endpoint: str
-    slip: str  # with path or method
-    claim: PresentedKey | None  # unless the key has been cut out of the head
-    media_fault: str  # with the kind of body
+    not_found_detail: str
+    presented_key: PresentedKey | None  # None if the head cache has cut out the key
+    media_type_detail: str
     user_agent: str
+    forwarded_address: str | None
     request_bytes: int  # as declared
     repeatable: bool
 
 
-def request_info(head: Head) -> RequestInfo:
-    """Understand a head, or recall what has been understood."""
-    if head.asked is None:
-        endpoint = _ENDPOINTS.get((head.method, head.target), OTHER)
-        slip = name_the_slip(head.method, head.target) if endpoint == OTHER else ""
-        head.asked = RequestInfo(
-            endpoint=endpoint,
-            slip=slip,
-            claim=_claim_in(head),
-            media_fault=media_type_fault(head),
-            user_agent=user_agent_of(head),
-            request_bytes=head.content_length,
-            repeatable=head.repeatable,
-        )
-    question: RequestInfo = head.asked
-    return question
+def describe(head: Head, trusted_proxies: int) -> RequestInfo:
+    endpoint = _ENDPOINTS.get((head.method, head.target), OTHER)
+    known = endpoint != OTHER
+    return RequestInfo(
+        endpoint=endpoint,
+        not_found_detail="" if known else explain_not_found(head.method, head.target),
+        presented_key=_key_in(head),
+        media_type_detail=explain_media_type(head),
+        user_agent=_user_agent(head),
+        forwarded_address=_forwarded_address(head, trusted_proxies),
+        request_bytes=head.content_length,
+        repeatable=head.repeatable,
+    )
 
 
-def _claim_in(head: Head) -> PresentedKey | None:
+def _key_in(head: Head) -> PresentedKey | None:
     values = head.all(b"authorization")
     if not values:
-        return PresentedKey(b"", f"The Authorization header is missing. {_NO_KEY}")
+        detail = f"The Authorization header is missing. {_SEND_KEY}"
+        return PresentedKey(b"", detail)
     if len(values) > 1:
-        return PresentedKey(
-            b"", f"Authorization stands {len(values)} times; send it once."
-        )
+        detail = f"The Authorization header appears {_times(values)}; send it once."
+        return PresentedKey(b"", detail)
+    # RFC 9110 §11.1: the scheme is case-insensitive.
     scheme, _, key = values[0].partition(b" ")
     if scheme == b"Bearer" and not key:
         return None
@@ -76,38 +81,47 @@ def _claim_in(head: Head) -> PresentedKey | None:
 
 @lru_cache(1024)
 def presented_key(key: bytes) -> PresentedKey:
-    """Look at a key by itself."""
     if not key:
-        form = "Authorization is not of the form 'Bearer <key>'."
-        return PresentedKey(b"", f"{form} {_NO_KEY}")
-    flaw = keys.flaw(key)
-    if flaw:
-        return PresentedKey(b"", f"This is not a whole key: {flaw}.")
+        detail = "The Authorization header does not have the form 'Bearer <key>'."
+        return PresentedKey(b"", f"{detail} {_SEND_KEY}")
+    if why := keys.why_invalid(key):
+        return PresentedKey(b"", f"This is not a complete key: {why}.")
     return PresentedKey(keys.digest(key), "")
 
 
-def media_type_fault(head: Head) -> str:
-    """Say why the body is not plain application/json; nothing if it is."""
+def explain_media_type(head: Head) -> str:
+    """Return why the body is not plain application/json; empty if it is."""
     if head.first(b"content-encoding") is not None:
-        return "The body has a Content-Encoding; send it as it is, without one."
+        return "The body has a Content-Encoding; send it without one."
     types = head.all(b"content-type")
     if not types:
-        return "Content-Type is missing; add the header Content-Type: application/json."
-    if len(types) > 1:
-        return f"Content-Type stands {len(types)} times; send it once."
-    kind = types[0].split(b";", 1)[0].strip(b" \t").lower()
-    if kind == _JSON_TYPE:
-        return ""
-    if kind in (b"application/x-www-form-urlencoded", b"multipart/form-data"):
         return (
-            "Content-Type is that of a form; with curl, add "
+            "The Content-Type header is missing; add 'Content-Type: application/json'."
+        )
+    if len(types) > 1:
+        return f"The Content-Type header appears {_times(types)}; send it once."
+    media_type = types[0].split(b";", 1)[0].strip(b" \t").lower()
+    if media_type == _JSON_TYPE:
+        return ""
+    if media_type in _FORM_TYPES:
+        return (
+            "The Content-Type is that of a form; with curl, add "
             "-H 'Content-Type: application/json'."
         )
-    return "Content-Type is not application/json; set it to exactly that."
+    return "The Content-Type must be application/json."
 
 
-def user_agent_of(head: Head) -> str:
-    """Name the client program in printable ASCII."""
+def _times(values: list[bytes]) -> str:
+    return "twice" if len(values) == 2 else f"{len(values)} times"
+
+
+def _user_agent(head: Head) -> str:
+    """Return the name of the client program in printable ASCII."""
     agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
-    return printable[:USER_AGENT_CHARACTERS]
+    return printable[:JOURNAL_USER_AGENT_LENGTH]
+
+
+def _forwarded_address(head: Head, trusted_proxies: int) -> str | None:
+    header = b",".join(head.all(b"x-forwarded-for")).decode("ascii", "replace")
+    return forwarded_address(header, trusted_proxies)

@@ -1,15 +1,14 @@
-"""What a worker has counted, in memory that all workers share, so any can sum it.
+"""Counters in memory that all workers share, so that any worker can sum them.
 
-One row of numbers per worker: a worker writes only its own row, so no lock is needed,
-and a worker that replaces another goes on in the same row, so sums never fall. What
-is counted is named here; what it means to an operator stands in `ops.py`.
+One row of numbers per worker: a worker writes only its own row, so no lock is needed. A
+worker that replaces another continues its row, so totals never decrease. The counters
+are named here; `ops.py` says what they mean to an operator.
 """
 
 import mmap
 
-from readback.contract import REFUSALS
+from readback.contract import ENDPOINTS, REFUSALS
 
-ENDPOINTS = ("models", "chat", "other")
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS)
 
@@ -34,7 +33,7 @@ _INDEX = {column: index for index, column in enumerate(_COLUMNS)}
 
 
 class Counters:
-    """The rows of all workers. Make it before the workers are forked."""
+    """The rows of all workers. Create it before the workers are forked."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -51,7 +50,7 @@ class Counters:
 
 
 class WorkerCounters:
-    """One worker's numbers."""
+    """The counters of one worker."""
 
     def __init__(self, cells: memoryview) -> None:
         self._cells = cells
@@ -66,6 +65,6 @@ class WorkerCounters:
         return int(self._cells[_INDEX[column]])
 
     def retire(self) -> None:
-        """Clear what is true only while the worker lives."""
+        """Clear the gauges, which are only true while the worker runs."""
         for gauge in GAUGES:
             self.set(gauge, 0)

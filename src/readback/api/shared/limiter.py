@@ -1,13 +1,14 @@
-"""Rates and the last `created` of keys and addresses, in memory all workers share.
+"""Rates and the last `created` of keys and addresses, in memory that workers share.
 
-gunicorn forks its workers, so an anonymous mapping made before the fork belongs to
-all of them: no lock, no server. Each party (a key or an address) has a slot in an
-open-addressed table of fixed size: memory is bounded whoever comes, and when the few
-places a party may take are full, the one that has been quiet longest gives way.
+gunicorn forks its workers, so an anonymous mapping made before the fork belongs to all
+of them, without a lock and without a server. Each party (a key or an address) has a
+slot in an open-addressed table of fixed size, so memory is bounded however many parties
+there are. If all places that a party may take are in use, it replaces the party that
+has been inactive longest.
 
-The rate is GCRA: per slot one number, the time at which the party's bucket would be
-full again. Two workers may now and then read the same number before either writes;
-the error is a request or so in thousands, and it is the price of no lock.
+The rate is a GCRA (generic cell rate algorithm): per slot one number, the time at which
+the party's bucket is full again. Two workers may read the same number before either
+writes; the error is about one request in thousands, and the price of not locking.
 """
 
 import mmap
@@ -19,58 +20,58 @@ from readback.contract import CREATED_LEAD_SECONDS
 
 _PROBES = 8
 _RECENT = 1024
-# A slot has four numbers: whose it is, when its bucket is full again (on the
-# machine's monotonic clock), the last `created` given out, and nothing. Together, so
-# that a party touches one page of memory, and pages that nobody touches cost nothing.
+# A slot has four numbers: its owner, when the bucket is full again (on the machine's
+# monotonic clock), the last `created`, and padding. They are adjacent, so that a party
+# touches one page of memory; pages that are never touched cost nothing.
 _WIDTH = 4
 
 
 class Limiter:
-    """One rate for many parties. Make it before the workers are forked."""
+    """One rate for many parties. Create it before the workers are forked."""
 
     def __init__(self, rate: int, burst: int, slots: int = 262_144) -> None:
         self.interval = 1.0 / rate
-        # A little more than the burst: sums of intervals are not exact.
+        # Slightly more than the burst, because sums of intervals are not exact.
         self.allowance = (burst + 0.01) * self.interval
         self._slots = slots
-        # Where parties were found lately; whether they are still there is looked at.
+        # Where parties were found last; the owner of the slot is checked again.
         self._recent: dict[bytes, tuple[int, int]] = {}
         self.tick(time.monotonic(), time.time())
         self._memory = mmap.mmap(-1, slots * _WIDTH * 8)
         view = memoryview(self._memory)
-        # The number of a slot is where it begins, so it indexes all three.
+        # A slot is identified by its first index, which is valid in all three views.
         self._owner = view.cast("Q")
         self._full_at = view[8:].cast("d")
         self._created = view[16:].cast("q")
 
     def slot(self, party: bytes) -> int:
-        """Find or take the slot of a party."""
-        mark, place = self._recent.get(party, (0, 0))
-        if mark and self._owner[place] == mark:
+        """Return the slot of a party; assign one if it has none."""
+        owner, place = self._recent.get(party, (0, 0))
+        if owner and self._owner[place] == owner:
             return place
-        mark = _mark(party)
-        place = self._find(mark)
+        owner = _fingerprint(party)
+        place = self._find(owner)
         if len(self._recent) >= _RECENT:
             self._recent.clear()
-        self._recent[party] = mark, place
+        self._recent[party] = owner, place
         return place
 
-    def _find(self, mark: int) -> int:
-        places = self._places(mark)
+    def _find(self, owner: int) -> int:
+        places = self._places(owner)
         for place in places:
-            if self._owner[place] == mark:
+            if self._owner[place] == owner:
                 return place
         free = min(places, key=self._full_at.__getitem__)  # an empty slot has 0
-        self._owner[free] = mark
+        self._owner[free] = owner
         self._full_at[free] = 0.0
         self._created[free] = 0
         return free
 
-    def _places(self, mark: int) -> list[int]:
-        return [(mark + step) % self._slots * _WIDTH for step in range(_PROBES)]
+    def _places(self, owner: int) -> list[int]:
+        return [(owner + step) % self._slots * _WIDTH for step in range(_PROBES)]
 
     def take(self, slot: int, now: float) -> bool:
-        """Count one request; False if that is more than the rate allows."""
+        """Count one request; return False if it is beyond the rate."""
         full_at = self._full_at[slot]
         if full_at < now:
             full_at = now
@@ -81,16 +82,16 @@ class Limiter:
         return True
 
     def retry_after(self, slot: int) -> int:
-        """Say in how many whole seconds one request will be within the rate."""
+        """Return in how many whole seconds a request will be within the rate."""
         wait = self._full_at[slot] + self.interval - self.allowance - time.monotonic()
         return max(1, ceil(wait))
 
     def admit(self, slot: int, now: float) -> int:
-        """Count one request and give its `created`; 0 if the rate is used up.
+        """Count one request and return its `created`; 0 if it is beyond the rate.
 
-        `created` is later than the last one, a minute ahead of the clock at most.
+        `created` is later than the last one, but at most a minute ahead of the clock.
         """
-        # `take` again, without the call: this is the way of every accepted request.
+        # The code of `take`, without the call: every accepted request passes here.
         full_at = self._full_at[slot]
         if full_at < now:
             full_at = now
@@ -107,9 +108,9 @@ class Limiter:
         return created
 
     def tick(self, now: float, wall: float) -> None:
-        """Take in what time it is; to be called now and then, as clocks are set."""
+        """Set the time. Call this regularly, because the wall clock may be changed."""
         self._wall_offset = wall - now
 
 
-def _mark(party: bytes) -> int:
+def _fingerprint(party: bytes) -> int:
     return int.from_bytes(blake2b(party, digest_size=8).digest(), "little") or 1

@@ -6,13 +6,13 @@ from readback.config import Config
 
 
 class SharedMemory:
-    """Rates of keys, failures of addresses, and everybody's counters."""
+    """Rates of keys, failures of addresses, and the counters of all workers."""
 
     def __init__(self, config: Config, workers: int) -> None:
         self.key_rates = Limiter(config.key_rate, config.key_burst)
         self.failure_rates = Limiter(
             config.auth_failure_rate, config.auth_failure_burst
         )
-        # While workers are being replaced, the old and the new ones run together; and
-        # gunicorn adds a worker whenever it is sent SIGTTIN.
+        # Old and new workers run together while workers are replaced, and gunicorn adds
+        # a worker each time it receives SIGTTIN.
         self.counters = Counters(rows=2 * workers + 30)

@@ -1,0 +1,234 @@
+"""The one thread of a worker that uses the database.
+
+It does one small thing after the other, each a statement or a transaction of bounded
+size: look up unknown keys, refresh known ones, write usage and journal, delete what is
+too old. So a flood of unknown keys delays neither the refresh nor the journal. The
+event loop's side is `clerk.py`.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
+from queue import Empty, SimpleQueue
+
+from readback import logs
+from readback.api.data.health import DependencyStatus, Health
+from readback.api.data.journal import Tally
+from readback.api.data.messages import (
+    LookedUp,
+    LookUp,
+    LookUpFailed,
+    NotWritten,
+    Refresh,
+    Refreshed,
+    RefreshEnded,
+    Rejected,
+    Result,
+    Stop,
+    Task,
+    Write,
+    WriteEnded,
+)
+from readback.api.data.store import (
+    KEYS_PER_LOOK_UP,
+    TALLIES_PER_TRANSACTION,
+    Store,
+    StoreError,
+)
+from readback.api.shared.counters import WorkerCounters
+
+log = logging.getLogger("readback.api")
+
+# Under a flood, look-ups are this far apart: each then collects many keys, and the
+# flood costs at most a hundred statements a second. A few in a row need not wait.
+LOOK_UP_SECONDS = 0.01
+LOOK_UP_BURST = 50
+CLEANING_SECONDS = 3600.0
+# While there is more to delete, and after an error, this long passes between attempts.
+RETRY_SECONDS = 0.1
+
+
+class DatabaseThread:
+    """Carries out tasks, and delivers their results."""
+
+    def __init__(self, store: Store, health: Health, counters: WorkerCounters) -> None:
+        self._store = store
+        self._health = health
+        self._counters = counters
+        self._tasks: SimpleQueue[Task] = SimpleQueue()
+        # Everything below belongs to the thread alone.
+        self._unknown: list[bytes] = []
+        self._known: deque[list[bytes]] = deque()
+        self._known_asked_at = 0.0
+        self._tallies: list[Tally] = []
+        self._next_look_up = 0.0
+        # At another time of the hour in each worker, so that they do not meet.
+        self._next_cleaning = time.monotonic() + random.uniform(0, CLEANING_SECONDS)
+        self._stop_at = inf
+        self._thread = threading.Thread(target=self._run, name="database", daemon=True)
+
+    # Called by the event loop.
+
+    def start(self, deliver: Callable[[Result], None]) -> None:
+        self._on_result = deliver
+        self._thread.start()
+
+    def send(self, task: Task) -> None:
+        self._tasks.put(task)
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    # The thread.
+
+    def _run(self) -> None:
+        while not self._is_over():
+            try:
+                self._take_tasks()
+                self._work()
+            except Exception as error:
+                self._recover(error)
+        self._store.close()
+        if lost := sum(tally.requests for tally in self._tallies):
+            log.error("stopped before the usage of %d requests was written", lost)
+
+    def _is_over(self) -> bool:
+        if self._stop_at == inf:
+            return False
+        return not self._tallies or time.monotonic() > self._stop_at
+
+    def _take_tasks(self) -> None:
+        """Wait until there is something to do, and take all tasks that have arrived."""
+        with suppress(Empty):
+            if not (self._known or self._tallies):
+                self._wait()
+            while True:
+                self._accept(self._tasks.get_nowait())
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        if self._unknown:
+            # Asleep, not in the queue: a flood of keys must not wake this thread.
+            time.sleep(max(0.0, self._next_look_up - now))
+        else:
+            timeout = max(0.0, self._next_cleaning - now)
+            self._accept(self._tasks.get(timeout=timeout))
+
+    def _accept(self, task: Task) -> None:
+        match task:
+            case LookUp(digests):
+                self._unknown += digests
+            case Refresh(digests, asked_at):
+                self._known_asked_at = asked_at
+                # One part even without keys: it finds out whether the database answers.
+                starts = range(0, max(1, len(digests)), KEYS_PER_LOOK_UP)
+                self._known.extend(digests[at : at + KEYS_PER_LOOK_UP] for at in starts)
+            case Write(tallies):
+                self._tallies += tallies
+            case Stop(deadline):
+                self._stop_at = deadline
+
+    def _work(self) -> None:
+        """Do a little of what is waiting, the most urgent first."""
+        if self._unknown and time.monotonic() >= self._next_look_up:
+            self._look_up()
+        if self._known:
+            self._refresh()
+        elif self._tallies:
+            self._write()
+        elif time.monotonic() >= self._next_cleaning:
+            self._clean()
+        self._counters.add("statements", self._store.take_statements())
+
+    def _look_up(self) -> None:
+        digests = self._unknown[:KEYS_PER_LOOK_UP]
+        del self._unknown[:KEYS_PER_LOOK_UP]
+        earliest = time.monotonic() - LOOK_UP_BURST * LOOK_UP_SECONDS
+        self._next_look_up = max(self._next_look_up, earliest) + LOOK_UP_SECONDS
+        try:
+            rows = self._store.keys(digests)
+        except StoreError as error:
+            self._note_error(self._health.reading, error)
+            self._deliver(LookUpFailed(digests))
+        else:
+            self._deliver(LookedUp(digests, rows))
+
+    def _refresh(self) -> None:
+        digests = self._known.popleft()
+        try:
+            rows = self._store.keys(digests)
+        except StoreError as error:
+            self._note_error(self._health.reading, error)
+            self._end_refresh()
+            return
+        self._health.reading.succeeded()
+        self._deliver(Refreshed(digests, rows))
+        if not self._known:
+            self._deliver(RefreshEnded(self._known_asked_at))
+
+    def _end_refresh(self) -> None:
+        self._known.clear()
+        self._deliver(RefreshEnded(None))
+
+    def _write(self) -> None:
+        batch = self._tallies[:TALLIES_PER_TRANSACTION]
+        try:
+            locked_out = self._store.record(batch)
+        except StoreError as error:
+            self._note_error(self._health.writing, error)
+            if error.permanent:
+                del self._tallies[: len(batch)]
+                self._deliver(Rejected(batch))
+            self._set_aside_all()
+        else:
+            self._health.writing.succeeded()
+            del self._tallies[: len(batch)]
+            self._set_aside(locked_out)
+        if not self._tallies:
+            self._deliver(WriteEnded())
+
+    def _set_aside_all(self) -> None:
+        tallies, self._tallies = self._tallies, []
+        self._set_aside(tallies)
+
+    def _set_aside(self, tallies: list[Tally]) -> None:
+        """Keep what could not be written for the next round, if there will be one."""
+        if tallies and self._stop_at == inf:
+            self._deliver(NotWritten(tallies))
+        elif tallies:
+            self._tallies += tallies
+            time.sleep(RETRY_SECONDS)
+
+    def _clean(self) -> None:
+        done = True
+        try:
+            done = self._store.clean(time.time())
+        except StoreError as error:
+            self._note_error(self._health.writing, error)
+        self._next_cleaning = time.monotonic() + (
+            CLEANING_SECONDS if done else RETRY_SECONDS
+        )
+
+    def _note_error(self, status: DependencyStatus, error: StoreError) -> None:
+        self._counters.add("database_errors")
+        status.failed(str(error))
+
+    def _recover(self, error: Exception) -> None:
+        """Carry on after an unexpected exception, with a new connection."""
+        log.error("error in the database thread: %s", logs.describe_error(error))
+        self._health.reading.failed(type(error).__name__)
+        self._store.close()
+        self._end_refresh()
+        self._set_aside_all()
+        self._deliver(WriteEnded())
+        time.sleep(RETRY_SECONDS)
+
+    def _deliver(self, result: Result) -> None:
+        # A closed event loop raises: the worker is stopping and waits for nothing.
+        with suppress(RuntimeError):
+            self._on_result(result)

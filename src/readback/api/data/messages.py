@@ -1,0 +1,93 @@
+"""What the event loop and the database thread of a worker say to each other.
+
+Tasks go from `clerk.py` to `database_thread.py`, results the other way. All are values:
+once sent, the sender does not touch their contents again.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from readback.api.data.journal import Tally
+from readback.api.data.store import KeyRow
+
+
+class LookUp(NamedTuple):
+    """Look up keys that this worker does not know yet."""
+
+    digests: list[bytes]
+
+
+class Refresh(NamedTuple):
+    """Ask again about all keys that this worker knows."""
+
+    digests: list[bytes]
+    asked_at: float
+
+
+class Write(NamedTuple):
+    """Write usage and journal."""
+
+    tallies: list[Tally]
+
+
+class Stop(NamedTuple):
+    """Write what is left until the deadline, then end."""
+
+    deadline: float
+
+
+Task = LookUp | Refresh | Write | Stop
+
+
+class LookedUp(NamedTuple):
+    """What the database says of keys that were unknown."""
+
+    digests: list[bytes]
+    rows: Mapping[bytes, KeyRow]
+
+
+class LookUpFailed(NamedTuple):
+    """The database could not be asked about these keys."""
+
+    digests: list[bytes]
+
+
+class Refreshed(NamedTuple):
+    """What the database says of some of the known keys."""
+
+    digests: list[bytes]
+    rows: Mapping[bytes, KeyRow]
+
+
+class RefreshEnded(NamedTuple):
+    """All known keys have been asked about, or the database has failed."""
+
+    # When the refresh began; None if it failed.
+    confirmed_at: float | None
+
+
+class NotWritten(NamedTuple):
+    """These could not be written now; they are for the next round."""
+
+    tallies: list[Tally]
+
+
+class Rejected(NamedTuple):
+    """These can never be written."""
+
+    tallies: list[Tally]
+
+
+class WriteEnded(NamedTuple):
+    """The thread has nothing left to write."""
+
+
+Result = (
+    LookedUp
+    | LookUpFailed
+    | Refreshed
+    | RefreshEnded
+    | NotWritten
+    | Rejected
+    | WriteEnded
+)
