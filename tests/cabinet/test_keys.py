@@ -24,7 +24,7 @@ def alice(database: str) -> User:
 def test_a_new_key_is_well_formed_and_only_its_digest_is_stored(alice):
     key, text = services.key_create(alice, "laptop")
 
-    assert keys.flaw(text.encode()) is None
+    assert keys.why_invalid(text.encode()) is None
     stored = Key.objects.get()
     assert bytes(stored.digest) == keys.digest(text.encode())
     assert (stored.last_four, stored.label) == (text[-4:], "laptop")

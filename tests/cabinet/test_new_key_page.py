@@ -59,7 +59,7 @@ def test_a_head_request_does_not_use_the_showing_up(alice):
     path = create(visitor)
 
     assert visitor.client.head(path).status_code == 405
-    assert keys.flaw(shown_key(visitor.get(path)).encode()) is None
+    assert keys.why_invalid(shown_key(visitor.get(path)).encode()) is None
 
 
 def test_on_its_way_to_the_page_no_table_holds_the_key(alice):

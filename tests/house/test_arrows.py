@@ -1,4 +1,8 @@
-"""The arrows of the design: cli → api | cabinet | probe → shared facts."""
+"""Imports point one way: cli → api | cabinet | probe → shared facts.
+
+Inside of `api`: server, worker, ops → endpoints → data → shared. `http` imports nothing
+else of the product.
+"""
 
 import ast
 import subprocess
@@ -8,15 +12,35 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "readback"
-SHARED = {"readback.contract", "readback.config", "readback.keys", "readback.logs"}
+SHARED_FACTS = {
+    "readback.client_address",
+    "readback.config",
+    "readback.contract",
+    "readback.keys",
+    "readback.logs",
+}
 
-# Each part may know the shared facts, itself, and what stands here.
-MAY_IMPORT = {
+# Each part may import the shared facts, itself, and these packages.
+PACKAGES = {
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
     | {"uvloop"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "psycopg"}
     | {"whitenoise"},
     "probe": {"httpx", "openai", "rich"},
+}
+# What the modules of each room of the API may import beside their own room.
+ROOMS = {
+    "http": set[str](),
+    "shared": SHARED_FACTS,
+    "data": SHARED_FACTS | {"readback.api.shared"},
+    "endpoints": SHARED_FACTS
+    | {"readback.api.data", "readback.api.shared", "readback.api.http"},
+}
+API_PACKAGES = {
+    "http": {"httptools"},
+    "shared": set[str](),
+    "data": {"psycopg"},
+    "endpoints": {"msgspec"},
 }
 
 
@@ -26,53 +50,63 @@ def imports_of(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name} imports by a relative path"
+            assert node.level == 0, f"{path.name} has a relative import"
             module = node.module or ""
             inner = {f"{module}.{alias.name}" for alias in node.names}
             found |= inner if module == "readback" else {module}
-    return found
+    return {name for name in found if name.split(".")[0] not in sys.stdlib_module_names}
 
 
-def foreign(part: str, name: str) -> bool:
-    root = name.split(".")[0]
-    if root in sys.stdlib_module_names:
-        return False
-    own = name.startswith(f"readback.{part}.") or name == f"readback.{part}"
-    shared = any(name == fact or name.startswith(f"{fact}.") for fact in SHARED)
-    version = name == "readback.__version__"
-    return not (own or shared or version or root in MAY_IMPORT[part])
+def is_within(name: str, modules: set[str]) -> bool:
+    return any(name == each or name.startswith(f"{each}.") for each in modules)
 
 
-@pytest.mark.parametrize("part", MAY_IMPORT)
-def test_a_part_knows_itself_the_shared_facts_and_its_tools_alone(part: str) -> None:
+def wrong_imports(folder: Path, allowed: set[str], packages: set[str]) -> set[str]:
     # Snippets are shown to people, not imported.
-    found = sorted((PACKAGE / part).rglob("*.py"))
-    paths = [path for path in found if path.parent.name != "snippets"]
-    assert paths
-    wrong = {
+    found = [path for path in folder.rglob("*.py") if path.parent.name != "snippets"]
+    assert found
+    return {
         f"{path.relative_to(PACKAGE)}: {name}"
-        for path in paths
+        for path in found
         for name in imports_of(path)
-        if foreign(part, name)
+        if not is_within(name, allowed) and name.split(".")[0] not in packages
     }
-    assert not wrong
 
 
-@pytest.mark.parametrize("fact", sorted(SHARED))
-def test_the_shared_facts_need_the_standard_library_alone(fact: str) -> None:
+@pytest.mark.parametrize("part", PACKAGES)
+def test_a_part_imports_only_itself_the_shared_facts_and_its_packages(
+    part: str,
+) -> None:
+    allowed = SHARED_FACTS | {f"readback.{part}", "readback.__version__"}
+    assert not wrong_imports(PACKAGE / part, allowed, PACKAGES[part])
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_rooms_of_the_api_import_in_one_direction(room: str) -> None:
+    allowed = ROOMS[room] | {f"readback.api.{room}"}
+    assert not wrong_imports(PACKAGE / "api" / room, allowed, API_PACKAGES[room])
+
+
+@pytest.mark.parametrize("fact", sorted(SHARED_FACTS))
+def test_the_shared_facts_need_only_the_standard_library(fact: str) -> None:
     path = PACKAGE / f"{fact.removeprefix('readback.')}.py"
-    outside = {
-        name
-        for name in imports_of(path)
-        if name.split(".")[0] not in sys.stdlib_module_names and name not in SHARED
+    assert imports_of(path) <= SHARED_FACTS
+
+
+def test_no_module_of_the_api_imports_in_a_circle() -> None:
+    api = PACKAGE / "api"
+    names = {
+        "readback." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
+        for path in api.rglob("*.py")
     }
-    assert {name for name in outside if not name.startswith("readback.contract")} == (
-        set()
-    )
+    left = {name: imports_of(path) & names.keys() for name, path in names.items()}
+    while ready := {name for name, needed in left.items() if not needed & left.keys()}:
+        left = {name: needed for name, needed in left.items() if name not in ready}
+    assert not left
 
 
 def loaded_by(module: str) -> set[str]:
-    """Import a module in a process of its own, and say what came with it."""
+    """Import a module in its own process, and return what was loaded with it."""
     code = f"import {module}, sys; print(' '.join(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -80,13 +114,13 @@ def loaded_by(module: str) -> set[str]:
     return {name.split(".")[0] for name in done.stdout.split()}
 
 
-def test_importing_the_api_brings_in_no_django() -> None:
+def test_importing_the_api_does_not_load_django() -> None:
     loaded = loaded_by("readback.api.server")
     assert "uvloop" in loaded
     assert not loaded & {"django", "allauth"}
 
 
-def test_importing_the_command_line_brings_in_no_server() -> None:
+def test_importing_the_command_line_does_not_load_the_server() -> None:
     loaded = loaded_by("readback.cli")
     assert "click" in loaded
     assert not loaded & {"django", "allauth", "gunicorn", "uvloop", "msgspec"}

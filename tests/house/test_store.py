@@ -15,7 +15,7 @@ import pytest
 from readback import keys
 from readback.api.data import store as store_module
 from readback.api.data.journal import Event, Tally
-from readback.api.data.store import THIN_EVERY, Store, StoreError
+from readback.api.data.store import TRIM_EVERY, Store, StoreError
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support.commands import environment_with, run_readback
@@ -107,7 +107,7 @@ def test_every_statement_runs(store, run, database, key):
     [row] = store.keys([digest(key), b"x" * 32]).values()
     assert (row.digest, row.accepted, row.expires_at) == (digest(key), True, None)
 
-    many = [tally(row.key_id, f"Program {n}") for n in range(THIN_EVERY)]
+    many = [tally(row.key_id, f"Program {n}") for n in range(TRIM_EVERY)]
     assert store.record([*many, tally(row.key_id + 1)]) == []
     assert store.clean(NOW)
 
@@ -159,7 +159,7 @@ def test_the_journal_of_a_key_is_thinned_to_its_last_entries(store, database, ke
             code,
         )
         kept = [int(agent) for (agent,) in rows]
-        assert len(kept) <= JOURNAL_ROWS + THIN_EVERY
+        assert len(kept) <= JOURNAL_ROWS + TRIM_EVERY
         assert kept[:JOURNAL_ROWS] == list(range(399, 299, -1))
 
 

@@ -91,7 +91,9 @@ def test_who_never_reads_is_cut_off(ending: str) -> None:
         if ending == "half-close":
             sock.shutdown(socket.SHUT_WR)
         wait_until(
-            lambda: not listener.registry.calls, "the connection is gone", seconds=10
+            lambda: not listener.registry.connections,
+            "the connection is gone",
+            seconds=10,
         )
         sender.join(10)
 
@@ -113,7 +115,9 @@ def test_an_unread_last_answer_does_not_hold_its_connection(ending: str) -> None
         if ending == "half-close":
             sock.shutdown(socket.SHUT_WR)
         wait_until(
-            lambda: not listener.registry.calls, "the connection is gone", seconds=10
+            lambda: not listener.registry.connections,
+            "the connection is gone",
+            seconds=10,
         )
 
 
@@ -137,9 +141,9 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
 
 def _api_connections(listener: Listener) -> list:
     wait_until(
-        lambda: bool(listener.registry.calls), "the connection is open", seconds=5
+        lambda: bool(listener.registry.connections), "the connection is open", seconds=5
     )
-    return list(listener.registry.calls)
+    return list(listener.registry.connections)
 
 
 def _send_quietly(sock: socket.socket, raw: bytes) -> None:

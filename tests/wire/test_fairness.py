@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from readback.api.http.fair_queue import AT_ONCE
+from readback.api.http.fair_queue import PER_ROUND
 from tests.support.echo_server import Echo, EchoExchange
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import sized
@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
 BUSY_SECONDS = 0.3
-CROWD = 5 * AT_ONCE
+CROWD = 5 * PER_ROUND
 
 
 class Ordered(Echo):
@@ -29,10 +29,10 @@ class Ordered(Echo):
 
 
 class OrderedExchange(EchoExchange):
-    def answer(self, body: bytes) -> bytes:
+    def _respond(self, body: bytes) -> bytes:
         assert isinstance(self._echo, Ordered)
         self._echo.order.append(body)
-        return super().answer(body)
+        return super()._respond(body)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def connected(listener: Listener) -> Iterator[list[Connection]]:
 def keep_busy(listener: Listener) -> None:
     """Keep the loop busy for a while: it finds all at once what is sent meanwhile."""
     wait_until(
-        lambda: len(listener.registry.calls) >= CROWD,
+        lambda: len(listener.registry.connections) >= CROWD,
         "all clients are connected",
         seconds=5,
     )
@@ -102,7 +102,7 @@ def test_a_repeated_request_overtakes_a_crowd_of_new_ones(
     all_ask_at_once(listener, crowd)
     known.send(sized(b"hers"))
     assert known.read_answer().body == b"hers"
-    assert order_of(listener).index(b"hers") <= AT_ONCE
+    assert order_of(listener).index(b"hers") <= PER_ROUND
 
 
 def test_everybody_in_a_crowd_gets_an_answer_in_the_order_of_coming(

@@ -61,6 +61,8 @@ def test_a_client_that_vanishes_leaves_nothing(
             sock.send(raw)
             sock.close()
     wait_until(
-        lambda: not echo_listener.registry.calls, "all connections are gone", seconds=5
+        lambda: not echo_listener.registry.connections,
+        "all connections are gone",
+        seconds=5,
     )
     assert caplog.text == ""

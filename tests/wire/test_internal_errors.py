@@ -4,8 +4,16 @@ import logging
 
 import pytest
 
+from readback import keys
+from readback.api.data.journal import Journal
+from readback.api.data.keyring import Keyring
+from readback.api.endpoints.exchange import Services
+from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.routes import Api
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
+from readback.api.shared.counters import Counters
+from readback.api.shared.limiter import Limiter
 from tests.support.echo_server import Echo, EchoExchange
 from tests.support.listener import listening
 from tests.support.raw_requests import (
@@ -37,12 +45,12 @@ class ClumsyExchange(EchoExchange):
         self._target = head.target
         self._count = 0
 
-    def answer(self, body: bytes) -> bytes:
+    def _respond(self, body: bytes) -> bytes:
         self._count += 1
         works = {b"/answer": 0, b"/second": 1}.get(self._target, self._count)
         if self._count > works:
             raise RecursionError(body)
-        return super().answer(body)
+        return super()._respond(body)
 
 
 @pytest.mark.parametrize("place", [b"/begin", b"/answer"])
@@ -75,3 +83,25 @@ def test_a_fault_on_the_fast_way_is_answered_too(
         assert_turned_away([connection.read_answer()], "internal_error")
         assert connection.rest() == b""
     assert SECRET.decode() not in caplog.text
+
+
+class BrokenKeyring(Keyring):
+    def find(self, digest: bytes) -> None:
+        raise RuntimeError(SECRET)
+
+
+def test_the_log_has_the_request_id_that_the_client_received(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    counters, rates = Counters(1).row(0), Limiter(1000, 1000)
+    services = Services(Replies(), rates, Journal(counters))
+    keyring = BrokenKeyring(rates, lambda digest: None, 900)
+    api = Api(services, keyring, rates, counters, 0)
+    key = keys.mint()
+    raw = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
+    with listening(api) as listener, caplog.at_level(logging.ERROR):
+        [answer] = ask(listener.endpoint, raw.encode())
+    assert_turned_away([answer], "internal_error")
+    assert f"X-Request-Id {answer.header('X-Request-Id')}:" in caplog.text
+    assert SECRET.decode() not in caplog.text and key not in caplog.text
+    assert counters.get(("other", "internal_error")) == 1

@@ -82,7 +82,9 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten(
     # It may only have stopped sending: that it is gone shows when it is answered.
     later = time.monotonic() + 60
     listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
-    wait_until(lambda: not listener.registry.calls, "the connection is gone", seconds=5)
+    wait_until(
+        lambda: not listener.registry.connections, "the connection is gone", seconds=5
+    )
 
 
 def test_what_is_sent_behind_a_waiting_request_is_read_after_it(

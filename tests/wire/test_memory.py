@@ -63,7 +63,7 @@ def test_a_connection_in_the_middle_of_a_head_is_small(listener: Listener) -> No
             socks.append(socket.create_connection((endpoint.host, endpoint.port)))
             socks[-1].sendall(GOOD[:-2])
         wait_until(
-            lambda: len(listener.registry.calls) >= 100,
+            lambda: len(listener.registry.connections) >= 100,
             "100 connections are open",
             seconds=5,
         )

@@ -121,6 +121,9 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
     class Refusing:
         answered = 0
 
+        def describe(self, head):
+            return head
+
         def begin(self, head, key, origin):
             return self.refuse("not_found", "")
 

@@ -52,7 +52,7 @@ class Office:
         self.health = Health(row)
         self.journal = Journal(row)
         self.clerk = Clerk(self.store, self.health, row)
-        self.keyring = Keyring(Limiter(1, 1), self.clerk.ask, 900)
+        self.keyring = Keyring(Limiter(1, 1), self.clerk.look_up, 900)
 
     def begin_round(self) -> None:
         self.clerk.begin_round([], asyncio.get_running_loop().time(), 1.0)
@@ -91,13 +91,13 @@ def test_a_fault_of_ours_is_told_survived_and_loses_nothing(office, caplog):
     async def work() -> None:
         office.store.broken = True
         note(office)
-        await office.until(office.health.troubles, "the error is reported")
+        await office.until(office.health.errors, "the error is reported")
         office.keyring.wait(b"d" * 32, told.append)
         await office.until(lambda: told, "the waiting request is answered")
         assert office.store.written == 0
 
         office.store.broken = False
-        await office.until(lambda: not office.health.troubles(), "the store works")
+        await office.until(lambda: not office.health.errors(), "the store works")
         await office.until(lambda: office.store.written, "the usage is written")
 
     with caplog.at_level(logging.WARNING):
@@ -106,7 +106,7 @@ def test_a_fault_of_ours_is_told_survived_and_loses_nothing(office, caplog):
     assert told == [UNAVAILABLE]
     assert office.store.written == 1
     assert "ZeroDivisionError" in caplog.text and VALUE not in caplog.text
-    assert "works again" in caplog.text
+    assert "recovered" in caplog.text
 
 
 def test_what_is_noted_last_is_written_before_the_end(office):
@@ -128,4 +128,4 @@ def test_what_cannot_be_written_at_the_end_is_told(office, caplog, monkeypatch):
         note(office)
 
     run(office, work)
-    assert "the usage of 1 requests is not written" in caplog.text
+    assert "before the usage of 1 requests was written" in caplog.text

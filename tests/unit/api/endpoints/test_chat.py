@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readback.api.endpoints.chat import frame, read
-from readback.api.endpoints.exchange import Refused
+from readback.api.endpoints.chat import read_content, split_body
 from readback.api.endpoints.refusal import examine
+from readback.api.http.refused import Refused
 
 MODEL = "vendor-cabinet-preview-echo"
 
@@ -35,12 +35,12 @@ def test_the_fast_and_the_slow_pass_agree(
     """Two names alike, odd escapes and colons in texts must not tell them apart."""
     inner = ",".join(f'"{name}"{colon}{value}' for name, value in members)
     body = f"{{{inner}}}".encode()
-    assert outcome(read, body) == outcome(examine, body)
+    assert outcome(read_content, body) == outcome(examine, body)
 
 
 def outcome(read: object, body: bytes) -> str:
     try:
-        return f"text {read(body)}"  # type: ignore[operator]
+        return f"text {read_content(body)}"  # type: ignore[operator]
     except Refused as refused:
         return f"{refused.code} {refused.detail}"
 
@@ -61,14 +61,14 @@ def outcome(read: object, body: bytes) -> str:
 )
 def test_a_name_that_stands_twice_is_refused(body: bytes) -> None:
     with pytest.raises(Refused) as caught:
-        read(body.replace(b'"M"', f'"{MODEL}"'.encode()))
+        read_content(body.replace(b'"M"', f'"{MODEL}"'.encode()))
     assert caught.value.code == "invalid_json"
     assert "twice" in caught.value.detail
 
 
 @given(st.text(min_size=1, max_size=200))
 def test_an_accepted_text_is_read_as_it_is(text: str) -> None:
-    assert read(body_of(text)) == text
+    assert read_content(body_of(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_an_accepted_text_is_read_as_it_is(text: str) -> None:
 )
 def test_a_frame_is_what_stands_around_the_text(text: str) -> None:
     body = body_of(text, stream=False)
-    before, after = frame(body, json.dumps(text).encode())
+    before, after = split_body(body, json.dumps(text).encode())
     assert before.endswith(b'"content": "')
     assert after == b'"}], "stream": false}'
 
 
 def test_a_text_that_came_with_other_escapes_has_no_frame() -> None:
     body = body_of("/").replace(b'"/"', b'"\\/"')
-    assert frame(body, b'"/"') == (b"", b"")
+    assert split_body(body, b'"/"') is None
 
 
 MARKER = "s3cr3t words"
@@ -107,6 +107,6 @@ MARKER = "s3cr3t words"
 )
 def test_no_refusal_repeats_what_was_said(broken: dict[str, object]) -> None:
     with pytest.raises(Refused) as caught:
-        read(body_of("x", **broken))
+        read_content(body_of("x", **broken))
     assert "s3cr3t" not in caught.value.detail
     assert caught.value.detail.isascii() and caught.value.detail.isprintable()

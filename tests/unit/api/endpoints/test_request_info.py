@@ -2,7 +2,7 @@
 
 import pytest
 
-from readback.api.endpoints.request_info import user_agent_of
+from readback.api.endpoints.request_info import describe
 from readback.api.http.head import parse
 
 
@@ -15,5 +15,5 @@ from readback.api.http.head import parse
     ],
 )
 def test_a_program_is_named_in_printable_ascii(sent: bytes, shown: str) -> None:
-    head = parse(b"GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: " + sent + b"\r\n\r\n")
-    assert user_agent_of(head) == shown
+    data = b"GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: " + sent + b"\r\n\r\n"
+    assert describe(parse(data, 100), 0).user_agent == shown
