@@ -20,7 +20,7 @@ from readback.contract import JOURNAL_ROWS, VERSION_PREFIX
 
 T = TypeVar("T")
 
-PREFIX = "READBACK_"
+VARIABLE_PREFIX = "READBACK_"
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 _SQLITE = "sqlite:///"
 # Read by the probe and by the tests; these are not settings of the service.
@@ -337,7 +337,7 @@ class Config:
 
 def variable(setting: Field[Any]) -> str:
     """Return the name of the environment variable for a field of `Config`."""
-    return PREFIX + setting.name.upper()
+    return VARIABLE_PREFIX + setting.name.upper()
 
 
 def read(environ: Mapping[str, str] = os.environ) -> Config:
@@ -382,7 +382,7 @@ def _reject_unknown(environ: Mapping[str, str]) -> None:
     known = {variable(row) for row in rows}
     known |= {f"{variable(row)}_FILE" for row in rows if row.metadata["secret"]}
     for name in environ:
-        if not name.startswith(PREFIX) or name in known | _OTHER_VARIABLES:
+        if not name.startswith(VARIABLE_PREFIX) or name in known | _OTHER_VARIABLES:
             continue
         if _KUBERNETES.match(name):
             continue
