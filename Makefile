@@ -1,7 +1,7 @@
-# The front door: each target says what it does and does it from a clean clone.
-# Anything longer than a few lines lives in scripts/.
+# The commands of this repository. Each target works in a clean clone.
+# Anything longer than a few lines is in scripts/.
 
-# Parallel test processes; TESTS_IN_PARALLEL= (empty) runs them in one.
+# Number of parallel test processes; TESTS_IN_PARALLEL= (empty) runs the tests in one.
 TESTS_IN_PARALLEL ?= 2
 XDIST = $(if $(TESTS_IN_PARALLEL),-n $(TESTS_IN_PARALLEL) --dist loadscope)
 
@@ -13,15 +13,15 @@ BIN = .venv/bin
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-install: .venv/run.stamp ## Make .venv and install what a server needs, all of it locked.
-	@echo "Installed in .venv: try $(BIN)/readback --help."
+install: .venv/run.stamp ## Create .venv and install the locked packages of a server.
+	@echo "Installed in .venv. Try $(BIN)/readback --help."
 
-run: .venv/run.stamp ## Start both planes on this machine; options in ARGS=.
-	@echo "Starting Readback; Ctrl-C stops it."
+run: .venv/run.stamp ## Start the API and the cabinet on this machine; options in ARGS=.
+	@echo "Starting Readback."
 	@$(BIN)/readback serve $(ARGS)
 
-test: .venv/dev.stamp ## Run the tests with a real browser; pytest options in ARGS=.
-	@echo "Looking for a Chromium."
+test: .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
+	@echo "Looking for Chromium."
 	@chromium=$$(scripts/chromium) && \
 	echo "Running the tests with $$chromium." && \
 	READBACK_TEST_CHROMIUM=$$chromium $(BIN)/python -m pytest $(XDIST) $(ARGS)
@@ -34,15 +34,15 @@ check: .venv/dev.stamp ## Check style, format and types.
 	@echo "Checking types with mypy."
 	@$(BIN)/mypy
 
-bench: .venv/dev.stamp ## Measure Readback beside its peers; options in ARGS=.
-	@echo "Measuring; the whole takes about twelve minutes on a machine that does nothing else."
+bench: .venv/dev.stamp ## Compare the speed of Readback and other servers; options in ARGS=.
+	@echo "Measuring. A full run takes about twelve minutes; leave the machine otherwise idle."
 	@$(BIN)/python -m bench.run $(ARGS)
 
 lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 	@echo "Locking requirements/dev.txt, run.txt and bench.txt."
 	@scripts/lock $(BIN)/uv
 
-clean: ## Remove .venv, caches and build artefacts; the data under var/ stays.
+clean: ## Remove .venv, caches and build artefacts; keep the data in var/.
 	@echo "Removing .venv, caches and build artefacts."
 	@rm -rf .venv .bench build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './node_modules/*' -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""`python -m readback`: the same as the command `readback`."""
+"""Run the command line with `python -m readback`."""
 
 from readback.cli import main
 

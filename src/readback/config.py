@@ -1,10 +1,10 @@
-"""The settings: one table of name, default, parser and sentence, read once at start.
+"""The settings: one table of name, default, parser and description, read at start.
 
-Each field of `Config` is the environment variable READBACK_<FIELD>; a secret may be
-given as READBACK_<FIELD>_FILE instead, the path of a file that holds it. A value that
-cannot be understood, or a READBACK_ variable that does not exist, raises
-`ConfigError`, whose text names the variable; whoever starts the program prints it
-and exits. Nothing here opens a socket, a database or (but for secrets) a file.
+Each field of `Config` is the environment variable READBACK_<FIELD>. A secret can be
+given as READBACK_<FIELD>_FILE instead: the path of a file that contains it. An invalid
+value, or a READBACK_ variable that does not exist, raises `ConfigError`, whose text
+names the variable; the command line prints it and exits. Nothing here opens a socket,
+a database or, except for secrets, a file.
 """
 
 import os
@@ -16,21 +16,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from readback.contract import VERSION_PREFIX
+from readback.contract import JOURNAL_ROWS, VERSION_PREFIX
 
 T = TypeVar("T")
 
-NAMESPACE = "READBACK_"
-# What stands after it is the path as it is: sqlite:///var/x or sqlite:////srv/x.
+VARIABLE_PREFIX = "READBACK_"
+# Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 _SQLITE = "sqlite:///"
-# Read by the probe, which is a client: not settings of the service.
-_CLIENT_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
-# What Kubernetes puts into every pod beside a Service called "readback".
+# Read by the probe and by the tests; these are not settings of the service.
+_OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
+# Kubernetes adds these to every pod if there is a Service called "readback".
 _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 
 
 class ConfigError(Exception):
-    """A setting is wrong; the text names it and says what is wrong."""
+    """A setting is invalid; the text names the variable and what is allowed."""
 
 
 class Bind(NamedTuple):
@@ -42,12 +42,12 @@ class Bind(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        local = self.host.startswith("127.") or self.host in ("::1", "localhost")
-        return bool(self.path) or local
+        is_local = self.host.startswith("127.") or self.host in ("::1", "localhost")
+        return bool(self.path) or is_local
 
     @property
     def origin(self) -> str:
-        """The address under which a browser on this machine reaches it."""
+        """The URL at which a browser on this machine reaches it."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
@@ -58,7 +58,8 @@ class Bind(NamedTuple):
         return f"{host}:{self.port}"
 
 
-# Parsers: text to value, or ValueError with the end of a sentence.
+# Parsers: they return the value, or raise ValueError with what the setting must be,
+# which `_read_one` appends to the name of the variable.
 
 
 def _text(value: str) -> str:
@@ -73,16 +74,16 @@ def _optional_path(value: str) -> Path | None:
     return Path(value) if value else None
 
 
-def _switch(value: str) -> bool:
+def _on_off(value: str) -> bool:
     if value not in ("on", "off"):
-        raise ValueError("must be on or off")
+        raise ValueError("must be on or off.")
     return value == "on"
 
 
-def _whole(low: int, high: int) -> Callable[[str], int]:
+def _whole_number(low: int, high: int) -> Callable[[str], int]:
     def parse(value: str) -> int:
         if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
+            raise ValueError(f"must be a whole number from {low} to {high}.")
         return int(value)
 
     return parse
@@ -90,7 +91,7 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
 
 def _seconds(value: str) -> float:
     if not re.fullmatch(r"\d{1,6}(\.\d{1,3})?", value) or float(value) == 0:
-        raise ValueError("must be a number of seconds above 0, such as 15 or 0.5")
+        raise ValueError("must be a number of seconds above 0, such as 15 or 0.5.")
     return float(value)
 
 
@@ -99,7 +100,7 @@ def _bind(value: str) -> Bind:
         return Bind("", 0, value.removeprefix("unix:"))
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+)):(\d{1,5})", value)
     if not match or int(match[3]) > 65_535:
-        raise ValueError("must look like 127.0.0.1:8000, [::1]:8000 or unix:/path")
+        raise ValueError("must look like 127.0.0.1:8000, [::1]:8000 or unix:/path.")
     return Bind(match[1] or match[2], int(match[3]))
 
 
@@ -110,7 +111,9 @@ def _binds(value: str) -> tuple[Bind, ...]:
 def _url(*schemes: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         if value and not _is_url(value, schemes):
-            raise ValueError(f"must be empty or begin with {' or '.join(schemes)}")
+            raise ValueError(
+                f"must be empty or a URL that begins with {' or '.join(schemes)}."
+            )
         return value.rstrip("/")
 
     return parse
@@ -122,37 +125,42 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         _ = parts.port
     except ValueError:
         return False
-    # A database may have no host: a file, or PostgreSQL behind a unix socket.
-    local = parts.scheme in ("sqlite", "postgresql") and len(parts.path) > 1
-    return f"{parts.scheme}://" in schemes and (bool(parts.hostname) or local)
+    # A database URL needs no host if it names a file or a PostgreSQL unix socket.
+    is_local = parts.scheme in ("sqlite", "postgresql") and len(parts.path) > 1
+    return f"{parts.scheme}://" in schemes and (bool(parts.hostname) or is_local)
 
 
 def _database_url(value: str) -> str:
     url = _url("postgresql://", "sqlite://")(value)
     if url.startswith("sqlite:") and not url.startswith(_SQLITE):
-        raise ValueError(f"must look like {_SQLITE}path, with three slashes")
+        raise ValueError(f"must look like {_SQLITE}path, with three slashes.")
     return url
 
 
 def _base_url(value: str) -> str:
     url = _url("http://", "https://")(value)
     if url and not url.endswith(VERSION_PREFIX):
-        raise ValueError(f"must end in {VERSION_PREFIX}")
+        raise ValueError(f"must end in {VERSION_PREFIX}.")
     return url
 
 
 def _secret_key(value: str) -> str:
     if value and len(value) < 50:
-        raise ValueError("must have at least 50 characters")
+        raise ValueError("must have at least 50 characters.")
     return value
 
 
 def _setting(
-    default: str, parse: Callable[[str], T], sentence: str, *, secret: bool = False
+    default: str, parse: Callable[[str], T], description: str, *, secret: bool = False
 ) -> T:
-    """Declare one row of the table; a dataclass field in disguise."""
-    facts = {"text": default, "parse": parse, "sentence": sentence, "secret": secret}
-    declared: T = field(default=parse(default), metadata=facts)
+    """Return a dataclass field that carries one row of the table as its metadata."""
+    metadata = {
+        "default": default,
+        "parse": parse,
+        "description": description,
+        "secret": secret,
+    }
+    declared: T = field(default=parse(default), metadata=metadata)
     return declared
 
 
@@ -161,133 +169,144 @@ class Config:
     """All settings, parsed. The order here is the order in the documentation."""
 
     data_dir: Path = _setting(
-        "var", _path, "Directory of the embedded database and of generated secrets."
+        "var", _path, "Directory of the embedded database and the generated secret key."
     )
     database_url: str = _setting(
         "",
         _database_url,
-        "Database of both planes: postgresql://user:password@host:port/name, or "
-        "sqlite:///path; empty means readback.sqlite3 in READBACK_DATA_DIR.",
+        "Database of both planes: postgresql://user:password@host:port/name or "
+        "sqlite:///path. Empty: readback.sqlite3 in READBACK_DATA_DIR.",
         secret=True,
     )
     api_bind: tuple[Bind, ...] = _setting(
         "127.0.0.1:8000",
         _binds,
-        "Where the API listens: host:port, [v6]:port or unix:/path, "
-        "several separated by commas.",
+        "Address that the API listens on: host:port, [IPv6]:port or unix:/path. "
+        "Separate several addresses with commas.",
     )
-    cabinet_bind: Bind = _setting("127.0.0.1:8001", _bind, "Where the cabinet listens.")
+    cabinet_bind: Bind = _setting(
+        "127.0.0.1:8001", _bind, "Address that the cabinet listens on."
+    )
     ops_bind: Bind = _setting(
         "127.0.0.1:8002",
         _bind,
-        "Where health, readiness and metrics are served; keep it private.",
+        "Address that serves health, readiness and metrics; keep it private.",
     )
     public_base_url: str = _setting(
         "",
         _base_url,
-        "Address of the API as clients reach it, ending in /v1; shown in the "
-        "cabinet. Empty means the address of READBACK_API_BIND.",
+        "URL of the API that clients use, ending in /v1; the cabinet shows it. "
+        "Empty: derived from READBACK_API_BIND.",
     )
     cabinet_url: str = _setting(
         "",
         _url("http://", "https://"),
-        "Address of the cabinet as browsers reach it; in links and mails. Empty "
-        "means the address of READBACK_CABINET_BIND.",
+        "URL of the cabinet that browsers use; links and e-mails contain it. "
+        "Empty: derived from READBACK_CABINET_BIND.",
     )
     smtp_url: str = _setting(
         "",
         _url("smtp://", "smtps://"),
-        "Mail server: smtp://user:password@host:587 (STARTTLS when a user is given) "
-        "or smtps://…; empty means that mails are printed to the terminal.",
+        "Mail server: smtp://user:password@host:587 (uses STARTTLS if there is a user) "
+        "or smtps://…. Empty: e-mails are printed to the terminal.",
         secret=True,
     )
     mail_from: str = _setting(
-        "Readback <readback@localhost>", _text, "Sender of the cabinet's mails."
+        "Readback <readback@localhost>", _text, "Sender address of e-mails."
     )
     secret_key: str = _setting(
         "",
         _secret_key,
-        "Signs sessions and links, at least 50 characters; the same on every "
-        "replica. Empty means one is generated in READBACK_DATA_DIR.",
+        "Secret that signs sessions and links: at least 50 characters, the same on "
+        "every replica. Empty: generated once and stored in READBACK_DATA_DIR.",
         secret=True,
     )
     workers: int = _setting(
-        "0", _whole(0, 512), "API worker processes; 0 means one per core."
+        "0", _whole_number(0, 512), "API worker processes. 0: one per CPU core."
     )
     cabinet_workers: int = _setting(
-        "1", _whole(1, 128), "Cabinet worker processes, each with eight threads."
+        "1", _whole_number(1, 128), "Cabinet worker processes, with eight threads each."
     )
     tls_certificate: Path | None = _setting(
-        "", _optional_path, "Certificate chain (PEM) for HTTPS on READBACK_API_BIND."
+        "",
+        _optional_path,
+        "Certificate chain (PEM file) for HTTPS on READBACK_API_BIND.",
     )
     tls_key: Path | None = _setting(
-        "", _optional_path, "Private key (PEM) of READBACK_TLS_CERTIFICATE."
+        "", _optional_path, "Private key (PEM file) of READBACK_TLS_CERTIFICATE."
     )
     trusted_proxy_count: int = _setting(
         "0",
-        _whole(0, 8),
-        "Proxies of yours in front, each of which appends to X-Forwarded-For; "
-        "0 means that header is ignored.",
+        _whole_number(0, 8),
+        "Number of your proxies in front of Readback, each of which appends to "
+        "X-Forwarded-For. 0: the header is ignored.",
     )
     key_rate: int = _setting(
-        "20", _whole(1, 10_000_000), "Requests a second that one key may make."
+        "20", _whole_number(1, 10_000_000), "Requests per second that one key may make."
     )
     key_burst: int = _setting(
-        "1000", _whole(1, 10_000_000), "Requests that one key may make at once."
+        "1000",
+        _whole_number(1, 10_000_000),
+        "Requests that one key may make in a burst.",
     )
     auth_failure_rate: int = _setting(
         "30",
-        _whole(1, 10_000_000),
-        "Requests a second with a key that is not accepted, per client address.",
+        _whole_number(1, 10_000_000),
+        "Requests per second without an accepted key, per client address.",
     )
     auth_failure_burst: int = _setting(
-        "300", _whole(1, 10_000_000), "The same, at once."
+        "300",
+        _whole_number(1, 10_000_000),
+        "Requests without an accepted key in a burst, per client address.",
     )
     error_messages: bool = _setting(
         "off",
-        _switch,
-        "Adds error.message to the body of a refusal; off keeps the exact form of "
-        "the contract.",
+        _on_off,
+        "on: every refusal has error.message in its body. off: refusals have exactly "
+        "the body that the contract specifies.",
     )
     max_connections: int = _setting(
-        "16384", _whole(1, 1_000_000), "Open connections per API worker."
+        "16384", _whole_number(1, 1_000_000), "Maximum open connections per API worker."
     )
     max_connections_per_address: int = _setting(
         "1024",
-        _whole(0, 1_000_000),
-        "Open connections per client address and API worker; 0 means no limit, and "
-        "it does not apply behind trusted proxies or on unix sockets.",
+        _whole_number(0, 1_000_000),
+        "Maximum open connections per client address and API worker. 0: no limit. "
+        "Does not apply behind trusted proxies or on unix sockets.",
     )
     head_timeout: float = _setting(
-        "15", _seconds, "Seconds from the first byte to the end of a request's head."
+        "15", _seconds, "Seconds from the first byte to the end of a request's headers."
     )
     body_timeout: float = _setting(
-        "30", _seconds, "Seconds from the end of the head to the end of the body."
+        "30", _seconds, "Seconds from the end of the headers to the end of the body."
     )
     idle_timeout: float = _setting(
         "75",
         _seconds,
-        "Seconds a kept-alive connection may be idle; longer than your proxy's.",
+        "Seconds that a keep-alive connection may be idle; set it higher than your "
+        "proxy's.",
     )
     drain_timeout: float = _setting(
-        "30", _seconds, "Seconds a client may take to read its answers."
+        "30", _seconds, "Seconds that a client may take to read its responses."
     )
     stop_timeout: float = _setting(
-        "30", _seconds, "Seconds that begun requests get when the service stops."
+        "30",
+        _seconds,
+        "Seconds that running requests get to finish when the service stops.",
     )
     database_grace: float = _setting(
         "900",
         _seconds,
-        "Seconds for which known keys go on working while the database is away.",
+        "Seconds that known keys keep working while the database is unavailable.",
     )
     usage_days: int = _setting(
-        "400", _whole(1, 36_500), "Days for which the counts of requests are kept."
+        "400", _whole_number(1, 36_500), "Days that request counts are kept."
     )
     journal_days: int = _setting(
         "30",
-        _whole(1, 36_500),
-        "Days for which the journal of a key is kept; at most its last 100 accepted "
-        "and 100 refused requests are.",
+        _whole_number(1, 36_500),
+        f"Days that a key's journal is kept; it holds at most the last {JOURNAL_ROWS} "
+        f"accepted and the last {JOURNAL_ROWS} refused requests.",
     )
 
     @property
@@ -297,7 +316,7 @@ class Config:
 
     @property
     def sqlite_path(self) -> Path | None:
-        """The file of the database; None when it is PostgreSQL."""
+        """The path of the SQLite file; None if the database is PostgreSQL."""
         url = self.effective_database_url
         return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
 
@@ -317,18 +336,18 @@ class Config:
 
 
 def variable(setting: Field[Any]) -> str:
-    """Give the environment variable of a field of `Config`."""
-    return NAMESPACE + setting.name.upper()
+    """Return the name of the environment variable for a field of `Config`."""
+    return VARIABLE_PREFIX + setting.name.upper()
 
 
 def read(environ: Mapping[str, str] = os.environ) -> Config:
-    """Read all settings from the environment, or raise `ConfigError`."""
-    _refuse_unknown(environ)
+    """Return the settings in the environment; raise `ConfigError` if one is invalid."""
+    _reject_unknown(environ)
     values = {row.name: _read_one(row, environ) for row in fields(Config)}
     config = Config(**values)
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise ConfigError(
-            "READBACK_TLS_CERTIFICATE and READBACK_TLS_KEY must be set together"
+            "READBACK_TLS_CERTIFICATE and READBACK_TLS_KEY must be set together."
         )
     return config
 
@@ -338,7 +357,9 @@ def _read_one(row: Field[Any], environ: Mapping[str, str]) -> Any:
     text = environ.get(name)
     if row.metadata["secret"] and f"{name}_FILE" in environ:
         if text is not None:
-            raise ConfigError(f"{name} and {name}_FILE are both set: choose one")
+            raise ConfigError(
+                f"{name} and {name}_FILE are both set; set only one of them."
+            )
         text = _read_secret(f"{name}_FILE", environ[f"{name}_FILE"])
     if text is None:
         return row.default
@@ -353,18 +374,18 @@ def _read_secret(name: str, path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise ConfigError(f"{name}: the file cannot be read: {reason}") from None
+        raise ConfigError(f"{name}: the file cannot be read: {reason}.") from None
 
 
-def _refuse_unknown(environ: Mapping[str, str]) -> None:
+def _reject_unknown(environ: Mapping[str, str]) -> None:
     rows = fields(Config)
     known = {variable(row) for row in rows}
     known |= {f"{variable(row)}_FILE" for row in rows if row.metadata["secret"]}
     for name in environ:
-        if not name.startswith(NAMESPACE) or name in known | _CLIENT_VARIABLES:
+        if not name.startswith(VARIABLE_PREFIX) or name in known | _OTHER_VARIABLES:
             continue
         if _KUBERNETES.match(name):
             continue
-        near = get_close_matches(name, known, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        raise ConfigError(f"{name} is not a setting of Readback{meant}")
+        similar = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {similar[0]}?" if similar else "; remove it."
+        raise ConfigError(f"{name} is not a setting of Readback{hint}")

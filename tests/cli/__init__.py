@@ -1,1 +1,1 @@
-"""The command line, from the outside: real processes, signals, sockets, terminals."""
+"""Tests of the command line from outside: processes, signals, sockets, terminals."""

@@ -1,4 +1,4 @@
-"""A program for each test: `readback` with free ports and a folder of its own."""
+"""One `readback` program per test, with free ports and its own folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ def postgresql() -> Iterator[Postgres]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def on_each_database(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
-    """The program on an empty database, once for each kind."""
+    """Return the program with an empty database, once for each kind of database."""
     settings = local_settings(tmp_path)
     if request.param == "postgresql":
         server = request.getfixturevalue("postgresql")

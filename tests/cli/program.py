@@ -1,4 +1,4 @@
-"""Running `readback` as its user does: arguments, environment, signals, exit code."""
+"""Run `readback` as a user does: arguments, environment, signals, exit code."""
 
 import os
 import re
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 READBACK = [sys.executable, "-m", "readback"]
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment of this process, but with these settings of Readback alone."""
-    outside = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
-    return outside | dict(settings)
+    """Return this process's environment with exactly these settings of Readback."""
+    others = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
+    return others | dict(settings)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago."""
+    """Return ports that were free a moment ago."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [listener.getsockname()[1] for listener in listeners]
     for listener in listeners:
@@ -33,7 +33,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def local_settings(folder: Path) -> dict[str, str]:
-    """Settings for a server on loopback that keeps its data in the folder."""
+    """Return settings for a server on loopback with its data in the folder."""
     api, cabinet, ops = free_ports(3)
     return {
         "READBACK_DATA_DIR": str(folder / "data"),
@@ -46,34 +46,34 @@ def local_settings(folder: Path) -> dict[str, str]:
 
 @dataclass
 class Program:
-    """`readback` with some settings; `folder` takes what a server prints."""
+    """`readback` with some settings; a server's output goes to files in `folder`."""
 
     folder: Path
     settings: Mapping[str, str]
 
-    def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command to its end, without a terminal."""
         return subprocess.run(
             [*READBACK, *arguments],
             env=environment(self.settings),
             cwd=self.folder,
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
 
-    def said(self, *arguments: str, given: str = "") -> str:
-        """Run a command that must succeed; give its standard output."""
-        done = self.run(*arguments, given=given)
+    def output(self, *arguments: str, stdin: str = "") -> str:
+        """Run a command that must succeed; return its standard output."""
+        done = self.run(*arguments, stdin=stdin)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     @contextmanager
     def serving(
-        self, *arguments: str, until: str = "Make another key"
+        self, *arguments: str, until: str = "To create another key"
     ) -> Iterator["Service"]:
-        """Run `readback serve …` until it prints the words; stop it at the end."""
+        """Run `readback serve …`; wait until it prints the text, stop it at the end."""
         out = self.folder / f"out-{time.monotonic_ns()}"
         err = out.with_suffix(".err")
         with out.open("wb") as stdout, err.open("wb") as stderr:
@@ -110,22 +110,22 @@ class Service:
     def stderr(self) -> str:
         return self.err.read_text()
 
-    def wait_for(self, words: str) -> None:
-        """Wait until it has said the words, on either stream."""
+    def wait_for(self, text: str) -> None:
+        """Wait until the server has printed the text, on either stream."""
 
         def done() -> bool:
-            assert self.process.poll() is None, f"it ended: {self.stderr}"
-            return words in self.stdout + self.stderr
+            assert self.process.poll() is None, f"the server exited: {self.stderr}"
+            return text in self.stdout + self.stderr
 
-        eventually(done, f"{words!r} in {self.stdout}{self.stderr}")
+        eventually(done, f"{text!r} in {self.stdout}{self.stderr}")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal and give the exit code that follows."""
+        """Send a signal and return the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
     def children(self) -> list[int]:
-        """The processes of the planes: the cabinet's, then the API's."""
+        """Return the process ids of the planes: the cabinet's, then the API's."""
         listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(number) for number in listed.read_text().split()]
 
@@ -133,7 +133,7 @@ class Service:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -141,10 +141,11 @@ class Service:
 
 
 def eventually(condition, what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    """Wait until the condition is true; fail with `what` after the timeout."""
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"still not true after {PATIENCE:.0f} s: {what}")
+            raise AssertionError(f"still not true after {TIMEOUT:.0f} s: {what}")
         time.sleep(0.02)
 
 
@@ -160,13 +161,13 @@ def is_listening(address: str) -> bool:
 def answers_200(url: str, key: str = "") -> bool:
     request = Request(url, headers={"Authorization": f"Bearer {key}"})
     try:
-        with urlopen(request, timeout=PATIENCE) as answer:
+        with urlopen(request, timeout=TIMEOUT) as answer:
             return answer.status == 200
-    except OSError:  # refused, or any other status
+    except OSError:  # connection refused, or any other status
         return False
 
 
 def key_in(text: str) -> str:
-    """The one key in a text."""
+    """Return the only key in a text."""
     [key] = set(re.findall(r"sk-echo-[0-9A-Za-z]{38}", text))
     return key

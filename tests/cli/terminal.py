@@ -1,4 +1,4 @@
-"""A real terminal for a command: what it shows, and what somebody types."""
+"""Run a command in a real terminal: read its screen and type answers."""
 
 import os
 import pty
@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from tests.cli.program import PATIENCE, READBACK, Program, environment
+from tests.cli.program import READBACK, TIMEOUT, Program, environment
 
 
 def type_into(
@@ -15,7 +15,7 @@ def type_into(
 ) -> tuple[int, str]:
     """Run a command; wait for each prompt and type its answer.
 
-    Give the exit code and everything that the screen showed.
+    Return the exit code and everything that the screen showed.
     """
     controller, screen = pty.openpty()
     process = subprocess.Popen(
@@ -33,23 +33,23 @@ def type_into(
         os.write(controller, f"{answer}\n".encode())
     shown += _read_until(controller, None)
     os.close(controller)
-    return process.wait(PATIENCE), shown
+    return process.wait(TIMEOUT), shown
 
 
-def _read_until(controller: int, words: str | None) -> str:
-    """Read until the words appear, or, without words, until the command ends."""
-    deadline = time.monotonic() + PATIENCE
+def _read_until(controller: int, text: str | None) -> str:
+    """Read until the text appears; without a text, until the command ends."""
+    deadline = time.monotonic() + TIMEOUT
     shown = ""
-    while words is None or words not in shown:
+    while text is None or text not in shown:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([controller], [], [], left)[0]:
-            raise AssertionError(f"waited for {words!r}, saw {shown!r}")
+            raise AssertionError(f"waited for {text!r}, saw {shown!r}")
         try:
             part = os.read(controller, 4096)
-        except OSError:  # Linux says so when nobody has the terminal open any more
+        except OSError:  # Linux, once no process has the terminal open
             part = b""
         if not part:
-            assert words is None, f"ended without {words!r}: {shown!r}"
+            assert text is None, f"ended without {text!r}: {shown!r}"
             return shown
         shown += part.decode()
     return shown

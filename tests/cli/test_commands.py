@@ -1,4 +1,4 @@
-"""`readback account`, `key`, `migrate` and `manage`: an operator's hand."""
+"""The commands `readback account`, `key`, `migrate` and `manage`."""
 
 import subprocess
 
@@ -13,80 +13,80 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture
 def migrated(program: Program) -> Program:
-    program.said("migrate")
+    program.output("migrate")
     return program
 
 
 @pytest.fixture
 def with_alice(migrated: Program) -> Program:
-    migrated.said("account", "create", ALICE, "--confirmed")
+    migrated.output("account", "create", ALICE, "--confirmed")
     return migrated
 
 
 def shown(program: Program, email: str = ALICE) -> dict[str, str]:
-    lines = program.said("account", "show", email).splitlines()
+    lines = program.output("account", "show", email).splitlines()
     return dict(line.split("\t") for line in lines)
 
 
 def listed(program: Program, email: str = ALICE) -> list[list[str]]:
-    lines = program.said("key", "list", email).splitlines()
+    lines = program.output("key", "list", email).splitlines()
     return [line.split("\t") for line in lines]
 
 
-def test_an_account_goes_from_its_making_to_its_end(on_each_database):
+def test_an_account_can_be_created_deactivated_activated_and_deleted(on_each_database):
     program = on_each_database
-    program.said("migrate")
-    program.said("account", "create", ALICE)
+    program.output("migrate")
+    program.output("account", "create", ALICE)
     assert (shown(program)["active"], shown(program)["confirmed"]) == ("yes", "no")
 
-    program.said("account", "deactivate", ALICE)
+    program.output("account", "deactivate", ALICE)
     assert shown(program)["active"] == "no"
 
-    program.said("account", "activate", "ALICE@example.org", "--confirmed")
+    program.output("account", "activate", "ALICE@example.org", "--confirmed")
     assert (shown(program)["active"], shown(program)["confirmed"]) == ("yes", "yes")
 
-    program.said("key", "create", ALICE)
-    program.said("account", "delete", ALICE, "--yes")
-    gone = program.run("account", "show", ALICE)
-    assert gone.returncode == 1 and ALICE in gone.stderr
+    program.output("key", "create", ALICE)
+    program.output("account", "delete", ALICE, "--yes")
+    done = program.run("account", "show", ALICE)
+    assert done.returncode == 1 and ALICE in done.stderr
 
 
-def test_an_account_is_made_once(with_alice):
+def test_an_account_cannot_be_created_twice(with_alice):
     again = with_alice.run("account", "create", "Alice@Example.org")
 
     assert again.returncode == 1 and "There is an account" in again.stderr
 
 
-def test_a_password_can_come_from_a_pipe(migrated):
-    migrated.said("account", "create", ALICE, "--password-stdin", given=PASSWORD)
+def test_a_password_can_be_read_from_standard_input(migrated):
+    migrated.output("account", "create", ALICE, "--password-stdin", stdin=PASSWORD)
     check = (
         "from readback.cabinet.models import User;"
         f"print(User.objects.get().check_password({PASSWORD!r}))"
     )
-    assert migrated.said("manage", "shell", "-v0", "-c", check).strip() == "True"
+    assert migrated.output("manage", "shell", "-v0", "-c", check).strip() == "True"
 
 
 def test_a_weak_password_is_refused_and_not_repeated(migrated):
     weak = "hunter2"
-    done = migrated.run("account", "create", ALICE, "--password-stdin", given=weak)
+    done = migrated.run("account", "create", ALICE, "--password-stdin", stdin=weak)
 
     assert done.returncode == 1 and "too short" in done.stderr
     assert weak not in done.stderr
     assert migrated.run("account", "show", ALICE).returncode == 1
 
 
-def test_a_terminal_is_asked_for_a_password_and_does_not_show_it(migrated):
+def test_create_asks_for_a_password_and_does_not_show_it(migrated):
     code, screen = type_into(
         migrated,
         ["account", "create", ALICE, "--confirmed"],
-        ("Password (empty for none)", PASSWORD),
+        ("Password (leave empty for none)", PASSWORD),
         ("Repeat", PASSWORD),
     )
     assert code == 0 and ALICE in screen
     assert PASSWORD not in screen
 
 
-def test_a_key_is_printed_alone_and_its_explanation_elsewhere(with_alice):
+def test_standard_output_has_the_new_key_and_nothing_else(with_alice):
     done = with_alice.run("key", "create", ALICE, "--name", "laptop")
 
     assert done.returncode == 0
@@ -94,9 +94,9 @@ def test_a_key_is_printed_alone_and_its_explanation_elsewhere(with_alice):
     assert "not shown again" in done.stderr and "sk-echo-" not in done.stderr
 
 
-def test_a_list_of_keys_has_ids_and_states_and_never_a_key(with_alice):
-    first = with_alice.said("key", "create", ALICE, "--name", "laptop").strip()
-    second = with_alice.said("key", "create", ALICE, "--expires-in", "30d").strip()
+def test_the_list_of_keys_does_not_contain_the_keys(with_alice):
+    first = with_alice.output("key", "create", ALICE, "--name", "laptop").strip()
+    second = with_alice.output("key", "create", ALICE, "--expires-in", "30d").strip()
 
     rows = listed(with_alice)
 
@@ -107,33 +107,33 @@ def test_a_list_of_keys_has_ids_and_states_and_never_a_key(with_alice):
     assert first not in str(rows) and second not in str(rows)
 
 
-def test_revoking_is_one_way_and_twice_is_harmless(with_alice):
-    with_alice.said("key", "create", ALICE)
+def test_a_key_stays_revoked_when_it_is_revoked_again(with_alice):
+    with_alice.output("key", "create", ALICE)
     [[number, *_]] = listed(with_alice)
 
-    with_alice.said("key", "revoke", number, "--yes")
-    with_alice.said("key", "revoke", number, "--yes")
+    with_alice.output("key", "revoke", number, "--yes")
+    with_alice.output("key", "revoke", number, "--yes")
 
     assert listed(with_alice)[0][2] == "revoked"
     assert with_alice.run("key", "revoke", "999", "--yes").returncode == 1
 
 
 @pytest.mark.parametrize("value", ["", "0s", "-1d", "30", "1w", "1.5h", "٣d", "1d2h"])
-def test_a_duration_that_is_not_understood_is_a_mistake_of_usage(with_alice, value):
+def test_an_invalid_duration_is_a_usage_error(with_alice, value):
     done = with_alice.run("key", "create", ALICE, "--expires-in", value)
 
     assert done.returncode == 2 and "--expires-in" in done.stderr
     assert listed(with_alice) == []
 
 
-def test_a_duration_beyond_the_calendar_is_a_mistake_of_usage(with_alice):
+def test_a_duration_beyond_the_calendar_is_a_usage_error(with_alice):
     done = with_alice.run("key", "create", ALICE, "--expires-in", "999999999d")
 
     assert done.returncode == 2 and "Traceback" not in done.stderr
 
 
-def test_an_account_that_is_not_confirmed_gets_no_key(migrated):
-    migrated.said("account", "create", ALICE)
+def test_an_unconfirmed_account_gets_no_key(migrated):
+    migrated.output("account", "create", ALICE)
     done = migrated.run("key", "create", ALICE)
 
     assert done.returncode == 1 and done.stdout == ""
@@ -143,9 +143,9 @@ def test_an_account_that_is_not_confirmed_gets_no_key(migrated):
 @pytest.mark.parametrize(
     "command", [["account", "delete", ALICE], ["key", "revoke", "1"]], ids=" ".join
 )
-def test_what_cannot_be_undone_asks_first(with_alice, command):
-    with_alice.said("key", "create", ALICE)
-    assert with_alice.run(*command).returncode == 2  # nobody can be asked
+def test_a_command_that_cannot_be_undone_asks_first(with_alice, command):
+    with_alice.output("key", "create", ALICE)
+    assert with_alice.run(*command).returncode == 2  # no terminal to ask on
 
     code, screen = type_into(with_alice, command, ("[y/N]", "n"))
     assert code == 1
@@ -155,8 +155,8 @@ def test_what_cannot_be_undone_asks_first(with_alice, command):
     assert code == 0
 
 
-def test_a_terminal_gets_a_table_and_a_name_is_no_markup(with_alice):
-    with_alice.said("key", "create", ALICE, "--name", "[bold]x[/bold]")
+def test_a_name_in_a_table_is_not_interpreted_as_markup(with_alice):
+    with_alice.output("key", "create", ALICE, "--name", "[bold]x[/bold]")
 
     code, screen = type_into(with_alice, ["key", "list", ALICE])
 
@@ -164,21 +164,21 @@ def test_a_terminal_gets_a_table_and_a_name_is_no_markup(with_alice):
     assert "last used" in screen and "[bold]x[/bold]" in screen
 
 
-def test_any_number_can_migrate_at_once(on_each_database):
+def test_several_processes_can_migrate_at_the_same_time(on_each_database):
     command = [*READBACK, "migrate"]
     settings = environment(on_each_database.settings)
-    several = [
+    processes = [
         subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    outputs = [process.communicate(timeout=60)[0] for process in several]
+    outputs = [process.communicate(timeout=60)[0] for process in processes]
 
-    assert [process.returncode for process in several] == [0, 0, 0]
+    assert [process.returncode for process in processes] == [0, 0, 0]
     applied = [text for text in outputs if "applied cabinet.0001_initial" in text]
     assert len(applied) == 1
-    assert on_each_database.said("migrate") == "The database is up to date.\n"
+    assert on_each_database.output("migrate") == "The database is up to date.\n"
 
 
-def test_djangos_own_commands_are_there(migrated):
-    assert "[X] 0001_initial" in migrated.said("manage", "showmigrations", "cabinet")
-    assert "createsuperuser" in migrated.said("manage", "help")
+def test_manage_runs_django_commands(migrated):
+    assert "[X] 0001_initial" in migrated.output("manage", "showmigrations", "cabinet")
+    assert "createsuperuser" in migrated.output("manage", "help")

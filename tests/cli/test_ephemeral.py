@@ -1,4 +1,4 @@
-"""`readback serve --ephemeral`: a real server for one test run, gone afterwards."""
+"""`readback serve --ephemeral`: a temporary server for one test run."""
 
 import json
 import os
@@ -14,15 +14,15 @@ from tests.cli.program import Program, is_listening
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory in which the program makes temporary files, empty."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
+    """Return the empty directory in which the program creates temporary files."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    return place
+    return folder
 
 
-def test_it_prints_exactly_one_line_that_is_enough_to_use_it(tmp_path, temporary):
+def test_json_prints_one_line_with_everything_a_client_needs(tmp_path, temporary):
     program = Program(tmp_path, {})
     with program.serving("--ephemeral", "--json", until="\n") as service:
         line = json.loads(service.stdout)
@@ -46,7 +46,7 @@ def test_it_prints_exactly_one_line_that_is_enough_to_use_it(tmp_path, temporary
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_nothing_is_left_of_it(tmp_path, temporary, number):
+def test_stopping_deletes_the_temporary_directory(tmp_path, temporary, number):
     with Program(tmp_path, {}).serving("--ephemeral") as service:
         [data] = temporary.glob("readback-*")
         assert (data / "readback.sqlite3").exists()
@@ -54,12 +54,12 @@ def test_nothing_is_left_of_it(tmp_path, temporary, number):
     assert not list(temporary.glob("readback-*"))
 
 
-def test_without_json_it_speaks_to_people(tmp_path, temporary):
+def test_without_json_it_prints_a_curl_command(tmp_path, temporary):
     with Program(tmp_path, {}).serving("--ephemeral") as service:
         assert "curl " in service.stdout
 
 
-def test_other_settings_still_apply_and_addresses_do_not(tmp_path, temporary):
+def test_the_addresses_are_ignored_and_other_settings_apply(tmp_path, temporary):
     settings = {
         "READBACK_ERROR_MESSAGES": "on",
         "READBACK_API_BIND": "192.0.2.1:80",
@@ -72,26 +72,25 @@ def test_other_settings_still_apply_and_addresses_do_not(tmp_path, temporary):
         line = json.loads(service.stdout)
         for name in ("base_url", "cabinet_url", "ops_url"):
             assert line[name].startswith("http://127.0.0.1:")
-        # The default would answer without a message.
+        # With the default setting there would be no message.
         request = Request(f"{line['base_url']}/chat/completions", method="PUT")
-        opened = urlopen_anyway(request)
-        assert "message" in json.load(opened)["error"]
+        assert "message" in json.load(open_refusal(request))["error"]
 
 
-def test_a_data_directory_that_is_given_stays_and_can_be_used_again(tmp_path):
+def test_a_configured_data_directory_is_kept_and_can_be_used_again(tmp_path):
     program = Program(tmp_path, {"READBACK_DATA_DIR": str(tmp_path / "kept")})
     emails = set()
     for _ in range(2):
         with program.serving("--ephemeral", "--json", until="\n") as service:
             line = json.loads(service.stdout)
             emails.add(line["account_email"])
-            listed = program.said("key", "list", line["account_email"])
+            listed = program.output("key", "list", line["account_email"])
             assert line["api_key"][-4:] in listed
     assert len(emails) == 2
     assert (tmp_path / "kept" / "readback.sqlite3").exists()
 
 
-def test_several_run_beside_each_other(tmp_path, temporary):
+def test_several_can_run_at_the_same_time(tmp_path, temporary):
     program = Program(tmp_path, {})
     with (
         program.serving("--ephemeral", "--json", until="\n") as one,
@@ -103,7 +102,7 @@ def test_several_run_beside_each_other(tmp_path, temporary):
         assert all(is_listening(address) for address in addresses)
 
 
-def test_a_start_that_is_interrupted_leaves_nothing(tmp_path, temporary):
+def test_a_failed_start_deletes_the_temporary_directory(tmp_path, temporary):
     program = Program(tmp_path, {"READBACK_DATABASE_URL": "postgresql://127.0.0.1:9/x"})
 
     done = program.run("serve", "--ephemeral", "--json")
@@ -112,14 +111,14 @@ def test_a_start_that_is_interrupted_leaves_nothing(tmp_path, temporary):
     assert not list(temporary.glob("readback-*"))
 
 
-def test_json_belongs_to_an_ephemeral_server(program):
+def test_json_requires_ephemeral_and_ephemeral_serves_both_planes(program):
     assert program.run("serve", "--json").returncode == 2
     assert program.run("serve", "--ephemeral", "api").returncode == 2
     assert not os.path.exists(program.settings["READBACK_DATA_DIR"])
 
 
-def urlopen_anyway(request: Request):
-    """Open an address whose answer is an error."""
+def open_refusal(request: Request):
+    """Return the response even if its status is an error."""
     from urllib.error import HTTPError
 
     try:

@@ -1,4 +1,4 @@
-"""What cannot start says so in one sentence, with exit code 3 and no traceback."""
+"""A command that cannot start prints one sentence and exits with code 3."""
 
 import socket
 import subprocess
@@ -11,12 +11,12 @@ from tests.cli.program import Program
 EVERY_START = (["serve"], ["serve", "api"], ["serve", "cabinet"])
 
 
-def assert_cannot_start(done: subprocess.CompletedProcess[str], *words: str) -> None:
+def assert_cannot_start(done: subprocess.CompletedProcess[str], *texts: str) -> None:
     assert done.returncode == 3, done.stderr
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    for word in words:
-        assert word in done.stderr
+    for text in texts:
+        assert text in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def assert_cannot_start(done: subprocess.CompletedProcess[str], *words: str) -> 
     ("name", "value"),
     [("READBACK_KEY_RATE", "fast"), ("READBACK_KEYRATE", "20")],
 )
-def test_a_setting_that_is_not_understood_is_named(program, command, name, value):
+def test_the_message_names_an_invalid_or_unknown_setting(program, command, name, value):
     program.settings[name] = value
 
     assert_cannot_start(program.run(*command), name)
 
 
 @pytest.mark.parametrize("plane", ["API", "CABINET", "OPS"])
-def test_a_port_in_use_is_named_with_its_setting(program, plane):
+def test_the_message_for_a_port_in_use_names_address_and_setting(program, plane):
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
         program.settings[f"READBACK_{plane}_BIND"] = address
@@ -66,13 +66,13 @@ def test_a_port_in_use_is_named_with_its_setting(program, plane):
         (f"unix:/tmp/{'long' * 40}", "too long"),
     ],
 )
-def test_an_address_that_cannot_be_listened_on_is_named(program, bind, reason):
+def test_the_message_says_why_an_address_cannot_be_listened_on(program, bind, reason):
     program.settings["READBACK_API_BIND"] = bind
 
     assert_cannot_start(program.run("serve", "api"), "READBACK_API_BIND", reason)
 
 
-def test_a_unix_socket_that_somebody_listens_on_is_not_taken_away(program, tmp_path):
+def test_a_unix_socket_in_use_is_not_removed(program, tmp_path):
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(path))
@@ -86,7 +86,7 @@ def test_a_unix_socket_that_somebody_listens_on_is_not_taken_away(program, tmp_p
 
 
 @pytest.mark.parametrize("command", EVERY_START, ids=" ".join)
-def test_a_postgresql_that_is_away_is_one_sentence_without_the_password(
+def test_an_unreachable_postgresql_is_one_sentence_without_the_password(
     program, command
 ):
     program.settings["READBACK_DATABASE_URL"] = "postgresql://a:hunter2@127.0.0.1:9/x"
@@ -98,9 +98,7 @@ def test_a_postgresql_that_is_away_is_one_sentence_without_the_password(
 
 
 @pytest.mark.parametrize("command", [["serve"], ["migrate"]], ids=" ".join)
-def test_a_database_file_that_cannot_be_opened_is_one_sentence(
-    program, tmp_path, command
-):
+def test_an_unusable_database_path_is_one_sentence(program, tmp_path, command):
     (tmp_path / "file").write_text("")
     program.settings["READBACK_DATABASE_URL"] = f"sqlite:///{tmp_path}/file/x.sqlite3"
 
@@ -108,7 +106,7 @@ def test_a_database_file_that_cannot_be_opened_is_one_sentence(
 
 
 @pytest.mark.parametrize("command", EVERY_START, ids=" ".join)
-def test_a_file_that_is_no_database_is_one_sentence(program, tmp_path, command):
+def test_a_file_that_is_not_a_database_is_one_sentence(program, tmp_path, command):
     (tmp_path / "notes.txt").write_text("These are notes and not a database.\n" * 99)
     program.settings["READBACK_DATABASE_URL"] = f"sqlite:///{tmp_path}/notes.txt"
 
@@ -116,13 +114,13 @@ def test_a_file_that_is_no_database_is_one_sentence(program, tmp_path, command):
 
 
 @pytest.mark.parametrize("plane", ["api", "cabinet"])
-def test_one_plane_alone_does_not_migrate_and_says_who_does(on_each_database, plane):
+def test_one_plane_alone_asks_to_migrate_first(on_each_database, plane):
     done = on_each_database.run("serve", plane)
 
     assert_cannot_start(done, "readback migrate")
 
 
-def test_a_data_directory_that_cannot_be_written_is_named(program, tmp_path):
+def test_an_unwritable_data_directory_is_one_sentence(program, tmp_path):
     (tmp_path / "file").write_text("")
     program.settings["READBACK_DATA_DIR"] = str(tmp_path / "file" / "data")
 
@@ -130,7 +128,7 @@ def test_a_data_directory_that_cannot_be_written_is_named(program, tmp_path):
 
 
 @pytest.mark.parametrize("command", [["serve"], ["serve", "api"]], ids=" ".join)
-def test_a_certificate_that_cannot_be_used_is_named(program, tmp_path, command):
+def test_an_invalid_certificate_is_one_sentence(program, tmp_path, command):
     (tmp_path / "pem").write_text("not a certificate")
     program.settings["READBACK_TLS_CERTIFICATE"] = str(tmp_path / "pem")
     program.settings["READBACK_TLS_KEY"] = str(tmp_path / "no-such-file")
@@ -141,13 +139,13 @@ def test_a_certificate_that_cannot_be_used_is_named(program, tmp_path, command):
 @pytest.mark.parametrize(
     "command", [["key", "list", "a@b.org"], ["account", "show", "a@b.org"]]
 )
-def test_a_command_without_a_database_says_so_and_makes_none(program, command):
+def test_a_command_without_a_database_does_not_create_one(program, command):
     assert_cannot_start(program.run(*command), "There is no database")
     data = Path(program.settings["READBACK_DATA_DIR"])
     assert not (data / "readback.sqlite3").exists()
 
 
-def test_a_mistyped_command_has_exit_code_2(tmp_path):
+def test_a_usage_error_has_exit_code_2(tmp_path):
     program = Program(tmp_path, {})
     assert program.run("serv").returncode == 2
     assert program.run("key", "create").returncode == 2

@@ -1,4 +1,4 @@
-"""Help for everything, also where only the probe's parts are installed."""
+"""Every command has help, also where only the probe's packages are installed."""
 
 import importlib.util
 import subprocess
@@ -24,7 +24,7 @@ EVERY_COMMAND = dict(commands(main))
 
 
 @pytest.mark.parametrize("path", EVERY_COMMAND, ids=" ".join)
-def test_every_command_and_option_says_what_it_does(path):
+def test_every_command_and_option_has_a_help_text(path):
     command = EVERY_COMMAND[path]
 
     assert command.help
@@ -33,7 +33,7 @@ def test_every_command_and_option_says_what_it_does(path):
             assert parameter.help, parameter.name
 
 
-def test_the_command_line_costs_no_heavy_import():
+def test_importing_the_command_line_imports_no_large_package():
     check = (
         "import sys, readback.cli;"
         "print({'django', 'gunicorn', 'uvloop', 'rich', 'psycopg'} & set(sys.modules))"
@@ -44,7 +44,7 @@ def test_the_command_line_costs_no_heavy_import():
 
 @pytest.fixture
 def bare(tmp_path: Path) -> list[str]:
-    """A Python that finds Readback and click, and no other package."""
+    """Return a Python that can import Readback and click, and no other package."""
     for name in ("readback", "click"):
         spec = importlib.util.find_spec(name)
         (tmp_path / name).symlink_to(Path(spec.origin).parent)
@@ -65,7 +65,7 @@ def run(command: list[str], *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_help_and_version_work_without_the_server_parts(bare):
+def test_help_and_version_work_without_the_server_packages(bare):
     assert "serve" in run(bare, "--help").stdout
     assert run(bare, "--version").stdout.split()[-1] == readback.__version__
 
@@ -85,7 +85,7 @@ def test_help_and_version_work_without_the_server_parts(bare):
     ],
     ids=" ".join,
 )
-def test_a_command_that_needs_the_server_parts_says_how_to_get_them(bare, arguments):
+def test_a_command_without_its_packages_says_how_to_install_them(bare, arguments):
     done = run(bare, *arguments)
 
     assert done.returncode == 3

@@ -1,4 +1,4 @@
-"""`readback serve api` and `readback serve cabinet`: production, and systemd."""
+"""`readback serve api` and `readback serve cabinet`, also under systemd."""
 
 import os
 import signal
@@ -8,40 +8,40 @@ import sys
 
 from tests.cli.program import READBACK, answers_200, environment, eventually, key_in
 
-# What systemd does: sockets from descriptor 3 on, and the process's own number.
+# Does what systemd does: passes sockets from descriptor 3 on, and the process id.
 ACTIVATE = """
 import os, sys
-given = [int(number) for number in sys.argv[1].split(",")]
-for place, number in enumerate(given):
-    os.dup2(number, 10 + place)
-for place in range(len(given)):
-    os.dup2(10 + place, 3 + place)
-os.environ["LISTEN_FDS"] = str(len(given))
+descriptors = [int(number) for number in sys.argv[1].split(",")]
+for index, descriptor in enumerate(descriptors):
+    os.dup2(descriptor, 10 + index)
+for index in range(len(descriptors)):
+    os.dup2(10 + index, 3 + index)
+os.environ["LISTEN_FDS"] = str(len(descriptors))
 os.environ["LISTEN_PID"] = str(os.getpid())
 os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
-def test_both_planes_serve_one_database_as_processes_of_their_own(on_each_database):
+def test_both_planes_can_run_as_separate_commands_on_one_database(on_each_database):
     program = on_each_database
     api, cabinet = (program.settings[f"READBACK_{n}_BIND"] for n in ("API", "CABINET"))
-    program.said("migrate")
-    program.said("account", "create", "alice@example.org", "--confirmed")
-    key = program.said("key", "create", "alice@example.org").strip()
+    program.output("migrate")
+    program.output("account", "create", "alice@example.org", "--confirmed")
+    key = program.output("key", "create", "alice@example.org").strip()
 
     with (
-        program.serving("api", until="Serving the API") as one,
-        program.serving("cabinet", until="Serving the cabinet") as other,
+        program.serving("api", until="Serving the API") as api_service,
+        program.serving("cabinet", until="Serving the cabinet") as cabinet_service,
     ):
         assert answers_200(f"http://{api}/v1/models", key)
         assert answers_200(f"http://{cabinet}/healthz")
-        assert one.stop() == 0
-        assert other.stop() == 0
+        assert api_service.stop() == 0
+        assert cabinet_service.stop() == 0
 
 
-def test_the_api_alone_needs_no_secret_and_makes_no_file(program, postgresql, tmp_path):
+def test_the_api_alone_creates_no_secret_key_and_no_file(program, postgresql, tmp_path):
     program.settings["READBACK_DATABASE_URL"] = postgresql.new_database()
-    program.said("migrate")
+    program.output("migrate")
     empty = tmp_path / "empty"
     program.settings["READBACK_DATA_DIR"] = str(empty)
 
@@ -52,13 +52,13 @@ def test_the_api_alone_needs_no_secret_and_makes_no_file(program, postgresql, tm
     assert not empty.exists()
 
 
-def test_sockets_of_systemd_are_used_and_the_one_of_the_ops_address_is_ops(program):
-    program.said("migrate")
-    program.said("account", "create", "alice@example.org", "--confirmed")
-    key = key_in(program.said("key", "create", "alice@example.org"))
+def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(program):
+    program.output("migrate")
+    program.output("account", "create", "alice@example.org", "--confirmed")
+    key = key_in(program.output("key", "create", "alice@example.org"))
     with listening() as ops, listening() as public:
         program.settings["READBACK_OPS_BIND"] = f"127.0.0.1:{port_of(ops)}"
-        # Were it opened, this would fail.
+        # Opening this address would fail.
         program.settings["READBACK_API_BIND"] = "192.0.2.1:80"
 
         with activated(program, [ops, public], "serve", "api") as process:
@@ -69,8 +69,8 @@ def test_sockets_of_systemd_are_used_and_the_one_of_the_ops_address_is_ops(progr
             assert process.wait(30) == 0
 
 
-def test_a_unix_socket_of_systemd_outlives_the_cabinet(program, tmp_path):
-    program.said("migrate")
+def test_the_cabinet_does_not_remove_a_unix_socket_of_systemd(program, tmp_path):
+    program.output("migrate")
     path = tmp_path / "activated"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

@@ -1,4 +1,4 @@
-"""`readback serve`: both planes as one."""
+"""`readback serve`: both planes as one service."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def curl_line(text: str) -> str:
     return line
 
 
-def test_the_first_start_prints_a_command_that_works_as_it_stands(program):
+def test_the_first_start_prints_a_curl_command_that_works_unchanged(program):
     with program.serving() as service:
         curl = ["sh", "-c", f"{curl_line(service.stdout)} --fail --silent"]
         answer = json.loads(subprocess.check_output(curl, timeout=30))
@@ -29,7 +29,7 @@ def test_the_first_start_prints_a_command_that_works_as_it_stands(program):
         assert service.stop() == 0
 
 
-def test_a_later_start_makes_no_key_and_says_how_to_make_one(program):
+def test_a_later_start_creates_no_key_and_prints_how_to_create_one(program):
     with program.serving() as service:
         pass
 
@@ -38,11 +38,11 @@ def test_a_later_start_makes_no_key_and_says_how_to_make_one(program):
         [command] = [
             line.partition(": ")[2]
             for line in service.stdout.splitlines()
-            if line.startswith("Make another key: ")
+            if line.startswith("To create another key: ")
         ]
     program_name, _, arguments = command.partition("readback ")
     assert program_name in ("", "python -m ")
-    assert key_in(program.said(*shlex.split(arguments)))
+    assert key_in(program.output(*shlex.split(arguments)))
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_a_later_start_makes_no_key_and_says_how_to_make_one(program):
         {"READBACK_CABINET_BIND": "0.0.0.0:0"},
     ],
 )
-def test_no_key_is_made_where_others_could_use_it(program, public):
+def test_no_key_is_created_where_other_machines_could_use_it(program, public):
     program.settings = program.settings | public
     with program.serving() as service:
         assert "sk-echo-" not in service.stdout + service.stderr
         assert "readback key create EMAIL" in service.stdout
 
 
-def test_no_key_is_made_on_postgresql(program, postgresql):
+def test_no_key_is_created_on_postgresql(program, postgresql):
     database = {"READBACK_DATABASE_URL": postgresql.new_database()}
     program.settings = program.settings | database
     with program.serving() as service:
@@ -77,18 +77,18 @@ def test_a_signal_stops_both_planes_and_the_exit_code_is_0(program, number):
         assert not is_listening(program.settings[f"READBACK_{name}_BIND"])
 
 
-def test_ctrl_c_in_a_terminal_is_graceful_too(program):
+def test_ctrl_c_in_a_terminal_lets_running_requests_finish(program):
     with program.serving() as service:
-        with begun_request(program) as client:
-            # A terminal sends it to the whole group at once.
+        with unfinished_request(program) as client:
+            # A terminal sends the signal to its whole process group.
             os.killpg(service.process.pid, signal.SIGINT)
             finish(client)
             assert b" 401 " in client.recv(4096)
         assert service.process.wait(30) == 0
 
 
-def test_a_begun_request_is_answered_and_a_second_signal_does_not_wait_for_it(program):
-    with program.serving() as service, begun_request(program):
+def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(program):
+    with program.serving() as service, unfinished_request(program):
         service.process.send_signal(signal.SIGTERM)
         eventually(
             lambda: not is_listening(program.settings["READBACK_CABINET_BIND"]),
@@ -98,7 +98,7 @@ def test_a_begun_request_is_answered_and_a_second_signal_does_not_wait_for_it(pr
         assert service.stop() == 128 + signal.SIGKILL
 
 
-def test_a_reload_drops_nothing_and_keeps_the_service_up(program):
+def test_a_reload_drops_no_request(program):
     with program.serving() as service:
         planes = service.children()
         service.process.send_signal(signal.SIGHUP)
@@ -110,16 +110,16 @@ def test_a_reload_drops_nothing_and_keeps_the_service_up(program):
 
 
 @pytest.mark.parametrize("plane", [0, 1], ids=["cabinet", "api"])
-def test_when_one_plane_ends_the_other_ends_too_and_its_code_is_passed_on(
+def test_when_one_plane_exits_the_other_is_stopped_and_its_exit_code_returned(
     program, plane
 ):
     with program.serving() as service:
         os.kill(service.children()[plane], signal.SIGKILL)
         assert service.process.wait(30) == 128 + signal.SIGKILL
-        assert "has ended" in service.stderr
+        assert "exited unexpectedly" in service.stderr
 
 
-def test_when_the_program_is_killed_its_planes_do_not_stay_behind(program):
+def test_when_the_program_is_killed_both_planes_stop(program):
     with program.serving() as service:
         service.process.kill()
         service.process.wait()
@@ -127,24 +127,22 @@ def test_when_the_program_is_killed_its_planes_do_not_stay_behind(program):
     addresses = [program.settings[name] for name in names]
     eventually(
         lambda: not any(is_listening(address) for address in addresses),
-        "nothing listens any more",
+        "all ports are closed",
     )
 
 
-def test_two_first_starts_at_once_make_one_account(program, tmp_path):
+def test_two_first_starts_at_the_same_time_create_one_account(program, tmp_path):
     other = Program(tmp_path, dict(program.settings))
     ports = iter(["7", "8", "9"])
     for name in ("API", "CABINET", "OPS"):
         other.settings[f"READBACK_{name}_BIND"] = f"127.0.0.{next(ports)}:0"
 
-    with program.serving() as one, other.serving() as two:
-        assert "sk-echo-" in one.stdout
-        assert "sk-echo-" not in two.stdout
+    with program.serving() as first, other.serving() as second:
+        assert "sk-echo-" in first.stdout
+        assert "sk-echo-" not in second.stdout
 
 
-def test_it_answers_on_unix_sockets_and_replaces_one_that_nobody_listens_on(
-    program, tmp_path
-):
+def test_it_serves_unix_sockets_and_replaces_a_stale_one(program, tmp_path):
     stale = socket.socket(socket.AF_UNIX)
     stale.bind(str(tmp_path / "api"))
     stale.close()
@@ -157,8 +155,8 @@ def test_it_answers_on_unix_sockets_and_replaces_one_that_nobody_listens_on(
         assert service.stop() == 0
 
 
-def begun_request(program: Program) -> socket.socket:
-    """Send the head of a request, and not its end."""
+def unfinished_request(program: Program) -> socket.socket:
+    """Send a request without the end of its headers."""
     host, _, port = program.settings["READBACK_API_BIND"].rpartition(":")
     client = socket.create_connection((host, int(port)), timeout=30)
     client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n")

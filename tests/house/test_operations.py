@@ -1,4 +1,4 @@
-"""docs/operations.md and deploy/ say what the program does, and can be used."""
+"""docs/operations.md and the files in deploy/ match the program."""
 
 import os
 import re
@@ -22,23 +22,23 @@ def metric(name: str) -> str:
     return f"readback_{name}" if name in GAUGES else f"readback_{name}_total"
 
 
-def test_the_table_of_metrics_is_what_the_program_says():
+def test_the_table_of_metrics_matches_the_program():
     assert set(MEANINGS) == {"requests", *TOTALS, *GAUGES}
     found = re.findall(r"^\| `(readback_\w+)` \| (.*) \|$", PAGE, re.MULTILINE)
     assert found == [(metric(name), text) for name, text in MEANINGS.items()]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_setting_in_the_examples_exists(path):
+def test_every_setting_in_deploy_exists(path):
     known = {variable(row) for row in fields(Config)}
     named = set(re.findall(r"READBACK_[A-Z_]+[A-Z]", path.read_text()))
     assert named <= known
 
 
-def test_haproxy_understands_its_configuration():
+def test_haproxy_accepts_the_configuration():
     program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
     if not program:
-        pytest.skip("needs the program haproxy, which no Python package brings")
+        pytest.skip("needs the program haproxy, which no Python package contains")
     configuration = str(ROOT / "deploy" / "haproxy" / "haproxy.cfg")
     done = subprocess.run([program, "-c", "-f", configuration], capture_output=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""docs/settings.md and docs/cli.md say what the program does, and leave out nothing."""
+"""docs/settings.md and docs/cli.md match the program and are complete."""
 
 import subprocess
 import sys
@@ -8,13 +8,13 @@ import click
 import pytest
 
 from readback.cli import main
-from readback.cli.exits import Exit
+from readback.cli.exit_codes import ExitCode
 from readback.probe.findings import Family
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_of_settings_is_the_table_of_settings():
+def test_the_settings_page_is_up_to_date():
     script = [sys.executable, str(ROOT / "scripts" / "settings-page")]
     expected = subprocess.check_output(script, text=True)
 
@@ -22,7 +22,7 @@ def test_the_page_of_settings_is_the_table_of_settings():
 
 
 def words(command: click.Command, path: str):
-    """Every command and option that somebody can type."""
+    """Yield every command and every option."""
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.name != "help":
             yield parameter.opts[-1]
@@ -34,15 +34,15 @@ def words(command: click.Command, path: str):
 
 
 @pytest.mark.parametrize("word", sorted(set(words(main, "readback"))))
-def test_the_page_of_the_command_line_names_every_command_and_option(word):
+def test_the_command_line_page_has_every_command_and_option(word):
     assert word in (ROOT / "docs" / "cli.md").read_text()
 
 
 PROBE_CODES = [family for family in Family if family is not Family.WELL]
 
 
-@pytest.mark.parametrize("code", [*Exit, *PROBE_CODES])
-def test_the_page_of_the_command_line_names_every_exit_code(code):
+@pytest.mark.parametrize("code", [*ExitCode, *PROBE_CODES])
+def test_the_command_line_page_has_every_exit_code(code):
     page = (ROOT / "docs" / "cli.md").read_text()
 
     assert f"| {code.value} | {code.sentence} |" in page

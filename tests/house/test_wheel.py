@@ -1,4 +1,4 @@
-"""What an installed package needs beside its code is in the wheel."""
+"""The wheel contains every file that the installed package needs."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 CABINET = "readback/cabinet"
 
 
-def test_the_wheel_carries_pages_snippets_translations_and_docs(tmp_path):
+def test_the_wheel_contains_templates_snippets_translations_and_docs(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
         cwd=ROOT,

@@ -1,8 +1,8 @@
-"""The command line: the only code that knows both planes.
+"""The command line: the only code that imports both the API and the cabinet.
 
-One module per noun. Importing any of them costs no more than click: Django, gunicorn
-and the planes are imported inside the commands that need them, so that an
-installation without the server parts still has a working `readback --help`.
+One module per command. Importing them costs no more than importing click: Django,
+gunicorn and both planes are imported inside the commands that need them, so that
+`readback --help` also works where only the probe's packages are installed.
 """
 
 import click
@@ -19,9 +19,9 @@ from readback.cli.serve import serve
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="readback")
 def main() -> None:
-    """Readback: a connection-test API that reads one message back, unchanged.
+    """Readback: a connection-test API that returns one message unchanged.
 
-    Settings are environment variables; `readback doctor` looks at them.
+    Settings are environment variables; `readback doctor` checks them.
     """
 
 

@@ -1,17 +1,21 @@
-"""`readback account`: an operator's hand on one account, named by its e-mail."""
+"""`readback account`: manage one account, named by its e-mail address."""
 
 from typing import TYPE_CHECKING
 
 import click
 
-from readback.cli import cabinet, questions, tables
-from readback.cli.exits import Failure
+from readback.cli import prompts, tables
+from readback.cli.django_setup import open_cabinet
+from readback.cli.exit_codes import Failure
+from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
     from readback.cabinet.models import User
 
-_confirmed = click.option(
-    "--confirmed", is_flag=True, help="Vouch for the address: no mail is needed."
+_confirmed_option = click.option(
+    "--confirmed",
+    is_flag=True,
+    help="Mark the address as confirmed without sending an e-mail.",
 )
 
 
@@ -22,100 +26,105 @@ def account() -> None:
 
 @account.command()
 @click.argument("email")
-@_confirmed
+@_confirmed_option
 @click.option(
     "--password-stdin", is_flag=True, help="Read the password from standard input."
 )
 def create(email: str, confirmed: bool, password_stdin: bool) -> None:
     """Create an account.
 
-    Asks for a password on a terminal. An account without one can have keys, and can
-    set a password later by "forgot password" in the cabinet.
+    Asks for a password on a terminal. An account without a password can have keys;
+    its owner can set a password later with "forgot password" in the cabinet.
     """
-    with cabinet.opened():
+    with open_cabinet():
         from readback.cabinet import services
 
-        password = questions.password(password_stdin)
-        made = services.account_create(email, password, confirmed=confirmed)
-    state = "confirmed" if confirmed else "not confirmed: log in to get the mail"
-    click.echo(f"Created the account {made.email} ({state}).")
+        password = prompts.password(password_stdin)
+        created = services.account_create(email, password, confirmed=confirmed)
+    state = "confirmed" if confirmed else "not confirmed: log in to receive the e-mail"
+    click.echo(f"Created the account {created.email} ({state}).")
 
 
 @account.command()
 @click.argument("email")
 def show(email: str) -> None:
     """Show the state of an account."""
-    with cabinet.opened():
+    with open_cabinet():
         from readback.cabinet import selectors
 
-        found = find(email)
-        keys = selectors.keys_of(found)
+        user = find_account(email)
+        active = selectors.keys_active(user).count()
         rows = [
-            ("e-mail", found.email),
-            ("active", _word(found.is_active)),
-            ("confirmed", _word(selectors.account_is_confirmed(found))),
-            ("operator", _word(found.is_staff)),
-            ("created", tables.moment(found.date_joined)),
-            ("last login", tables.moment(found.last_login)),
-            (
-                "keys",
-                f"{selectors.keys_active(found).count()} of {keys.count()} active",
-            ),
+            ("e-mail", user.email),
+            ("active", _yes_no(user.is_active)),
+            ("confirmed", _yes_no(selectors.account_is_confirmed(user))),
+            ("operator", _yes_no(user.is_staff)),
+            ("created", tables.format_time(user.date_joined)),
+            ("last login", tables.format_time(user.last_login)),
+            ("keys", f"{active} of {selectors.keys_of(user).count()} active"),
         ]
-    tables.show(("account", ""), rows)
+    tables.print_rows(("account", ""), rows)
 
 
-@account.command()
+@account.command(
+    help=f"""Deactivate an account.
+
+    Its keys are refused within {REVOCATION_SECONDS} second and its owner cannot log in.
+    """
+)
 @click.argument("email")
 def deactivate(email: str) -> None:
-    """Shut an account out: its keys stop within a second, and nobody can log in."""
-    with cabinet.opened():
+    with open_cabinet():
         from readback.cabinet import services
 
-        services.account_deactivate(find(email))
+        services.account_deactivate(find_account(email))
     click.echo(f"Deactivated {email}.")
 
 
 @account.command()
 @click.argument("email")
-@_confirmed
+@_confirmed_option
 def activate(email: str, confirmed: bool) -> None:
-    """Let an account in again; its keys work as before."""
-    with cabinet.opened():
+    """Activate an account again; its keys work as before."""
+    with open_cabinet():
         from readback.cabinet import services
 
-        found = find(email)
-        services.account_activate(found)
+        user = find_account(email)
+        services.account_activate(user)
         if confirmed:
-            services.account_confirm(found)
+            services.account_confirm(user)
     click.echo(f"Activated {email}.")
 
 
 @account.command()
 @click.argument("email")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(email: str, yes: bool) -> None:
-    """Delete an account with its keys and their history, for good."""
-    with cabinet.opened():
+    """Delete an account.
+
+    Its keys and their history are deleted too. This cannot be undone.
+    """
+    with open_cabinet():
         from readback.cabinet import services
 
-        found = find(email)
-        questions.confirm(
-            f"Delete {found.email}, {found.keys.count()} keys and their history?",
+        user = find_account(email)
+        prompts.confirm(
+            f"Delete {user.email} with its keys ({user.keys.count()}) and their "
+            "history?",
             yes=yes,
         )
-        services.account_delete(found)
+        services.account_delete(user)
     click.echo(f"Deleted {email}.")
 
 
-def find(email: str) -> "User":
+def find_account(email: str) -> "User":
     from readback.cabinet import selectors
 
-    found = selectors.account_find(email)
-    if found is None:
+    user = selectors.account_find(email)
+    if user is None:
         raise Failure(f"There is no account {email}.")
-    return found
+    return user
 
 
-def _word(value: bool) -> str:
+def _yes_no(value: bool) -> str:
     return "yes" if value else "no"

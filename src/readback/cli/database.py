@@ -1,17 +1,20 @@
-"""`readback migrate` and `readback manage`: the database, and Django's own tools."""
+"""`readback migrate` and `readback manage`: the database and Django's commands."""
 
 import click
 
-from readback.cli import cabinet
+from readback.cli import django_setup
 
 
 @click.command()
 def migrate() -> None:
-    """Bring the database to this version; safe to run several at once."""
-    cabinet.set_up()
+    """Migrate the database to this version.
+
+    Several can run at the same time: one migrates, the others wait.
+    """
+    django_setup.set_up_django()
     from readback.cabinet import schema
 
-    with cabinet.database_faults():
+    with django_setup.report_database_errors():
         applied = schema.migrate()
     for name in applied:
         click.echo(f"applied {name}")
@@ -24,9 +27,9 @@ def migrate() -> None:
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def manage(arguments: tuple[str, ...]) -> None:
-    """Run one of Django's own commands; `readback manage help` lists them."""
-    cabinet.set_up()
+    """Run a Django command; `readback manage help` lists them."""
+    django_setup.set_up_django()
     from django.core.management import execute_from_command_line
 
-    with cabinet.database_faults():
+    with django_setup.report_database_errors():
         execute_from_command_line(["readback manage", *arguments])

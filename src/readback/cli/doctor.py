@@ -1,7 +1,7 @@
-"""`readback doctor`: look at everything that a start needs, and change nothing.
+"""`readback doctor`: check everything that a start needs, and change nothing.
 
-Each check is a generator of findings; a new one goes into `_CHECKS`. Settings that
-cannot be read end the command before any check, as they end every other one.
+Each check is a generator of results; a new one goes into `_CHECKS`. Invalid settings
+end the command before the first check, as they end every other command.
 """
 
 import os
@@ -13,27 +13,27 @@ from typing import NamedTuple
 
 import click
 
-from readback.cli import cabinet, listeners, settings, tables
-from readback.cli.exits import CannotStart, Exit
+from readback.cli import django_setup, listeners, settings, tables
+from readback.cli.exit_codes import CannotStart, ExitCode
 from readback.config import Bind, Config
 
 
-class State(StrEnum):
+class CheckStatus(StrEnum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
 
 
-class Finding(NamedTuple):
-    """One line of the report."""
+class CheckResult(NamedTuple):
+    """One line of the report: what was checked, what was found, what to do."""
 
-    state: State
+    status: CheckStatus
     subject: str
-    sentence: str
-    hint: str = ""
+    found: str
+    action: str = ""
 
 
-Findings = Iterator[Finding]
+CheckResults = Iterator[CheckResult]
 
 
 @click.command()
@@ -41,160 +41,186 @@ Findings = Iterator[Finding]
 def doctor(context: click.Context) -> None:
     """Check settings, secret key, database, mail server and addresses.
 
-    Ends with exit code 1 if a check fails; a warning is no failure.
+    Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
     config = settings.load()
-    settings.require_server_parts()
-    findings = [finding for check in _CHECKS for finding in check(config)]
-    tables.show(("", "what", "found", "what to do"), findings)
-    failed = any(finding.state == State.FAIL for finding in findings)
-    context.exit(Exit.FAILURE if failed else Exit.OK)
+    settings.require_server_packages()
+    results = [result for check in _CHECKS for result in check(config)]
+    tables.print_rows(("", "check", "found", "what to do"), results)
+    failed = any(result.status == CheckStatus.FAIL for result in results)
+    context.exit(ExitCode.FAILURE if failed else ExitCode.OK)
 
 
-def _settings(config: Config) -> Findings:
-    given = sum(getattr(config, row.name) != row.default for row in fields(config))
-    yield Finding(State.OK, "settings", f"understood, {given} of them not the default")
+def _settings(config: Config) -> CheckResults:
+    changed = sum(getattr(config, row.name) != row.default for row in fields(config))
+    found = f"all valid; {changed} differ from the default"
+    yield CheckResult(CheckStatus.OK, "settings", found)
 
 
-def _data_directory(config: Config) -> Findings:
-    place = config.data_dir.absolute()
-    existing = next(path for path in (place, *place.parents) if path.exists())
+def _data_directory(config: Config) -> CheckResults:
+    path = config.data_dir.absolute()
+    existing = next(each for each in (path, *path.parents) if each.exists())
     if existing.is_dir() and os.access(existing, os.W_OK):
-        yield Finding(State.OK, "data directory", str(place))
-    else:
-        yield Finding(
-            State.FAIL,
-            "data directory",
-            f"{existing} is not a directory that you can write to",
-            "Set READBACK_DATA_DIR to one that is.",
-        )
+        found = f"{path} is writable" if path.exists() else f"{path} can be created"
+        yield CheckResult(CheckStatus.OK, "data directory", found)
+        return
+    yield CheckResult(
+        CheckStatus.FAIL,
+        "data directory",
+        f"{existing} is not a directory that this user can write to",
+        "Set READBACK_DATA_DIR to a writable directory.",
+    )
 
 
-def _secret_key(config: Config) -> Findings:
+def _secret_key(config: Config) -> CheckResults:
     from readback.cabinet.secret_key import FILE_NAME
 
     path = config.data_dir / FILE_NAME
     if config.secret_key:
-        yield Finding(State.OK, "secret key", "given in the settings")
+        yield CheckResult(CheckStatus.OK, "secret key", "set in READBACK_SECRET_KEY")
     elif not config.sqlite_path:
-        yield Finding(
-            State.WARN,
+        yield CheckResult(
+            CheckStatus.WARN,
             "secret key",
-            f"each machine has its own, in {path}",
+            f"not set, so each machine generates its own in {path}",
             "Set READBACK_SECRET_KEY to the same value on every replica.",
         )
     elif not path.exists():
-        yield Finding(State.OK, "secret key", f"will be made in {path}")
+        found = f"`readback serve` will generate one in {path}"
+        yield CheckResult(CheckStatus.OK, "secret key", found)
     elif path.stat().st_mode & 0o077:
-        yield Finding(
-            State.FAIL, "secret key", f"others can read {path}", f"chmod 600 {path}"
+        found = f"{path} is readable by other users"
+        yield CheckResult(
+            CheckStatus.FAIL, "secret key", found, f"Run chmod 600 {path}."
         )
     else:
-        yield Finding(State.OK, "secret key", f"only you can read {path}")
+        found = f"{path} is readable only by its owner"
+        yield CheckResult(CheckStatus.OK, "secret key", found)
 
 
-def _certificate(config: Config) -> Findings:
+def _certificate(config: Config) -> CheckResults:
     if config.tls_certificate is None:
         return
     try:
         settings.check_certificate(config)
-    except CannotStart as fault:
-        yield Finding(State.FAIL, "certificate", fault.message)
+    except CannotStart as error:
+        yield CheckResult(
+            CheckStatus.FAIL,
+            "certificate",
+            error.message,
+            "Set both to PEM files that belong together.",
+        )
     else:
-        yield Finding(State.OK, "certificate", f"{config.tls_certificate} and its key")
+        found = f"{config.tls_certificate} and its private key are valid"
+        yield CheckResult(CheckStatus.OK, "certificate", found)
 
 
-def _addresses(config: Config) -> Findings:
-    """Warn where people elsewhere would be shown an address of this machine."""
+def _addresses(config: Config) -> CheckResults:
+    """Warn if people on other machines would be shown an address of this machine."""
     rows: tuple[tuple[str, str, tuple[Bind, ...]], ...] = (
         ("READBACK_PUBLIC_BASE_URL", config.public_base_url, config.api_bind),
         ("READBACK_CABINET_URL", config.cabinet_url, (config.cabinet_bind,)),
     )
     for setting, url, binds in rows:
         if not url and not all(bind.is_loopback for bind in binds):
-            yield Finding(
-                State.WARN,
+            yield CheckResult(
+                CheckStatus.WARN,
                 "addresses",
-                f"{setting} is empty, so an address of this machine is shown",
-                f"Set {setting} to the address that others use.",
+                f"{setting} is empty, so users see an address of this machine",
+                f"Set {setting} to the address that clients use.",
             )
-    yield Finding(State.OK, "address of the API", config.base_url)
-    yield Finding(State.OK, "address of the cabinet", config.effective_cabinet_url)
+    yield CheckResult(CheckStatus.OK, "address of the API", config.base_url)
+    yield CheckResult(
+        CheckStatus.OK, "address of the cabinet", config.effective_cabinet_url
+    )
 
 
-def _database(config: Config) -> Findings:
+def _database(config: Config) -> CheckResults:
     name = str(config.sqlite_path or "PostgreSQL")
     if config.sqlite_path and not config.sqlite_path.exists():
-        yield Finding(State.OK, "database", f"`readback serve` will make {name}")
+        found = f"`readback serve` will create {name}"
+        yield CheckResult(CheckStatus.OK, "database", found)
         return
     try:
-        cabinet.set_up(signs=False)
-        from readback.cabinet import schema
-
-        with cabinet.database_faults():
-            pending = schema.pending()
-    except CannotStart as fault:
-        yield Finding(State.FAIL, "database", fault.message)
+        pending = _pending_migrations()
+    except CannotStart as error:
+        yield CheckResult(
+            CheckStatus.FAIL,
+            "database",
+            error.message,
+            "Check READBACK_DATABASE_URL, and that the database is running.",
+        )
         return
     if pending:
-        yield Finding(
-            State.WARN,
+        yield CheckResult(
+            CheckStatus.WARN,
             "database",
-            f"{name}: {len(pending)} migrations are not applied: {_some(pending)}",
+            f"{name}: {len(pending)} pending migrations: {_first_three(pending)}",
             "Run `readback migrate`.",
         )
     else:
-        yield Finding(State.OK, "database", f"{name}: reachable and up to date")
+        found = f"{name} is reachable and up to date"
+        yield CheckResult(CheckStatus.OK, "database", found)
 
 
-def _some(names: list[str]) -> str:
-    """Name a few; a new database lacks them all."""
+def _pending_migrations() -> list[str]:
+    django_setup.set_up_django(needs_secret_key=False)
+    from readback.cabinet import schema
+
+    with django_setup.report_database_errors():
+        return schema.pending()
+
+
+def _first_three(names: list[str]) -> str:
+    """Return the first names only: an empty database lacks every migration."""
     return ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
 
 
-def _mail(config: Config) -> Findings:
+def _mail(config: Config) -> CheckResults:
     from readback.cabinet import mail
 
     if not config.smtp_url:
-        state = State.WARN if mail.is_missing(config) else State.OK
-        hint = "Set READBACK_SMTP_URL to send them."
-        yield Finding(state, "mail", "mails are printed to the terminal", hint)
+        status = CheckStatus.WARN if mail.is_missing(config) else CheckStatus.OK
+        found = "no mail server set; e-mails are printed to the terminal"
+        action = "Set READBACK_SMTP_URL to send e-mails."
+        yield CheckResult(status, "mail", found, action)
         return
-    cabinet.set_up(signs=False)
+    django_setup.set_up_django(needs_secret_key=False)
     from django.core.mail import get_connection
 
     try:
         with get_connection():
-            yield Finding(State.OK, "mail", "the mail server lets us in")
-    except OSError as fault:  # smtplib's own exceptions are OSErrors, too
-        yield Finding(
-            State.FAIL,
+            yield CheckResult(CheckStatus.OK, "mail", "connected to the mail server")
+    except OSError as error:  # includes the exceptions of smtplib
+        yield CheckResult(
+            CheckStatus.FAIL,
             "mail",
-            f"the mail server cannot be used: {fault.strerror or type(fault).__name__}",
-            "Compare READBACK_SMTP_URL with what your mail server expects.",
+            f"the mail server cannot be used: {error.strerror or type(error).__name__}",
+            "Check the host, port, user and password in READBACK_SMTP_URL.",
         )
 
 
-def _binds(config: Config) -> Findings:
+def _binds(config: Config) -> CheckResults:
     for bind in config.api_bind:
         yield _bind("READBACK_API_BIND", bind)
     yield _bind("READBACK_CABINET_BIND", config.cabinet_bind)
     yield _bind("READBACK_OPS_BIND", config.ops_bind)
 
 
-def _bind(setting: str, bind: Bind) -> Finding:
+def _bind(setting: str, bind: Bind) -> CheckResult:
     try:
-        listeners.try_out(bind)
-    except OSError as fault:
-        found = f"{bind}: {listeners.reason(fault)}"
-        if fault.errno == EADDRINUSE:
-            hint = "Nothing, if that process is Readback."
-            return Finding(State.WARN, setting, found, hint)
-        return Finding(State.FAIL, setting, found, f"Set {setting} to another address.")
-    return Finding(State.OK, setting, f"{bind}: free")
+        listeners.check_can_listen(bind)
+    except OSError as error:
+        found = f"{bind}: {listeners.reason(error)}"
+        if error.errno == EADDRINUSE:
+            action = f"Ignore this if Readback is running; otherwise change {setting}."
+            return CheckResult(CheckStatus.WARN, setting, found, action)
+        action = f"Set {setting} to another address."
+        return CheckResult(CheckStatus.FAIL, setting, found, action)
+    return CheckResult(CheckStatus.OK, setting, f"{bind} is free")
 
 
-_CHECKS: tuple[Callable[[Config], Findings], ...] = (
+_CHECKS: tuple[Callable[[Config], CheckResults], ...] = (
     _settings,
     _data_directory,
     _secret_key,

@@ -1,4 +1,4 @@
-"""`readback key`: make, list and revoke keys."""
+"""`readback key`: create, list and revoke keys."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from readback.cli import cabinet, questions, tables
-from readback.cli.account import find
-from readback.cli.exits import Failure
+from readback.cli import prompts, tables
+from readback.cli.account import find_account
+from readback.cli.django_setup import open_cabinet
+from readback.cli.exit_codes import Failure
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
@@ -19,9 +20,12 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 def duration(value: str) -> timedelta:
+    """Parse a lifetime such as 30d; click shows this function's name in the help."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})([dhms])", value)
     if not match:
-        raise click.BadParameter("must look like 30d, 12h, 15m or 1s")
+        raise click.BadParameter(
+            "must be a number with a unit, such as 30d, 12h, 15m or 1s."
+        )
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
@@ -36,70 +40,75 @@ def key() -> None:
 @click.option(
     "--expires-in",
     type=duration,
-    help="Such as 30d, 12h, 15m or 1s; never if left out.",
+    help="Lifetime of the key, such as 30d, 12h, 15m or 1s. Default: no expiry.",
 )
 def create(email: str, name: str, expires_in: timedelta | None) -> None:
-    """Create a key and print it, alone, on standard output."""
-    with cabinet.opened():
+    """Create a key for an account.
+
+    Only the key is printed on standard output.
+    """
+    with open_cabinet():
         from readback.cabinet import services
 
-        made = services.key_create(find(email), name, _moment_in(expires_in))
-    click.echo(f"Key {made.key.pk} of {email}; it is not shown again:", err=True)
-    click.echo(made.text)
+        expires_at = _expiry(expires_in)
+        created = services.key_create(find_account(email), name, expires_at)
+    click.echo(f"Key {created.key.pk} of {email}; it is not shown again:", err=True)
+    click.echo(created.text)
 
 
 @key.command("list")
 @click.argument("email")
 def list_(email: str) -> None:
     """List the keys of an account: id, key, state, times and name."""
-    with cabinet.opened():
+    with open_cabinet():
         from readback.cabinet import selectors
 
-        rows = [
-            (
-                str(one.pk),
-                str(one),
-                _state(one),
-                tables.moment(one.created_at),
-                tables.moment(one.expires_at),
-                tables.moment(one.last_used_at),
-                one.label,
-            )
-            for one in selectors.keys_of(find(email))
-        ]
+        rows = [_row(each) for each in selectors.keys_of(find_account(email))]
     headings = ("id", "key", "state", "created", "expires", "last used", "name")
-    tables.show(headings, rows)
+    tables.print_rows(headings, rows)
 
 
 @key.command()
 @click.argument("id", type=int)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def revoke(id: int, yes: bool) -> None:
-    """Revoke the key with this id, for good."""
-    with cabinet.opened():
+    """Revoke the key with this id; this cannot be undone."""
+    with open_cabinet():
         from readback.cabinet import services
         from readback.cabinet.models import Key
 
         found = Key.objects.select_related("owner").filter(pk=id).first()
         if found is None:
             raise Failure(f"There is no key {id}.")
-        questions.confirm(f"Revoke {found} of {found.owner}?", yes=yes)
+        prompts.confirm(f"Revoke {found} of {found.owner}?", yes=yes)
         services.key_revoke(found)
     click.echo(
         f"Revoked {found}; it is refused everywhere within {REVOCATION_SECONDS} second."
     )
 
 
-def _moment_in(duration: timedelta | None) -> datetime | None:
-    if duration is None:
+def _expiry(lifetime: timedelta | None) -> datetime | None:
+    if lifetime is None:
         return None
     try:
-        return datetime.now(UTC) + duration
+        return datetime.now(UTC) + lifetime
     except OverflowError:
         raise click.UsageError("--expires-in is too far in the future.") from None
 
 
-def _state(one: "Key") -> str:
-    if one.revoked_at:
+def _row(each: "Key") -> tuple[str, ...]:
+    return (
+        str(each.pk),
+        str(each),
+        _state(each),
+        tables.format_time(each.created_at),
+        tables.format_time(each.expires_at),
+        tables.format_time(each.last_used_at),
+        each.label,
+    )
+
+
+def _state(each: "Key") -> str:
+    if each.revoked_at:
         return "revoked"
-    return "expired" if one.is_expired else "active"
+    return "expired" if each.is_expired else "active"

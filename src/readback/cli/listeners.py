@@ -1,7 +1,8 @@
-"""Listening sockets: opened here, or inherited from systemd, before any process.
+"""Listening sockets, opened by the command or inherited from systemd.
 
-They are opened by the command itself, so that a port in use is one sentence with the
-setting's name and not a traceback in a child; the planes get them already listening.
+The command opens them before it starts any process, so that a port in use is one
+sentence with the name of the setting, not a traceback in a child process. The planes
+receive sockets that are already listening.
 """
 
 import errno
@@ -12,17 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from readback.cli.exits import CannotStart
+from readback.cli.exit_codes import CannotStart
 from readback.config import Bind, Config
 
 BACKLOG = 2048
-# systemd passes sockets as the descriptors from this one on, sd_listen_fds(3).
+# The first descriptor that systemd passes, see sd_listen_fds(3).
 _FIRST_INHERITED = 3
 _REASONS = {
-    errno.EADDRINUSE: "it is in use by another process",
-    errno.EADDRNOTAVAIL: "it is not an address of this machine",
+    errno.EADDRINUSE: "in use by another process",
+    errno.EADDRNOTAVAIL: "not an address of this machine",
     errno.EACCES: "permission denied",
-    errno.ENOENT: "there is no such directory",
+    errno.ENOENT: "no such directory",
 }
 
 
@@ -38,71 +39,73 @@ class Listeners:
         yield from (*self.api, self.ops, self.cabinet)
 
 
-def for_both(config: Config) -> Listeners:
-    given = _inherited()
-    cabinet = _claim(given, config.cabinet_bind, "READBACK_CABINET_BIND")
-    api, ops = _for_api(given, config)
+def open_all(config: Config) -> Listeners:
+    inherited = _inherited()
+    cabinet = _take_or_open(inherited, config.cabinet_bind, "READBACK_CABINET_BIND")
+    api, ops = _api_and_ops(inherited, config)
     return Listeners(api, ops, cabinet)
 
 
-def for_api(config: Config) -> tuple[list[socket.socket], socket.socket]:
-    return _for_api(_inherited(), config)
+def open_for_api(config: Config) -> tuple[list[socket.socket], socket.socket]:
+    """Return the sockets of the API and the socket of the ops listener."""
+    return _api_and_ops(_inherited(), config)
 
 
-def for_cabinet(config: Config) -> socket.socket:
-    given = _inherited()
-    if len(given) == 1:
-        return given[0]
-    return _claim(given, config.cabinet_bind, "READBACK_CABINET_BIND")
+def open_for_cabinet(config: Config) -> socket.socket:
+    inherited = _inherited()
+    if len(inherited) == 1:
+        return inherited[0]
+    return _take_or_open(inherited, config.cabinet_bind, "READBACK_CABINET_BIND")
 
 
-def at_free_ports() -> Listeners:
-    """Listen on loopback ports that the system chooses, and that stay taken."""
-    free = Bind("127.0.0.1", 0)
-    return Listeners([listen(free)], listen(free), listen(free))
+def open_on_free_ports() -> Listeners:
+    """Listen on loopback ports chosen by the operating system."""
+    any_port = Bind("127.0.0.1", 0)
+    return Listeners([listen(any_port)], listen(any_port), listen(any_port))
 
 
-def bound_to(listener: socket.socket) -> Bind:
-    """Say where a socket listens, in the words of the settings."""
+def bind_of(listener: socket.socket) -> Bind:
+    """Return the address of a socket in the form that the settings use."""
     name = listener.getsockname()
     return Bind("", 0, name) if isinstance(name, str) else Bind(name[0], name[1])
 
 
 def listen(bind: Bind) -> socket.socket:
-    """Open one socket, or raise OSError."""
+    """Open a listening socket; raise OSError if that is not possible."""
     if bind.path:
         return _listen_unix(bind.path)
-    # [::] is IPv6 alone: "0.0.0.0:8000,[::]:8000" asks for both, and gets both.
+    # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
 
 
-def try_out(bind: Bind) -> None:
-    """Raise OSError if one cannot listen there; leave nothing behind."""
+def check_can_listen(bind: Bind) -> None:
+    """Raise OSError if the address cannot be listened on; leave no socket behind."""
     listen(bind).close()
     if bind.path:
         Path(bind.path).unlink()
 
 
 def reason(error: OSError) -> str:
-    """Say in words for people why a socket could not be opened."""
+    """Return why a socket could not be opened, in words for the operator."""
     known = _REASONS.get(error.errno or 0)
     return known or error.strerror or str(error)
 
 
-def _for_api(
-    given: list[socket.socket], config: Config
+def _api_and_ops(
+    inherited: list[socket.socket], config: Config
 ) -> tuple[list[socket.socket], socket.socket]:
-    ops = _claim(given, config.ops_bind, "READBACK_OPS_BIND")
-    opened = [_open(bind, "READBACK_API_BIND") for bind in config.api_bind if not given]
-    return given or opened, ops
+    ops = _take_or_open(inherited, config.ops_bind, "READBACK_OPS_BIND")
+    if inherited:
+        return inherited, ops
+    return [_open(bind, "READBACK_API_BIND") for bind in config.api_bind], ops
 
 
 def _inherited() -> list[socket.socket]:
-    """Take the sockets of systemd's socket activation, if there are any.
+    """Return the sockets of systemd's socket activation, if there are any.
 
-    The variables go away with them: gunicorn would read them again, and take the
-    sockets of the other plane, too.
+    The variables are removed: gunicorn would read them again and take the sockets
+    of the other plane, too.
     """
     process = os.environ.pop("LISTEN_PID", "")
     count = os.environ.pop("LISTEN_FDS", "")
@@ -113,11 +116,13 @@ def _inherited() -> list[socket.socket]:
     return [socket.socket(fileno=descriptor) for descriptor in descriptors]
 
 
-def _claim(given: list[socket.socket], bind: Bind, setting: str) -> socket.socket:
-    """Take the inherited socket of this address out of the list, or open one."""
-    for position, listener in enumerate(given):
-        if bound_to(listener) == bind:
-            return given.pop(position)
+def _take_or_open(
+    inherited: list[socket.socket], bind: Bind, setting: str
+) -> socket.socket:
+    """Remove the socket with this address from the list, or open a new one."""
+    for position, listener in enumerate(inherited):
+        if bind_of(listener) == bind:
+            return inherited.pop(position)
     return _open(bind, setting)
 
 
@@ -126,7 +131,7 @@ def _open(bind: Bind, setting: str) -> socket.socket:
         return listen(bind)
     except OSError as error:
         raise CannotStart(
-            f"{setting}: cannot listen on {bind}: {reason(error)}"
+            f"{setting}: cannot listen on {bind}: {reason(error)}."
         ) from None
 
 
@@ -135,7 +140,7 @@ def _listen_unix(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)
-        # Who may connect is for the permissions of the directory to say.
+        # The permissions of the directory decide which users can connect.
         os.chmod(path, 0o666)
         listener.listen(BACKLOG)
     except OSError:
@@ -145,18 +150,18 @@ def _listen_unix(path: str) -> socket.socket:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket that nobody listens on.
+    """Remove a socket on which no process listens.
 
-    It is done here and not when a server stops: one that stops late would remove the
-    socket of the one that took its place.
+    A server does not remove its socket when it stops: if it stops late, it would
+    remove the socket of the server that replaced it.
     """
     if not Path(path).exists():
         return
     if not stat.S_ISSOCK(os.stat(path).st_mode):
-        raise FileExistsError(errno.EEXIST, "a file that is not a socket has its name")
-    with socket.socket(socket.AF_UNIX) as caller:
+        raise FileExistsError(errno.EEXIST, "the file exists and is not a socket")
+    with socket.socket(socket.AF_UNIX) as client:
         try:
-            caller.connect(path)
+            client.connect(path)
         except ConnectionRefusedError:
             Path(path).unlink()
             return

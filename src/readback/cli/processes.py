@@ -1,7 +1,8 @@
-"""Child processes: forked from a parent that stays small, and stopped together.
+"""Child processes, forked from a small parent and stopped together.
 
-gunicorn manages the workers of each plane; here there is only what it cannot know:
-that two planes live and end as one. The parent imports neither plane.
+gunicorn manages the workers of each plane. This module adds what gunicorn cannot do:
+run both planes as one service that starts and stops as a whole. The parent process
+imports neither plane.
 """
 
 import ctypes
@@ -16,63 +17,67 @@ from typing import Any, NoReturn
 
 import click
 
-from readback.cli.exits import CannotStart, Exit, Failure
+from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 
-_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
-Body = Callable[[], int | None]
+# What a child process runs; returns its exit code, or None for success.
+Target = Callable[[], int | None]
 
 
-class Report:
-    """One message from a child to its parent: what it did, or why it could not."""
+class ResultPipe:
+    """Carries one result, or one error message, from a child to its parent."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
 
-    def send(self, **facts: str) -> None:
-        """Tell the parent, in the child; called once."""
+    def send(self, **result: str) -> None:
+        """Send the result; called once, in the child."""
         os.close(self._read)
         with os.fdopen(self._write, "w") as pipe:
-            json.dump(facts, pipe)
+            json.dump(result, pipe)
 
     def receive(self) -> dict[str, str]:
-        """Wait for the message, in the parent; a child that died says nothing."""
+        """Wait for the result, in the parent; it is empty if the child died."""
         os.close(self._write)
         with os.fdopen(self._read) as pipe:
-            facts: dict[str, str] = json.loads(pipe.read() or "{}")
-        if "error" in facts:
-            raise CannotStart(facts["error"])
-        return facts
+            result: dict[str, str] = json.loads(pipe.read() or "{}")
+        if "error" in result:
+            raise CannotStart(result["error"])
+        return result
 
 
-class Family:
-    """The children of this process: a signal reaches all, and one's end ends all."""
+class ProcessGroup:
+    """Child processes that receive the same signals; when one exits, all are stopped.
+
+    SIGTERM and SIGINT stop the children, a second one kills them, SIGHUP is passed on.
+    """
 
     def __init__(self) -> None:
         self._children: dict[int, str] = {}
-        self._codes: list[int] = []
+        self._exit_codes: list[int] = []
         self._stopping = False
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGHUP, self._on_reload)
 
-    def is_whole(self) -> bool:
-        """Look whether all children run and nobody has asked them to stop."""
-        self._collect_ended(os.WNOHANG)
-        return bool(self._children) and not self._codes and not self._stopping
+    def is_running(self) -> bool:
+        """Return whether all children run and none has been asked to stop."""
+        self._reap(os.WNOHANG)
+        return bool(self._children) and not self._exit_codes and not self._stopping
 
-    def start(self, name: str, body: Body) -> None:
-        # A signal that came between fork and its bookkeeping would find a child
-        # with the parent's handlers, or a parent that does not know the child.
-        with _signals_held():
-            self._children[_fork(body)] = name
+    def start(self, name: str, target: Target) -> None:
+        # A signal between the fork and the next line would find a child that still
+        # has the parent's handlers, or a parent that does not have the child's id.
+        with _signals_blocked():
+            self._children[_fork(target)] = name
 
     def wait(self) -> int:
-        """Wait until all have ended; give the exit code for the whole."""
+        """Wait until all children have exited; return the highest exit code."""
         while self._children:
-            self._collect_ended(0)
-        return max(self._codes, default=Exit.OK)
+            self._reap(0)
+        return max(self._exit_codes, default=ExitCode.OK)
 
     def stop(self) -> None:
         self._stopping = True
@@ -88,111 +93,112 @@ class Family:
         self._signal_all(signal.SIGHUP)
 
     def _signal_all(self, number: signal.Signals) -> None:
-        # SIGKILL must reach the workers, too; all else their manager passes on.
+        # gunicorn's master passes every signal on to its workers except SIGKILL,
+        # which it cannot handle: that one goes to its whole process group.
         send = os.killpg if number == signal.SIGKILL else os.kill
         for child in self._children:
             with suppress(ProcessLookupError):
                 send(child, number)
 
-    def _collect_ended(self, options: int) -> None:
+    def _reap(self, options: int) -> None:
         with suppress(ChildProcessError):
             child, status = os.waitpid(-1, options)
             name = self._children.pop(child, None)
             if name:
-                self._note_end(name, os.waitstatus_to_exitcode(status))
+                self._record_exit(name, os.waitstatus_to_exitcode(status))
 
-    def _note_end(self, name: str, code: int) -> None:
+    def _record_exit(self, name: str, code: int) -> None:
         if self._stopping:
-            # A child that had no handler yet obeys by dying of the signal.
-            code = Exit.OK if code == -signal.SIGTERM else code
+            # A child that has no handler yet is killed by SIGTERM, which is fine.
+            code = ExitCode.OK if code == -signal.SIGTERM else code
         else:
-            click.echo(f"The {name} has ended, so all of Readback stops.", err=True)
+            click.echo(f"The {name} exited unexpectedly; stopping Readback.", err=True)
             self.stop()
-        # As shells count: a process that died of signal 9 has exit code 137.
-        self._codes.append(code if code >= 0 else 128 - code)
+        # Like a shell: a process killed by signal 9 has exit code 137.
+        self._exit_codes.append(code if code >= 0 else 128 - code)
 
 
-def run_apart(body: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Run something in a child of its own and give what it found out.
+def run_in_child(function: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """Run a function in a child process and return its result.
 
-    For what needs Django in a process that must not have it.
+    For functions that need Django, called from a process that must not import it.
     """
-    report = Report()
-    child = _fork(lambda: report_on(report, body))
+    pipe = ResultPipe()
+    child = _fork(lambda: send_result(pipe, function))
     try:
-        facts = report.receive()
+        result = pipe.receive()
     finally:
         _, status = os.waitpid(child, 0)
     if status:
-        raise Failure("The preparation has failed, so nothing is served.")
-    return facts
+        raise Failure("Readback did not start because a child process failed.")
+    return result
 
 
-def report_on(report: Report, body: Callable[[], dict[str, str]]) -> int:
-    """Run the body and report what it gives, or the sentence it fails with."""
+def send_result(pipe: ResultPipe, function: Callable[[], dict[str, str]]) -> int:
+    """Send what the function returns, or the message of its `CannotStart`."""
     try:
-        facts = body()
+        result = function()
     except CannotStart as error:
-        report.send(error=error.message)
-        return Exit.CANNOT_START
-    report.send(**facts)
-    return Exit.OK
+        pipe.send(error=error.message)
+        return ExitCode.CANNOT_START
+    pipe.send(**result)
+    return ExitCode.OK
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+def _signals_blocked() -> Iterator[None]:
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _fork(body: Body) -> int:
-    # What is in a buffer now would be written twice.
+def _fork(target: Target) -> int:
+    # Otherwise both processes would write what is still in the buffers.
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _live(body, parent)
-    # Both sides do it, since either may be the first to need it.
+        _run_child(target, parent)
+    # Parent and child both do this, because either may need it first.
     with suppress(OSError):
         os.setpgid(child, child)
     return child
 
 
-def _live(body: Body, parent: int) -> NoReturn:
-    """Be the child: from here nothing returns into the parent's code."""
-    code: Any = Exit.FAILURE
+def _run_child(target: Target, parent: int) -> NoReturn:
+    """Run the target and exit, never returning into the parent's code."""
+    code: Any = ExitCode.FAILURE
     try:
-        _settle(parent)
-        code = body() or Exit.OK
-    except SystemExit as end:
-        code = end.code or Exit.OK
+        _set_up_child(parent)
+        code = target() or ExitCode.OK
+    except SystemExit as error:
+        code = error.code or ExitCode.OK
     except BaseException:
         traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else Exit.FAILURE)
+        os._exit(code if isinstance(code, int) else ExitCode.FAILURE)
 
 
-def _settle(parent: int) -> None:
-    # Ctrl-C goes to the whole group of the terminal, and gunicorn takes it for "at
-    # once": in a group of its own a child hears only from the parent.
+def _set_up_child(parent: int) -> None:
+    # A terminal sends Ctrl-C to its whole process group, and gunicorn takes SIGINT as
+    # "stop at once". In a group of its own, a child gets signals only from the parent.
     os.setpgid(0, 0)
-    for number in _HANDLED:
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
-    # Standard output belongs to the parent: scripts read it.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    # Only the parent writes to standard output, because scripts parse it.
     os.dup2(2, 1)
-    _end_with(parent)
+    _stop_with_parent(parent)
 
 
-def _end_with(parent: int) -> None:
-    """Stop when the parent is gone, even if it was killed and could tell nobody."""
+def _stop_with_parent(parent: int) -> None:
+    """Have the kernel stop this process when the parent exits, even by SIGKILL."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
-        raise SystemExit(Exit.FAILURE)
+        raise SystemExit(ExitCode.FAILURE)

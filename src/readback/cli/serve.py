@@ -1,19 +1,19 @@
-"""`readback serve`: both planes as one, or one plane alone.
+"""`readback serve`: both planes together, or one plane alone.
 
-The sockets are opened first, then the database is prepared, then each plane gets a
-process. This process, and with it the API's, never imports Django.
+The command opens the sockets, prepares the database, then starts one process per
+plane. Neither this process nor the API's ever imports Django.
 """
 
 import time
 
 import click
 
-from readback.cli import announcements, ephemeral, listeners, preparation, settings
-from readback.cli.announcements import Announcement
-from readback.cli.doors import Door
-from readback.cli.exits import CannotStart, Exit, Failure
+from readback.cli import ephemeral, listeners, ready_message, settings, startup
+from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 from readback.cli.listeners import Listeners
-from readback.cli.processes import Family, Report, report_on, run_apart
+from readback.cli.processes import ProcessGroup, ResultPipe, run_in_child, send_result
+from readback.cli.readiness import ReadinessCheck
+from readback.cli.ready_message import PrintReady
 from readback.config import Config
 
 READY_SECONDS = 60
@@ -25,41 +25,45 @@ _POLL_SECONDS = 0.02
     "--ephemeral",
     "is_ephemeral",
     is_flag=True,
-    help="Free ports, a temporary database, one account and key; gone when stopped.",
+    help="Use free ports and a temporary database with one account and one key; "
+    "delete the database when stopped.",
 )
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="With --ephemeral: print addresses and key as one line of JSON when ready.",
+    help="With --ephemeral: when ready, print addresses and key as one line of JSON.",
 )
 @click.pass_context
 def serve(context: click.Context, is_ephemeral: bool, as_json: bool) -> None:
     """Serve the API and the cabinet on this machine.
 
-    Migrates the database by itself. On a first start with the embedded database and
-    loopback addresses it makes a local account and a key, and prints a command that
-    uses the key.
+    Migrates the database first. On the first start with the embedded database and
+    loopback addresses, it also creates a local account with one key and prints a curl
+    command that uses the key.
     """
     if as_json and not is_ephemeral:
-        raise click.UsageError("--json goes with --ephemeral.")
+        raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
         if is_ephemeral:
-            raise click.UsageError("--ephemeral serves both planes.")
+            raise click.UsageError(
+                "--ephemeral always serves both planes: omit "
+                f"{context.invoked_subcommand}."
+            )
         return
-    settings.require_server_parts()
+    settings.require_server_packages()
     context.exit(_serve_ephemeral(as_json) if is_ephemeral else _serve_both())
 
 
 @serve.command()
 @click.pass_context
 def api(context: click.Context) -> None:
-    """Serve the API alone; the database must be migrated."""
-    settings.require_server_parts()
+    """Serve only the API; run `readback migrate` first."""
+    settings.require_server_packages()
     config = settings.load()
     settings.check_certificate(config)
-    api_listeners, ops_listener = listeners.for_api(config)
-    run_apart(lambda: preparation.check(config))
+    api_listeners, ops_listener = listeners.open_for_api(config)
+    run_in_child(lambda: startup.check_database(config))
     click.echo(f"Serving the API at {config.base_url}.", err=True)
     from readback.api import server
 
@@ -68,11 +72,11 @@ def api(context: click.Context) -> None:
 
 @serve.command()
 def cabinet() -> None:
-    """Serve the cabinet alone; the database must be migrated."""
-    settings.require_server_parts()
+    """Serve only the cabinet; run `readback migrate` first."""
+    settings.require_server_packages()
     config = settings.load()
-    listener = listeners.for_cabinet(config)
-    preparation.check_cabinet(config)
+    listener = listeners.open_for_cabinet(config)
+    startup.prepare_cabinet(config)
     click.echo(f"Serving the cabinet at {config.effective_cabinet_url}.", err=True)
     from readback.cabinet import server
 
@@ -81,77 +85,81 @@ def cabinet() -> None:
 
 def _serve_both() -> int:
     config = settings.load()
-    sockets = listeners.for_both(config)
-    return _run(config, sockets, announcements.as_text, is_ephemeral=False)
+    sockets = listeners.open_all(config)
+    return _run(config, sockets, ready_message.print_text, is_ephemeral=False)
 
 
 def _serve_ephemeral(as_json: bool) -> int:
-    announce = announcements.as_json if as_json else announcements.as_text
-    with ephemeral.prepared() as (config, sockets):
-        return _run(config, sockets, announce, is_ephemeral=True)
+    print_ready = ready_message.print_json if as_json else ready_message.print_text
+    with ephemeral.set_up() as (config, sockets):
+        return _run(config, sockets, print_ready, is_ephemeral=True)
 
 
 def _run(
-    config: Config, sockets: Listeners, announce: Announcement, *, is_ephemeral: bool
+    config: Config, sockets: Listeners, print_ready: PrintReady, *, is_ephemeral: bool
 ) -> int:
-    """Start the planes, say so when both are ready, and wait for their end."""
+    """Start both planes, print the message when they are ready, wait for their end."""
     settings.check_certificate(config)
-    doors = [Door(sockets.ops, "/readyz"), Door(sockets.cabinet, "/healthz")]
-    family, report = Family(), Report()
-    family.start("cabinet", lambda: _cabinet(config, sockets, report, is_ephemeral))
-    facts = _received(report, family)
-    if family.is_whole():
-        family.start("API", lambda: _api(config, sockets))
-    # A listener that stays open here would go on taking connections that nobody
+    checks = [
+        ReadinessCheck(sockets.ops, "/readyz"),
+        ReadinessCheck(sockets.cabinet, "/healthz"),
+    ]
+    group, pipe = ProcessGroup(), ResultPipe()
+    group.start("cabinet", lambda: _run_cabinet(config, sockets, pipe, is_ephemeral))
+    account = _receive(pipe, group)
+    if group.is_running():
+        group.start("API", lambda: _run_api(config, sockets))
+    # A listener left open here would keep accepting connections that no process
     # answers while the planes stop.
     for listener in sockets:
         listener.close()
-    if _until_ready(family, doors):
-        announce(config, facts)
-    return family.wait()
+    if _wait_until_ready(group, checks):
+        print_ready(config, account)
+    return group.wait()
 
 
-def _cabinet(
-    config: Config, sockets: Listeners, report: Report, is_ephemeral: bool
+def _run_cabinet(
+    config: Config, sockets: Listeners, pipe: ResultPipe, is_ephemeral: bool
 ) -> int:
     for listener in (*sockets.api, sockets.ops):
         listener.close()
-    # The database is prepared here since this process needs Django anyway, and
-    # importing it is most of the time that a start takes.
-    code = report_on(
-        report, lambda: preparation.prepare(config, ephemeral=is_ephemeral)
+    # The database is prepared in this process because it needs Django anyway, and
+    # importing Django takes most of the time that a start takes.
+    code = send_result(
+        pipe, lambda: startup.prepare_database(config, ephemeral=is_ephemeral)
     )
-    if code == Exit.OK:
+    if code == ExitCode.OK:
         from readback.cabinet import server
 
         server.run(config, sockets.cabinet)
     return code
 
 
-def _api(config: Config, sockets: Listeners) -> int:
+def _run_api(config: Config, sockets: Listeners) -> int:
     sockets.cabinet.close()
     from readback.api import server
 
     return server.run(config, sockets.api, sockets.ops)
 
 
-def _received(report: Report, family: Family) -> dict[str, str]:
+def _receive(pipe: ResultPipe, group: ProcessGroup) -> dict[str, str]:
     try:
-        return report.receive()
+        return pipe.receive()
     except CannotStart:
-        family.stop()
-        family.wait()
+        group.stop()
+        group.wait()
         raise
 
 
-def _until_ready(family: Family, doors: list[Door]) -> bool:
+def _wait_until_ready(group: ProcessGroup, checks: list[ReadinessCheck]) -> bool:
+    """Return True when all checks pass, False if a process exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
-    while family.is_whole():
-        if all(door.answers() for door in doors):
+    while group.is_running():
+        if all(check.passes() for check in checks):
             return True
         if time.monotonic() > deadline:
-            family.stop()
-            family.wait()
-            raise Failure(f"Readback did not get ready in {READY_SECONDS} seconds.")
+            group.stop()
+            group.wait()
+            raise Failure(f"Readback was not ready within {READY_SECONDS} seconds.")
         time.sleep(_POLL_SECONDS)
     return False

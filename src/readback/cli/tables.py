@@ -1,4 +1,4 @@
-"""Rows on standard output: a table for people, plain columns for programs."""
+"""Rows on standard output: a table in a terminal, tab-separated lines in a pipe."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import click
 
 
-def show(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows; without a terminal, one line each, columns divided by tabs."""
+def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; without a terminal, one tab-separated line per row."""
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(row))
@@ -19,11 +19,11 @@ def show(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     table = Table(*headings)
     for row in rows:
-        # As text: a name that someone chose must not be read as markup.
+        # `Text`, so that a key's name is not interpreted as rich markup.
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
 
 
-def moment(at: datetime | None) -> str:
-    """Write a time in UTC, or a dash for never."""
+def format_time(at: datetime | None) -> str:
+    """Return a time in UTC, or a dash for never."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}" if at else "-"

@@ -1,5 +1,7 @@
-"""The way from the command line into the cabinet: Django, set up, with its faults
-turned into sentences. What is done with it then stands in the cabinet's services.
+"""Django and the database for the commands that use the cabinet.
+
+Sets Django up and turns its errors into sentences. What a command then does is in
+the cabinet's services and selectors.
 """
 
 import os
@@ -7,19 +9,20 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from readback.cli.exits import CannotStart, Failure
-from readback.cli.settings import load, require_server_parts
+from readback.cli.exit_codes import CannotStart, Failure
+from readback.cli.settings import load, require_server_packages
 from readback.config import Config, ConfigError
 
 
-def set_up(*, signs: bool = True) -> Config:
+def set_up_django(*, needs_secret_key: bool = True) -> Config:
     """Make Django usable in this process, without touching the database.
 
-    A process that signs nothing needs no secret key, and so makes none.
+    A process that signs nothing gets a random secret key instead of creating the
+    file that holds it.
     """
     config = load()
-    require_server_parts()
-    if not signs and not config.secret_key:
+    require_server_packages()
+    if not needs_secret_key and not config.secret_key:
         os.environ.pop("READBACK_SECRET_KEY_FILE", None)
         os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
@@ -33,8 +36,8 @@ def set_up(*, signs: bool = True) -> Config:
 
 
 @contextmanager
-def database_faults() -> Iterator[None]:
-    """Say in one sentence that the database cannot be used."""
+def report_database_errors() -> Iterator[None]:
+    """Turn a database error into one sentence and exit code 3."""
     from django.db import Error
 
     try:
@@ -46,12 +49,12 @@ def database_faults() -> Iterator[None]:
 
 
 @contextmanager
-def opened() -> Iterator[None]:
-    """Do something with the cabinet; a service's refusal becomes exit code 1."""
-    config = set_up()
+def open_cabinet() -> Iterator[None]:
+    """Use the cabinet's services; a `ServiceError` becomes exit code 1."""
+    config = set_up_django()
     from readback.cabinet.services import ServiceError
 
-    with database_faults():
+    with report_database_errors():
         require_migrated(config)
         try:
             yield
@@ -60,15 +63,16 @@ def opened() -> Iterator[None]:
 
 
 def require_migrated(config: Config) -> None:
-    # Opening a file that is not there would make an empty one.
+    # SQLite would create an empty file if it opened one that does not exist.
     if config.sqlite_path and not config.sqlite_path.exists():
         raise CannotStart(
-            f"There is no database at {config.sqlite_path}: run `readback migrate` "
-            "or `readback serve`, or set READBACK_DATA_DIR or READBACK_DATABASE_URL"
+            f"There is no database at {config.sqlite_path}: run `readback migrate` or "
+            "`readback serve`, or set READBACK_DATA_DIR or READBACK_DATABASE_URL."
         )
     from readback.cabinet import schema
 
     if schema.pending():
         raise CannotStart(
-            "The database lacks tables of this version: run `readback migrate`"
+            "The database has not been migrated to this version: "
+            "run `readback migrate`."
         )

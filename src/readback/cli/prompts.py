@@ -1,4 +1,4 @@
-"""What a command asks the person in front of it."""
+"""Questions that a command asks the person at the terminal."""
 
 import sys
 
@@ -6,22 +6,25 @@ import click
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Go on only with a yes; where nobody can be asked, the option must say it."""
+    """Ask for confirmation unless `yes` is set; abort the command on "no"."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError("Nobody can be asked here: add --yes to go on.")
+        raise click.UsageError(
+            "Standard input is not a terminal, so confirmation is not possible: "
+            "add --yes to proceed."
+        )
     click.confirm(question, abort=True)
 
 
 def password(from_stdin: bool) -> str | None:
-    """Get a new password, without echo; None means that there shall be none."""
+    """Return a new password, read without echo; None means no password."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n") or None
     if not sys.stdin.isatty():
         return None
     answer: str = click.prompt(
-        "Password (empty for none)",
+        "Password (leave empty for none)",
         default="",
         show_default=False,
         hide_input=True,

@@ -1,0 +1,75 @@
+"""What `readback serve` prints when it is ready: text, or one line of JSON."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from readback.config import Config
+from readback.contract import CHAT_PATH, MODEL
+
+# Prints the message. The second argument has the e-mail address of the local account,
+# if there is one, and its key, if the key was created by this start.
+PrintReady = Callable[[Config, dict[str, str]], None]
+
+
+def print_text(config: Config, account: dict[str, str]) -> None:
+    click.echo("Readback is running. Press Ctrl-C to stop it.\n")
+    click.echo(f"  API      {config.base_url}")
+    click.echo(f"  Cabinet  {config.effective_cabinet_url}")
+    click.echo(f"  Ops      {_ops_url(config)}  (health, readiness, metrics)\n")
+    if "key" in account:
+        click.echo(
+            f"Created the account {account['email']} and one key, which is shown only "
+            "this once. Try it:\n"
+        )
+        click.echo(f"  {curl(config, account['key'])}\n")
+    email = account.get("email", "EMAIL")
+    click.echo(f"To create another key: {_program()} key create {email}")
+
+
+def print_json(config: Config, account: dict[str, str]) -> None:
+    """Print one line for a test harness to parse."""
+    line = {
+        "base_url": config.base_url,
+        "api_key": account["key"],
+        "cabinet_url": config.effective_cabinet_url,
+        "ops_url": _ops_url(config),
+        "account_email": account["email"],
+        "pid": os.getpid(),
+    }
+    click.echo(json.dumps(line))
+
+
+def curl(config: Config, key: str) -> str:
+    """Return a command that works unchanged in a shell on this machine."""
+    socket_paths = [bind.path for bind in config.api_bind if bind.path]
+    only_sockets = len(socket_paths) == len(config.api_bind)
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}]}
+    return shlex.join(
+        [
+            "curl",
+            *(["--unix-socket", socket_paths[0]] if only_sockets else []),
+            config.api_origin + CHAT_PATH,
+            *("-H", f"Authorization: Bearer {key}"),
+            *("-H", "Content-Type: application/json"),
+            *("-d", json.dumps(body)),
+        ]
+    )
+
+
+def _program() -> str:
+    """Return how to call this program: `make run` starts one that is not on PATH."""
+    called = Path(sys.argv[0])
+    if shutil.which("readback"):
+        return "readback"
+    return str(called) if called.name == "readback" else "python -m readback"
+
+
+def _ops_url(config: Config) -> str:
+    return str(config.ops_bind) if config.ops_bind.path else config.ops_bind.origin

@@ -1,0 +1,93 @@
+"""What happens in the database before the service starts.
+
+All of it needs Django, so it runs in the cabinet's process or in a child process of
+its own. The parent process receives the results as a dictionary of strings.
+"""
+
+import secrets
+
+from readback.cli import django_setup
+from readback.config import Config
+
+LOCAL_ACCOUNT = "local@localhost"
+
+
+def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
+    """Migrate, record the API's address and return the local account, if any.
+
+    The result has the account's `email`, and its `key` if this call created one.
+    """
+    django_setup.set_up_django()
+    from readback.cabinet import schema
+
+    with django_setup.report_database_errors():
+        is_new = schema.is_new(schema.migrate())
+        _record_address(config)
+        account = _local_account(config, is_new, ephemeral)
+    _disconnect()
+    return account
+
+
+def check_database(config: Config) -> dict[str, str]:
+    """Raise `CannotStart` unless the database is migrated; change nothing."""
+    django_setup.set_up_django(needs_secret_key=False)
+    with django_setup.report_database_errors():
+        django_setup.require_migrated(config)
+    return {}
+
+
+def prepare_cabinet(config: Config) -> None:
+    """Raise `CannotStart` unless the database is migrated; record the API's address."""
+    django_setup.set_up_django()
+    with django_setup.report_database_errors():
+        django_setup.require_migrated(config)
+        _record_address(config)
+    _disconnect()
+
+
+def _local_account(config: Config, is_new: bool, ephemeral: bool) -> dict[str, str]:
+    from readback.cabinet import selectors
+
+    if ephemeral:
+        # A random name, because a database that is kept has accounts of earlier runs.
+        return _create_account(f"ephemeral-{secrets.token_hex(4)}@localhost")
+    if is_new and _is_private(config):
+        return _create_account(LOCAL_ACCOUNT)
+    return {"email": LOCAL_ACCOUNT} if selectors.account_find(LOCAL_ACCOUNT) else {}
+
+
+def _create_account(email: str) -> dict[str, str]:
+    from readback.cabinet import services
+
+    account = services.account_create(email, confirmed=True)
+    return {"email": email, "key": services.key_create(account, "first key").text}
+
+
+def _is_private(config: Config) -> bool:
+    """Return whether only this machine can reach the service.
+
+    That means the embedded database, loopback addresses, and no public address set:
+    a public address implies a proxy. Only then is a key created without being asked.
+    """
+    binds = (*config.api_bind, config.cabinet_bind)
+    public = config.public_base_url or config.cabinet_url
+    return (
+        config.sqlite_path is not None
+        and all(bind.is_loopback for bind in binds)
+        and not public
+    )
+
+
+def _record_address(config: Config) -> None:
+    from readback.cabinet import schema, services
+
+    # Without the lock, replicas that start at the same time would each add a row.
+    with schema.locked():
+        services.address_record(config.base_url)
+
+
+def _disconnect() -> None:
+    # gunicorn forks next, and two processes must not share a connection.
+    from django.db import connections
+
+    connections.close_all()
