@@ -205,4 +205,5 @@ def given(options: dict[str, int | None]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-main(prog_name="python -m bench")
+if __name__ == "__main__":
+    main(prog_name="python -m bench")

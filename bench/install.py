@@ -44,7 +44,7 @@ def require_program(program: str, package: str) -> None:
     if shutil.which(program):
         return
     if not shutil.which("apt-get"):
-        raise MeasurementError(f"{program} is not installed")
+        raise MeasurementError(f"{program} is not installed; install it first")
     if os.geteuid() != 0:
         raise MeasurementError(
             f"{program} is not installed; as root: apt-get install {package}"

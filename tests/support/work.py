@@ -162,7 +162,7 @@ def cases(key: str) -> dict[str, Case]:
 def count() -> dict[str, Work]:
     """Count the work for every kind of request."""
     worker = Worker()
-    # The API uses its loop only through `get_running_loop`.
+    # The API asks `get_running_loop` for its loop, which now returns this one.
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
     try:
         return {
