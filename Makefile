@@ -34,9 +34,10 @@ check: .venv/dev.stamp ## Check style, format and types.
 	@echo "Checking types with mypy."
 	@$(BIN)/mypy
 
-bench: .venv/dev.stamp ## Compare the speed of Readback and other servers; options in ARGS=.
-	@echo "Measuring. A full run takes about twelve minutes; leave the machine otherwise idle."
-	@$(BIN)/python -m bench.run $(ARGS)
+# Without a command, or with options only, it is `peers`.
+bench: .venv/dev.stamp ## Compare Readback with its peers; options or a command in ARGS=.
+	@echo "Measuring. A full comparison takes about twelve minutes on an otherwise idle machine."
+	@$(BIN)/python -m bench $(if $(filter-out -%,$(firstword $(ARGS))),,peers) $(ARGS)
 
 lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 	@echo "Locking requirements/dev.txt, run.txt and bench.txt."

@@ -1,5 +1,5 @@
-"""The benchmark: Readback beside its limit, its alternatives and the usual mocks.
+"""The benchmark: Readback compared with nginx, web frameworks and mock servers.
 
-`python -m bench.run` measures, `python -m bench.render` writes what was measured into
-docs/performance.md and the README. Nothing here is imported by the product.
+`python -m bench --help` lists its commands. It may import `tests.support` for a real
+server, PostgreSQL and load; no test and no part of the product imports it.
 """

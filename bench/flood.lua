@@ -1,7 +1,7 @@
--- Requests with pauses between them: each connection waits after every answer.
--- Arguments: the pause in milliseconds, then a file with one key in each line.
+-- Requests with pauses between them: each connection waits after every response.
+-- Arguments: the average pause in milliseconds, then a file with one key per line.
 
-local requests, turn, pause = {}, 0, 0
+local requests, current, pause = {}, 0, 0
 
 function init(arguments)
   pause = tonumber(arguments[1])
@@ -11,14 +11,14 @@ function init(arguments)
   end
 end
 
--- A pause of any length up to twice as long: requests must not come in step.
+-- Random, up to twice the average, so that requests do not arrive in step.
 function delay()
   return math.random(0, 2 * pause)
 end
 
 function request()
-  turn = turn % #requests + 1
-  return requests[turn]
+  current = current % #requests + 1
+  return requests[current]
 end
 
 function done(summary, latency)

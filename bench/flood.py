@@ -1,18 +1,17 @@
-"""What a flood of made-up keys does to those who have a real one.
+"""What a flood of made-up keys does to the latency of a known key.
 
-    python -m bench.flood [--postgresql] [--rate 20000] [--seconds 4] [--rounds 11]
+A client sends about 1,000 requests a second with a known key: without a flood, during a
+flood of keys with invalid checksums, which are never looked up, and during a flood of
+keys that have valid checksums but do not exist, each of which must be looked up. The
+three alternate, round after round, and the medians are reported.
 
-A client asks some 1,000 times a second with a known key: alone, beside a flood of keys
-with wrong checksums, which nobody looks up, and beside a flood of keys with right ones
-that were never made, each of which must be looked up. The three take turns, round
-after round, and medians are kept, in bench/results/flood.json and from there in
-docs/performance.md. One worker has the first core. The floods, which are wrk, and the
-client share the last, with PostgreSQL; the client goes first there, so that it measures
-the server and not its neighbours. It is not wrk, whose pauses are whole milliseconds:
-two of them keep in step, and the client would always ask together with the flood.
+One worker runs on the first core. wrk, which sends the floods, and the client share the
+last core with PostgreSQL. The client has priority there, so that it measures the server
+and not its neighbours. The client is not wrk, because wrk's pauses are whole
+milliseconds: two instances fall into step, and the client would always send together
+with the flood.
 """
 
-import argparse
 import json
 import random
 import socket
@@ -21,166 +20,191 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
+from tests.support.keys import mistyped
 from tests.support.load import models
 from tests.support.metrics import metrics
 from tests.support.server import Server
 from tests.support.wire import Endpoint
 
 from bench import proc, render, results
-from bench.messages import mistyped
-from bench.serving import POSTGRESQL, SQLITE, serving
+from bench.errors import MeasurementError
+from bench.install import require_program
+from bench.progress import ProgressBar
+from bench.single_worker import single_worker_server
 from readback import keys
 
 SCRIPT = Path(__file__).parent / "flood.lua"
-ALONE, WRONG, RIGHT = "alone", "wrong checksums", "right checksums"
-KNOWN_PAUSE = 0.0015  # seconds at the most, between two requests with the known key
-# How long a connection of a flood pauses, in milliseconds, so that with its answer it
-# has about as much time for one request as the number of connections gives it.
-FLOOD_PAUSE = {WRONG: 19, RIGHT: 10}
-FLOOD_TURN = 20
-KEYS_IN_TURN = 20_000
+NONE, INVALID, VALID = "no flood", "invalid checksums", "valid checksums"
+# The longest pause between two requests with the known key, in seconds.
+CLIENT_PAUSE = 0.0015
+# A connection of the flood sends one request per period, in milliseconds. Its pause is
+# shorter by the time that the response takes.
+FLOOD_PERIOD = 20
+FLOOD_PAUSE = {INVALID: 19, VALID: 10}
+FLOOD_KEYS = 20_000
 
-Turn = dict[str, float]
-
-
-def main() -> None:
-    options = _options()
-    kind = POSTGRESQL if options.postgresql else SQLITE
-    kept = results.read("flood")
-    with serving(kind) as (server, _), _keys() as files, proc.on_core(-1):
-        kept[kind] = _measure(server, files, options)
-    results.keep("flood", kept)
-    render.put(render.PAGE, "flood", _table(kept))
-    print(_table(kept))
+Row = dict[str, float]
+FloodResults = dict[str, dict[str, list[Row]]]
+"""The rounds by database and by kind of flood."""
 
 
-def _measure(
-    server: Server, files: dict[str, Path], options: argparse.Namespace
-) -> dict[str, list[Turn]]:
-    turns: dict[str, list[Turn]] = {name: [] for name in (ALONE, WRONG, RIGHT)}
-    for number in range(1, options.rounds + 1):
-        for name, done in turns.items():
-            before, began = _statements(server), time.monotonic()
-            with _flood(server, name, files.get(name), options) as answered:
-                percentiles = _ask(server, options.seconds)
-            seconds = time.monotonic() - began
-            statements = (_statements(server) - before) / seconds
-            done.append(
-                {
-                    **percentiles,
-                    "floods_per_second": round(sum(answered)),
-                    "statements_per_second": round(statements),
-                }
+@dataclass(frozen=True)
+class FloodPlan:
+    rate: int
+    """Requests of the flood per second."""
+    seconds: int
+    rounds: int
+
+
+FULL = FloodPlan(rate=20_000, seconds=4, rounds=11)
+# Shows that the measurement works; its figures mean nothing.
+QUICK = FloodPlan(rate=2_000, seconds=1, rounds=1)
+
+
+def measure(
+    database: str, plan: FloodPlan, published: bool, progress: ProgressBar
+) -> FloodResults:
+    """Measure with one kind of database; return the results of both kinds."""
+    require_program("wrk", "wrk")
+    progress.add_steps(1 + 3 * plan.rounds)
+    progress.describe(f"starting Readback on {database}")
+    with (
+        single_worker_server(database) as (server, _),
+        _key_files() as files,
+        proc.on_core(-1),
+    ):
+        progress.finish_step()
+        rows = _measure_rounds(server, files, plan, progress)
+    found: FloodResults = results.read("flood", published) | {database: rows}
+    results.write("flood", found, published)
+    return found
+
+
+def write_section() -> None:
+    """Write the table into docs/performance.md."""
+    found: FloodResults = results.read("flood")
+    text = table(found) if found else render.NO_RESULTS
+    render.replace_section(render.PAGE, "flood", text)
+
+
+def table(found: FloodResults) -> str:
+    heads = ["database", "flood", "flood requests/s", "statements/s"]
+    heads += ["p50", "p90", "p99", "p99 relative to no flood"]
+    rows = [
+        [database, kind, *_cells(rows, without_flood=kinds[NONE])]
+        for database, kinds in found.items()
+        for kind, rows in kinds.items()
+    ]
+    return render.table(heads, rows)
+
+
+def _measure_rounds(
+    server: Server, files: dict[str, Path], plan: FloodPlan, progress: ProgressBar
+) -> dict[str, list[Row]]:
+    kinds: dict[str, list[Row]] = {NONE: [], INVALID: [], VALID: []}
+    for number in range(1, plan.rounds + 1):
+        for kind, rows in kinds.items():
+            progress.describe(f"round {number}: {kind}")
+            row = _measure_once(server, kind, files.get(kind), plan)
+            rows.append(row)
+            progress.finish_step(
+                f"round {number}  {kind:<18} {row['flood_requests_per_second']:>7,.0f} "
+                f"flood requests/s {row['statements_per_second']:>5,.0f} statements/s "
+                f"p99 {row['p99_us'] / 1000:.2f} ms"
             )
-            print(f"round {number}, {name}: {done[-1]}", flush=True)
-    return turns
+    return kinds
+
+
+def _measure_once(server: Server, kind: str, file: Path | None, plan: FloodPlan) -> Row:
+    statements, started = _statements(server), time.monotonic()
+    with _flood(server, kind, file, plan) as flood_rate:
+        percentiles = _send_with_known_key(server, plan.seconds)
+    seconds = time.monotonic() - started
+    return {
+        **percentiles,
+        "flood_requests_per_second": round(sum(flood_rate)),
+        "statements_per_second": round((_statements(server) - statements) / seconds),
+    }
 
 
 def _statements(server: Server) -> float:
     return metrics(server.ops_url)["statements_total"]
 
 
-def _ask(server: Server, seconds: int) -> dict[str, int]:
-    """Ask with a known key; give percentiles in microseconds."""
+def _send_with_known_key(server: Server, seconds: int) -> dict[str, int]:
+    """Send requests one by one; return percentiles in microseconds."""
     endpoint = Endpoint.of(server.base_url)
-    raw = models(endpoint, server.api_key)
-    taken: list[float] = []
+    request = models(endpoint, server.api_key)
+    latencies: list[float] = []
     with (
-        socket.create_connection((endpoint.host, endpoint.port)) as known,
-        proc.going_first(),
+        socket.create_connection((endpoint.host, endpoint.port)) as client,
+        proc.real_time_priority(),
     ):
-        known.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            began = time.perf_counter()
-            known.sendall(raw)
-            answer = known.recv(4096)
-            taken.append(time.perf_counter() - began)
-            assert answer.startswith(b"HTTP/1.1 200 "), "the known key was refused"
-            time.sleep(random.uniform(0, KNOWN_PAUSE))
-    cuts = quantiles(taken, n=100)
+            sent = time.perf_counter()
+            client.sendall(request)
+            response = client.recv(4096)
+            latencies.append(time.perf_counter() - sent)
+            if not response.startswith(b"HTTP/1.1 200 "):
+                raise MeasurementError(f"the known key was refused: {response[:60]!r}")
+            time.sleep(random.uniform(0, CLIENT_PAUSE))
+    cuts = quantiles(latencies, n=100)
     return {f"p{number}_us": round(cuts[number - 1] * 1e6) for number in (50, 90, 99)}
 
 
 @contextmanager
 def _flood(
-    server: Server, name: str, made_up: Path | None, options: argparse.Namespace
+    server: Server, kind: str, file: Path | None, plan: FloodPlan
 ) -> Iterator[list[float]]:
-    """Pour made-up keys meanwhile; give how many a second were answered."""
-    answered: list[float] = []
-    if made_up is None:
-        yield answered
+    """Send the keys of a file meanwhile; yield a list that receives the rate."""
+    rate: list[float] = []
+    if file is None:
+        yield rate
         return
-    connections = options.rate * FLOOD_TURN // 1000
-    seconds = options.seconds + 1
-    process = _start(server, made_up, connections, FLOOD_PAUSE[name], seconds)
-    time.sleep(0.5)
-    yield answered
-    said = _wait(process)
-    assert said["refused"] == said["requests"], "a made-up key was accepted"
-    answered.append(said["requests"] / seconds)
-
-
-def _start(
-    server: Server, file: Path, connections: int, pause: int, seconds: int
-) -> "subprocess.Popen[str]":
+    seconds = plan.seconds + 1
+    connections = plan.rate * FLOOD_PERIOD // 1000
     command = ["wrk", "--threads", "1", "--connections", str(connections)]
     command += ["--duration", f"{seconds}s", "--script", str(SCRIPT)]
-    command += [f"{server.base_url}/models", "--", str(pause), str(file)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def _wait(process: "subprocess.Popen[str]") -> dict[str, int]:
-    said, _ = process.communicate()
-    result: dict[str, int] = json.loads(said.rpartition("RESULT ")[2])
-    return result
+    command += [f"{server.base_url}/models", "--", str(FLOOD_PAUSE[kind]), str(file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        time.sleep(0.5)
+        yield rate
+        output, _ = process.communicate()
+    finally:
+        process.kill()
+        process.wait()
+    result: dict[str, int] = json.loads(output.rpartition("RESULT ")[2])
+    if result["refused"] != result["requests"]:
+        raise MeasurementError("a made-up key was accepted")
+    rate.append(result["requests"] / seconds)
 
 
 @contextmanager
-def _keys() -> Iterator[dict[str, Path]]:
-    """Write the keys of each flood into a file, one in a line."""
-    made_up = [keys.mint() for _ in range(KEYS_IN_TURN)]
-    lines = {WRONG: map(mistyped, made_up), RIGHT: made_up}
+def _key_files() -> Iterator[dict[str, Path]]:
+    """Write the keys of each flood into a file, one per line."""
+    made_up = [keys.mint() for _ in range(FLOOD_KEYS)]
+    lines = {INVALID: map(mistyped, made_up), VALID: made_up}
     with tempfile.TemporaryDirectory() as folder:
-        files = {name: Path(folder) / name for name in lines}
-        for name, file in files.items():
-            file.write_text("\n".join(lines[name]) + "\n")
+        files = {kind: Path(folder) / kind for kind in lines}
+        for kind, file in files.items():
+            file.write_text("\n".join(lines[kind]) + "\n")
         yield files
 
 
-def _table(kept: dict[str, dict[str, list[Turn]]]) -> str:
-    heads = ("database", "beside", "floods/s", "statements/s", "p50", "p90", "p99")
-    rows = [
-        [kind, name, *_cells(turns, alone=kept[kind][ALONE])]
-        for kind in kept
-        for name, turns in kept[kind].items()
-    ]
-    return render.table([*heads, "p99, of alone"], rows)
-
-
-def _cells(turns: list[Turn], alone: list[Turn]) -> list[str]:
-    def middle(figure: str, of: list[Turn] = turns) -> float:
-        return median(turn[figure] for turn in of)
+def _cells(rows: list[Row], without_flood: list[Row]) -> list[str]:
+    def median_of(figure: str, of: list[Row] = rows) -> float:
+        return median(row[figure] for row in of)
 
     return [
-        f"{middle('floods_per_second'):,.0f}",
-        f"{middle('statements_per_second'):,.0f}",
-        *(render.milliseconds(middle(f"{p}_us")) for p in ("p50", "p90", "p99")),
-        f"{middle('p99_us') / middle('p99_us', alone):.2f} ×",
+        f"{median_of('flood_requests_per_second'):,.0f}",
+        f"{median_of('statements_per_second'):,.0f}",
+        *(render.milliseconds(median_of(f"{p}_us")) for p in ("p50", "p90", "p99")),
+        f"{median_of('p99_us') / median_of('p99_us', without_flood):.2f} ×",
     ]
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--postgresql", action="store_true")
-    parser.add_argument("--rate", type=int, default=20_000)
-    parser.add_argument("--seconds", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=11)
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,54 +1,57 @@
-"""The goals as a table: what is asked, how much, and how it follows from the results.
+"""The performance goals as a table, and how each follows from the results.
 
-Also runs the scenarios and keeps their raw figures. A goal whose evidence is missing
-is "not measured", with the reason, never met.
+This module also runs the scenarios and stores their raw figures. A goal without
+results is "not measured", with the reason; it is never counted as met.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from statistics import median
 from typing import Any
 
 from bench import results
-from bench.display import Display
-from bench.pace import Pace
-from bench.results import Results, middle
-from bench.roster import Absent
-from bench.scenarios import SCENARIOS, Stage
+from bench.errors import MeasurementError
+from bench.plan import Plan
+from bench.progress import ProgressBar
+from bench.results import ResultsFile
+from bench.scenarios import SCENARIOS, Runner
 
-Rows = list[dict[str, Any]]
-# Clients that wait for each answer keep a worker busy from this many on.
+Rounds = list[dict[str, Any]]
+# Clients that wait for each response keep a worker busy from this number on.
 ENOUGH_CONNECTIONS = 8
 
 
-class Evidence:
-    """The results of the peers and of the scenarios, looked up by name."""
+class Measurements:
+    """The results of the peers and of the scenarios, by name."""
 
-    def __init__(self, kept: bool) -> None:
-        self._peers = results.read("peers", kept).get("peers", {})
-        self._scenarios = results.read("goals", kept).get("scenarios", {})
+    def __init__(self, published: bool) -> None:
+        self._peers = results.read("peers", published).get("peers", {})
+        self._scenarios = results.read("goals", published).get("scenarios", {})
 
-    def turns(self, name: str) -> Rows:
+    def peer(self, name: str) -> Rounds:
         peer = self._peers.get(name, {})
-        if not peer.get("turns"):
-            raise Absent(peer.get("absent", f"{name} has not been measured"))
-        rows: Rows = peer["turns"]
-        return rows
+        if not peer.get("rounds"):
+            reason = peer.get("not_measured", f"there are no results for {name}")
+            raise MeasurementError(reason)
+        rounds: Rounds = peer["rounds"]
+        return rounds
 
-    def family(self, family: str) -> list[Rows]:
-        rows = [
-            peer["turns"]
+    def family(self, family: str) -> list[Rounds]:
+        found = [
+            peer["rounds"]
             for peer in self._peers.values()
-            if peer["family"] == family and peer["turns"]
+            if peer["family"] == family and peer["rounds"]
         ]
-        if not rows:
-            raise Absent(f"no {family} has been measured")
-        return rows
+        if not found:
+            raise MeasurementError(f"there are no results for any {family}")
+        return found
 
     def scenario(self, name: str) -> dict[str, Any]:
         found = self._scenarios.get(name, {})
         if "figures" not in found:
-            raise Absent(found.get("absent", f"{name} has not been measured"))
+            reason = found.get("not_measured", f"there are no results for {name}")
+            raise MeasurementError(reason)
         figures: dict[str, Any] = found["figures"]
         return figures
 
@@ -57,129 +60,147 @@ class Evidence:
 class Goal:
     """One row of the table."""
 
-    what: str
+    description: str
     bound: float
-    figure: Callable[[Evidence], float]
+    figure: Callable[[Measurements], float]
     at_least: bool = True
     unit: str = ""
 
-    def met_by(self, value: float) -> bool:
+    def is_met_by(self, value: float) -> bool:
         return value >= self.bound if self.at_least else value <= self.bound
 
     @property
-    def wanted(self) -> str:
-        side = "or more" if self.at_least else "or less"
-        return f"{self.bound:g}{self.unit} {side}"
+    def target(self) -> str:
+        direction = "or more" if self.at_least else "or less"
+        return f"{self.bound:g}{self.unit} {direction}"
 
 
 @dataclass(frozen=True)
 class Verdict:
     goal: Goal
     measured: str
-    word: str
+    verdict: str
 
 
-def efficiency(rows: Rows) -> float:
-    """Requests per CPU-second of the server, the median of the rounds."""
-    return middle(row["per_cpu_second"] for row in rows)
+def efficiency(rounds: Rounds) -> float:
+    """Return the requests per CPU-second of the server, the median of the rounds."""
+    return float(median(row["per_cpu_second"] for row in rounds))
 
 
-def of_peer(name: str) -> Callable[[Evidence], float]:
-    def ratio(evidence: Evidence) -> float:
-        return efficiency(evidence.turns("readback")) / efficiency(evidence.turns(name))
+def relative_to_peer(name: str) -> Callable[[Measurements], float]:
+    def ratio(found: Measurements) -> float:
+        return efficiency(found.peer("readback")) / efficiency(found.peer(name))
 
     return ratio
 
 
-def of_fastest_mock(evidence: Evidence) -> float:
-    fastest = max(map(efficiency, evidence.family("mock")))
-    return efficiency(evidence.turns("readback")) / fastest
+def relative_to_fastest_mock(found: Measurements) -> float:
+    fastest = max(map(efficiency, found.family("mock")))
+    return efficiency(found.peer("readback")) / fastest
 
 
-def of_nginx(scenario: str, suffix: str = "") -> Callable[[Evidence], float]:
-    def ratio(evidence: Evidence) -> float:
-        figures = evidence.scenario(scenario)
+def relative_to_nginx(
+    scenario: str, suffix: str = ""
+) -> Callable[[Measurements], float]:
+    def ratio(found: Measurements) -> float:
+        figures = found.scenario(scenario)
         ours, limit = figures[f"readback{suffix}"], figures[f"nginx{suffix}"]
         return efficiency(ours) / efficiency(limit)
 
     return ratio
 
 
-def steady_p99(evidence: Evidence) -> float:
+def fixed_rate_p99(found: Measurements) -> float:
     def p99(name: str) -> float:
-        found = [turn["steady"] for turn in evidence.turns(name)]
-        if not all(found):
-            raise Absent(f"{name} did not reach the fixed rate")
-        return middle(each["p99"] for each in found)
+        latencies = [row["fixed_rate"] for row in found.peer(name)]
+        if not all(latencies):
+            raise MeasurementError(f"{name} did not reach the fixed rate")
+        return float(median(latency["p99"] for latency in latencies))
 
     return p99("readback") / p99("nginx")
 
 
-def two_workers(evidence: Evidence) -> float:
-    """How much two workers on two cores of their own would do, of one.
+def two_workers(found: Measurements) -> float:
+    """Estimate the throughput of two workers on two cores, relative to one.
 
-    Twice, if a request costs them no more CPU, and if each of them gets work.
+    It is 2 if a request costs two workers no more CPU, and if both are kept busy.
     """
-    figures = evidence.scenario("workers")
+    figures = found.scenario("workers")
     cost = efficiency(figures["2"]) / efficiency(figures["1"])
-    busy = middle(
+    busy: list[int] = [
         sum(held >= ENOUGH_CONNECTIONS for held in row["connections"])
         for row in figures["2"]
-    )
-    return cost * busy
+    ]
+    return cost * median(busy)
 
 
-def kib_per_idle_connection(evidence: Evidence) -> float:
-    return middle(evidence.scenario("idle")["bytes_each"]) / 1024
+def kib_per_idle_connection(found: Measurements) -> float:
+    return float(median(found.scenario("idle")["bytes_each"])) / 1024
 
 
-def beside_idle(evidence: Evidence) -> float:
-    figures = evidence.scenario("idle")
-    return efficiency(figures["beside"]) / efficiency(figures["before"])
+def with_idle_connections(found: Measurements) -> float:
+    figures = found.scenario("idle")
+    return efficiency(figures["with_idle"]) / efficiency(figures["alone"])
 
 
-def memory_growth(evidence: Evidence) -> float:
-    early, late = evidence.scenario("growth")["bytes"]
+def memory_growth(found: Measurements) -> float:
+    early, late = found.scenario("memory")["bytes"]
     return float(late / early)
 
 
-def refused(what: str) -> Callable[[Evidence], float]:
-    def ratio(evidence: Evidence) -> float:
-        figures = evidence.scenario("refusals")
+def refused(what: str) -> Callable[[Measurements], float]:
+    def ratio(found: Measurements) -> float:
+        figures = found.scenario("refusals")
         return efficiency(figures[what]) / efficiency(figures["accepted"])
 
     return ratio
 
 
 GOALS = [
-    Goal("requests per CPU-second, of nginx's constant", 0.8, of_peer("nginx")),
-    Goal("… of FastAPI on uvicorn", 25, of_peer("fastapi"), unit=" ×"),
-    Goal("… of the fastest mock", 10, of_fastest_mock, unit=" ×"),
-    Goal("8192 bytes of ASCII, of nginx's constant", 0.5, of_nginx("sizes", "_ascii")),
+    Goal("requests per CPU-second, relative to nginx", 0.8, relative_to_peer("nginx")),
     Goal(
-        "8192 bytes of Cyrillic, of nginx's constant",
-        0.4,
-        of_nginx("sizes", "_cyrillic"),
+        "… relative to FastAPI on uvicorn", 25, relative_to_peer("fastapi"), unit=" ×"
     ),
-    Goal("p99 at half the limit's rate, of nginx's", 2, steady_p99, False, " ×"),
-    Goal("two workers on two cores, of one", 1.8, two_workers, unit=" ×"),
+    Goal("… relative to the fastest mock", 10, relative_to_fastest_mock, unit=" ×"),
     Goal(
-        "memory of an idle connection, of 10,000",
+        "8192 bytes of ASCII, relative to nginx",
+        0.5,
+        relative_to_nginx("sizes", "_ascii"),
+    ),
+    Goal(
+        "8192 bytes of Cyrillic, relative to nginx",
+        0.4,
+        relative_to_nginx("sizes", "_cyrillic"),
+    ),
+    Goal(
+        "p99 at half of nginx's rate, relative to nginx",
+        2,
+        fixed_rate_p99,
+        at_least=False,
+        unit=" ×",
+    ),
+    Goal("two workers on two cores, relative to one", 1.8, two_workers, unit=" ×"),
+    Goal(
+        "memory per idle connection, with 10,000 of them",
         4,
         kib_per_idle_connection,
-        False,
-        " KiB",
+        at_least=False,
+        unit=" KiB",
     ),
-    Goal("32 busy connections beside 10,000 idle, of alone", 0.95, beside_idle),
     Goal(
-        "memory after ten million requests, of after 100,000",
+        "32 busy connections and 10,000 idle, relative to no idle ones",
+        0.95,
+        with_idle_connections,
+    ),
+    Goal(
+        "memory after ten million requests, relative to 100,000",
         1.02,
         memory_growth,
-        False,
-        " ×",
+        at_least=False,
+        unit=" ×",
     ),
     *(
-        Goal(f"refused ({what}), of accepted", 0.7, refused(what))
+        Goal(f"refused ({what}), relative to accepted", 0.7, refused(what))
         for what in (
             "401, a mistyped key",
             "401, a made-up key",
@@ -187,46 +208,50 @@ GOALS = [
             "400, an unknown field",
         )
     ),
-    Goal("a fresh connection for every request, of nginx's", 0.5, of_nginx("fresh")),
+    Goal(
+        "a new connection for every request, relative to nginx",
+        0.5,
+        relative_to_nginx("reconnect"),
+    ),
 ]
 
 
-def measure(names: list[str], pace: Pace, display: Display) -> None:
-    """Run scenarios; each takes the place of its last result."""
-    kept = not pace.quick
-    file = Results("goals", {"rounds": pace.rounds, "seconds": pace.seconds}, kept)
-    earlier = results.read("goals", kept).get("scenarios", {})
-    file.data["scenarios"] = earlier
-    stage = Stage(pace, display)
-    display.expect(len(names))
+def measure(names: list[str], plan: Plan, progress: ProgressBar) -> None:
+    """Run scenarios; each replaces its previous result."""
+    published = not plan.quick
+    method = {"rounds": plan.rounds, "seconds": plan.seconds}
+    file = ResultsFile("goals", method, published)
+    file.data["scenarios"] = results.read("goals", published).get("scenarios", {})
+    runner = Runner(plan, progress)
+    progress.add_steps(len(names))
     for name in names:
-        display.begin(f"goal: {name}")
+        progress.describe(f"scenario: {name}")
         row: dict[str, Any] = {"date": datetime.now(UTC).isoformat(timespec="seconds")}
         try:
-            row["figures"] = SCENARIOS[name](stage)
-        except (Absent, OSError) as reason:
-            row["absent"] = str(reason)
-            display.say(f"{name} could not be measured: {reason}")
+            row["figures"] = SCENARIOS[name](runner)
+        except (MeasurementError, OSError) as error:
+            row["not_measured"] = str(error)
+            progress.print(f"The scenario {name} could not be measured: {error}")
         file.data["scenarios"][name] = row
         file.write()
-        display.done()
+        progress.finish_step()
 
 
-def verdicts(kept: bool) -> Iterator[Verdict]:
-    evidence = Evidence(kept)
+def verdicts(published: bool) -> Iterator[Verdict]:
+    found = Measurements(published)
     for goal in GOALS:
         try:
-            value = goal.figure(evidence)
-        except Absent as absent:
-            yield Verdict(goal, "–", f"not measured: {absent}")
+            value = goal.figure(found)
+        except MeasurementError as error:
+            yield Verdict(goal, "–", f"not measured: {error}")
         else:
-            word = "met" if goal.met_by(value) else "not met"
-            yield Verdict(goal, f"{value:.3g}{goal.unit}", word)
+            verdict = "met" if goal.is_met_by(value) else "not met"
+            yield Verdict(goal, f"{value:.3g}{goal.unit}", verdict)
 
 
-def report(kept: bool) -> Iterator[str]:
-    for verdict in verdicts(kept):
-        goal = verdict.goal
+def report(published: bool) -> Iterator[str]:
+    for each in verdicts(published):
         yield (
-            f"{goal.what:<52} {goal.wanted:>16} {verdict.measured:>9}  {verdict.word}"
+            f"{each.goal.description:<62} {each.goal.target:>15} "
+            f"{each.measured:>9}  {each.verdict}"
         )

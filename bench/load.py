@@ -1,11 +1,11 @@
-"""One measurement: a load generator runs, and the server's CPU and memory are read.
+"""One measurement: run a load generator and read the server's CPU time meanwhile.
 
-The generator has the last core, the server the first. `wrk` sends as fast as it gets
-answers; `steady` sends at a fixed rate. Nothing here knows peers or goals.
+The generator runs on the last core, the server on the first. `wrk` sends as fast as
+responses arrive; `fixed_rate` sends at a constant rate. This module does not depend on
+peers or goals.
 """
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -22,20 +22,19 @@ SCRIPT = Path(__file__).parent / "wrk.lua"
 
 
 @dataclass(frozen=True)
-class Load:
-    """What came of one run of wrk; latencies in microseconds."""
+class LoadResult:
+    """The result of one run of wrk; latencies are in microseconds."""
 
     requests: int
     seconds: float
     cpu_seconds: float
-    per_process: dict[int, float]
     p50: float
     p99: float
     p999: float
     refused: int
     broken: int
     others_share: float
-    """What other programs used of the machine meanwhile, in cores."""
+    """CPU used by other programs meanwhile, in cores."""
 
     @property
     def rate(self) -> float:
@@ -43,79 +42,81 @@ class Load:
 
     @property
     def per_cpu_second(self) -> float:
-        # A tick at least: the kernel counts no finer.
+        # At least one tick, the kernel's resolution.
         return self.requests / max(self.cpu_seconds, 1 / proc.TICKS)
 
     def as_json(self) -> dict[str, object]:
-        row = asdict(self)
-        del row["per_process"]
-        return row | {"rate": self.rate, "per_cpu_second": self.per_cpu_second}
+        derived = {"rate": self.rate, "per_cpu_second": self.per_cpu_second}
+        return asdict(self) | derived
 
 
-def wrk(
-    port: int,
-    request: Request,
-    pids: list[int],
-    seconds: float,
-    connections: int = CONNECTIONS,
-) -> Load:
-    """Load a server for so many seconds; the pids are all its processes."""
+def wrk(port: int, request: Request, pids: list[int], seconds: float) -> LoadResult:
+    """Load a server whose processes are `pids`."""
     with tempfile.NamedTemporaryFile() as body:
         body.write(request.body)
         body.flush()
         url = f"http://127.0.0.1:{port}{request.path}"
         headers = [f"{name}: {value}" for name, value in request.headers.items()]
-        command = ["wrk", "--threads", "1", "--connections", str(connections)]
+        command = ["wrk", "--threads", "1", "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{max(1, round(seconds))}s", "--timeout", "10s"]
         command += ["--script", str(SCRIPT), url, "--"]
         command += [request.method, body.name, *headers]
-        before, machine, own, began = _readings(pids)
+        before = _Reading.take(pids)
         with proc.on_core(-1):
-            said = _run(command).decode()
-        after, machine_after, own_after, ended = _readings(pids)
-    spent = {pid: after[pid] - before[pid] for pid in pids}
-    cpu = sum(spent.values())
-    others = machine_after - machine - cpu - (own_after - own)
-    result = json.loads(said.rpartition("RESULT ")[2])
-    return Load(
+            output = _run(command).decode()
+        after = _Reading.take(pids)
+    cpu = after.server - before.server
+    others = after.machine - before.machine - cpu - (after.own - before.own)
+    result = json.loads(output.rpartition("RESULT ")[2])
+    return LoadResult(
         seconds=result.pop("microseconds") / 1e6,
         cpu_seconds=cpu,
-        per_process=spent,
-        others_share=max(0.0, round(others / (ended - began), 3)),
+        others_share=max(0.0, round(others / (after.clock - before.clock), 3)),
         **result,
     )
 
 
-def steady(
+def fixed_rate(
     port: int, request: Request, rate: float, seconds: float
 ) -> dict[str, float]:
-    """Send at a fixed rate; latencies count from when a request was due."""
-    command = [sys.executable, "-m", "bench.steady", "--port", str(port)]
+    """Send at a constant rate; latencies count from when a request was due."""
+    command = [sys.executable, "-m", "bench", "fixed-rate", "--port", str(port)]
     command += ["--rate", str(rate), "--seconds", str(seconds)]
     command += ["--connections", str(CONNECTIONS)]
     with proc.on_core(-1):
-        said = _run(command, request.on_the_wire(port))
-    result: dict[str, float] = json.loads(said)
+        output = _run(command, request.to_bytes(port))
+    result: dict[str, float] = json.loads(output)
     return result
+
+
+def raise_file_limit() -> None:
+    """Raise the limit on open files of this process and its children to the maximum."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """CPU seconds used so far, and the time."""
+
+    server: float
+    machine: float
+    own: float
+    """This process and the load generators it has run."""
+    clock: float
+
+    @classmethod
+    def take(cls, pids: list[int]) -> "_Reading":
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        own = time.process_time() + children.ru_utime + children.ru_stime
+        server = sum(map(proc.cpu_seconds, pids))
+        return cls(server, proc.machine_cpu_seconds(), own, time.perf_counter())
 
 
 def _run(command: list[str], data: bytes = b"") -> bytes:
     done = subprocess.run(command, input=data, capture_output=True)
     if done.returncode:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip()
-        raise ConnectionError(f"the load broke off: {said.splitlines()[-1:]}")
+        output = (done.stderr or done.stdout).decode(errors="replace").strip()
+        last_line = output.splitlines()[-1] if output else "no output"
+        raise ConnectionError(f"the load generator failed: {last_line}")
     return done.stdout
-
-
-def _readings(pids: list[int]) -> tuple[dict[int, float], float, float, float]:
-    own = resource.getrusage(resource.RUSAGE_CHILDREN)
-    mine = time.process_time() + own.ru_utime + own.ru_stime
-    spent = {pid: proc.cpu_seconds(pid) for pid in pids}
-    return spent, proc.machine_cpu(), mine, time.perf_counter()
-
-
-def raise_file_limit() -> int:
-    """Allow this process, and those it starts, as many open files as it may have."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return min(hard, os.sysconf("SC_OPEN_MAX"))

@@ -1,7 +1,7 @@
-"""What is sent and what comes back: the texts, the request and an answer of its size.
+"""The texts and requests that are sent, and a response of the expected size.
 
-Every server gets these bytes and no others. Repeats literals of the contract on
-purpose: a benchmark that imports the product measures what the product believes.
+All servers receive the same bytes. The literals of the contract are repeated here on
+purpose: if they were imported from the product, a mistake in it would go unnoticed.
 """
 
 import json
@@ -16,7 +16,7 @@ _ENGLISH = "Radio check: how do you read me, say again word for word. "
 
 
 def _of_size(sentence: str, size: int) -> str:
-    """Repeat a sentence to exactly so many bytes of UTF-8."""
+    """Repeat a sentence until it is exactly `size` bytes long in UTF-8."""
     cut = (sentence * size).encode()[:size].decode(errors="ignore")
     return cut + "." * (size - len(cut.encode()))
 
@@ -26,14 +26,9 @@ LONG_ASCII = _of_size(_ENGLISH, MAX_CONTENT_BYTES)
 LONG_CYRILLIC = _of_size(_RUSSIAN, MAX_CONTENT_BYTES)
 
 
-def mistyped(key: str) -> str:
-    """Change the last character, so that the checksum does not fit."""
-    return key[:-1] + ("a" if key[-1] != "a" else "b")
-
-
 @dataclass(frozen=True)
 class Request:
-    """One request, as the load generators send it again and again."""
+    """A request that the load generators send repeatedly."""
 
     key: str
     content: str = SHORT
@@ -45,7 +40,7 @@ class Request:
     @property
     def body(self) -> bytes:
         message = {"role": "user", "content": self.content}
-        return compact({"model": MODEL, "messages": [message], **self.extra_fields})
+        return _json({"model": MODEL, "messages": [message], **self.extra_fields})
 
     @property
     def headers(self) -> dict[str, str]:
@@ -56,21 +51,38 @@ class Request:
             headers["Connection"] = "close"
         return headers
 
-    def on_the_wire(self, port: int) -> bytes:
+    def to_bytes(self, port: int) -> bytes:
         head = [f"{self.method} {self.path} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
         head += [f"{name}: {value}" for name, value in self.headers.items()]
         head += [f"Content-Length: {len(self.body)}", "", ""]
         return "\r\n".join(head).encode() + self.body
 
-    def but(self, **changes: object) -> "Request":
-        return replace(self, **changes)  # type: ignore[arg-type]
+    def with_key(self, key: str) -> "Request":
+        return replace(self, key=key)
+
+    def with_content(self, content: str) -> "Request":
+        return replace(self, content=content)
+
+    def with_path(self, path: str) -> "Request":
+        return replace(self, path=path)
+
+    def with_method(self, method: str) -> "Request":
+        return replace(self, method=method)
+
+    def with_fields(self, **fields: object) -> "Request":
+        """Add fields to the body, or replace those it has."""
+        return replace(self, extra_fields=fields)
+
+    def closing(self) -> "Request":
+        """Ask the server to close the connection after its response."""
+        return replace(self, close=True)
 
 
-def answer(content: str) -> bytes:
-    """An answer of the size that the contract asks for, as a constant."""
+def response_body(content: str) -> bytes:
+    """Return the body that the contract requires, with a constant id and time."""
     tokens = -(-len(content.encode()) // 4)
     message = {"role": "assistant", "content": content}
-    return compact(
+    return _json(
         {
             "id": "00000000-0000-4000-8000-000000000000",
             "object": "chat.completion",
@@ -86,5 +98,5 @@ def answer(content: str) -> bytes:
     )
 
 
-def compact(value: object) -> bytes:
+def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,7 +1,7 @@
-"""Two pictures of the results as SVG, light or dark as the reader's system is.
+"""The plots as SVG; they follow the light or dark mode of the reader's system.
 
-Bars for what a CPU-second buys, on a linear scale so that lengths compare; ranges from
-the median to the 99.9th percentile for latency, on a logarithmic one.
+Bars for throughput, on a linear scale so that lengths are comparable; ranges from the
+median to the 99.9th percentile for latency, on a logarithmic scale.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Bar:
     label: str
     value: float
     note: str
-    own: bool
+    highlighted: bool
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,25 @@ class Span:
     label: str
     marks: Sequence[float]
     """Median, 99th and 99.9th percentile, in microseconds."""
-    own: bool
+    highlighted: bool
 
 
 def bars(title: str, rows: Sequence[Bar]) -> str:
     longest = max(row.value for row in rows)
-    drawn = []
+    groups = []
     for number, row in enumerate(rows):
         length = max(1.0, row.value / longest * (WIDTH - LEFT - RIGHT))
         y = TOP + number * ROW
-        drawn.append(
+        groups.append(
             _group(
-                row.own,
+                row.highlighted,
                 _label(row.label, y),
                 f'<rect class="bar" x="{LEFT}" y="{y}" height="18" rx="2" '
                 f'width="{length:.1f}"/>',
                 _text(row.note, LEFT + length + 8, y + 14),
             )
         )
-    return _picture(title, drawn, TOP + len(rows) * ROW + 10)
+    return _svg(title, groups, TOP + len(rows) * ROW + 10)
 
 
 def spans(title: str, rows: Sequence[Span]) -> str:
@@ -73,32 +73,31 @@ def spans(title: str, rows: Sequence[Span]) -> str:
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     bottom = TOP + len(rows) * ROW
 
-    def across(value: float) -> float:
+    def x_of(value: float) -> float:
         share = (log10(value) - low) / max(1, high - low)
         return LEFT + share * (WIDTH - LEFT - 40)
 
-    drawn = [_axis(across(10**power), 10**power, bottom) for power in _range(low, high)]
+    groups = [_axis(x_of(10**power), 10**power, bottom) for power in _powers(low, high)]
     for number, row in enumerate(rows):
         y = TOP + number * ROW + 9
-        places = [across(mark) for mark in row.marks]
+        xs = [x_of(mark) for mark in row.marks]
         dots = [
-            f'<circle class="dot" cx="{place:.1f}" cy="{y}" r="{radius}"/>'
-            for place, radius in zip(places, (6, 4, 3), strict=True)
+            f'<circle class="dot" cx="{x:.1f}" cy="{y}" r="{radius}"/>'
+            for x, radius in zip(xs, (6, 4, 3), strict=True)
         ]
         line = (
-            f'<line class="span" x1="{places[0]:.1f}" x2="{places[-1]:.1f}" '
-            f'y1="{y}" y2="{y}"/>'
+            f'<line class="span" x1="{xs[0]:.1f}" x2="{xs[-1]:.1f}" y1="{y}" y2="{y}"/>'
         )
-        drawn.append(_group(row.own, _label(row.label, y - 9), line, *dots))
-    return _picture(title, drawn, bottom + 30)
+        groups.append(_group(row.highlighted, _label(row.label, y - 9), line, *dots))
+    return _svg(title, groups, bottom + 30)
 
 
-def _range(low: int, high: int) -> range:
+def _powers(low: int, high: int) -> range:
     return range(low, max(high, low + 1) + 1)
 
 
 def _axis(x: float, microseconds: float, bottom: int) -> str:
-    words = (
+    label = (
         f"{microseconds / 1000:g} ms"
         if microseconds >= 1000
         else f"{microseconds:g} µs"
@@ -106,25 +105,25 @@ def _axis(x: float, microseconds: float, bottom: int) -> str:
     return (
         f'<line class="line" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{bottom}"/>'
         f'<text class="quiet" x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">'
-        f"{words}</text>"
+        f"{label}</text>"
     )
 
 
-def _label(words: str, y: float) -> str:
+def _label(label: str, y: float) -> str:
     return (
-        f'<text x="{LEFT - 12}" y="{y + 14}" text-anchor="end">{escape(words)}</text>'
+        f'<text x="{LEFT - 12}" y="{y + 14}" text-anchor="end">{escape(label)}</text>'
     )
 
 
-def _text(words: str, x: float, y: float) -> str:
-    return f'<text x="{x:.1f}" y="{y}">{escape(words)}</text>'
+def _text(text: str, x: float, y: float) -> str:
+    return f'<text x="{x:.1f}" y="{y}">{escape(text)}</text>'
 
 
-def _group(own: bool, *parts: str) -> str:
-    return f'<g class="{"own" if own else "other"}">{"".join(parts)}</g>'
+def _group(highlighted: bool, *parts: str) -> str:
+    return f'<g class="{"own" if highlighted else "other"}">{"".join(parts)}</g>'
 
 
-def _picture(title: str, parts: Sequence[str], height: int) -> str:
+def _svg(title: str, parts: Sequence[str], height: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">\n'

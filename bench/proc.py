@@ -1,7 +1,7 @@
-"""What Linux says of processes and of the machine, read from /proc.
+"""Facts about processes and the machine, read from Linux's /proc.
 
-Only reading lives here, and choosing where a process runs; starting and stopping is
-`servers.py`.
+This module only reads, and pins processes to cores. Starting and stopping processes is
+the job of `servers.py`.
 """
 
 import os
@@ -15,74 +15,77 @@ PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def tree(pid: int) -> list[int]:
-    """Give a process and all that descend from it."""
+def process_tree(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):
             children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, todo = [], [pid]
-    while todo:
-        found.append(todo.pop())
-        todo += children.get(found[-1], [])
+    found, pending = [], [pid]
+    while pending:
+        found.append(pending.pop())
+        pending += children.get(found[-1], [])
     return found
 
 
 def cpu_seconds(pid: int) -> float:
-    """Give the time that one process has spent on a core, all threads together."""
+    """Return the CPU time that a process has used, in all its threads."""
     fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
-def cpu_of(pids: list[int]) -> float:
-    return sum(map(cpu_seconds, pids))
-
-
 def memory(pids: list[int]) -> int:
-    """Give the memory of processes; what they share counts once (PSS)."""
-    return sum(_rollup(pid, "Pss:") for pid in pids)
+    """Return the memory of processes in bytes; shared memory counts once (PSS)."""
+    return sum(_memory(pid, "Pss:") for pid in pids)
 
 
-def resident(pid: int) -> int:
-    return _rollup(pid, "Rss:")
+def resident_memory(pid: int) -> int:
+    return _memory(pid, "Rss:")
+
+
+def private_memory(pid: int) -> int:
+    """Return the memory that ending this process would free, in bytes (USS)."""
+    return _memory(pid, "Private_")
 
 
 def busiest(pids: list[int]) -> int:
-    """Give the process that has worked most: the worker, not its master."""
+    """Return the process that has used most CPU: the worker, not its master."""
     return max(pids, key=cpu_seconds)
 
 
-def connections(pid: int, port: int) -> int:
-    """Count the connections to a port of the loopback that a process holds."""
+def count_connections(pid: int, port: int) -> int:
+    """Return how many connections accepted on a loopback port a process holds."""
     lines = (PROC / "net" / "tcp").read_text().splitlines()[1:]
-    fields = [line.split() for line in lines]
-    local = f":{port:04X}"
-    open_ = {row[9] for row in fields if row[1].endswith(local) and row[3] == "01"}
+    rows = [line.split() for line in lines]
+    local, established = f":{port:04X}", "01"
+    inodes = {
+        row[9] for row in rows if row[1].endswith(local) and row[3] == established
+    }
     held = (os.readlink(link) for link in (PROC / str(pid) / "fd").iterdir())
     return sum(
-        name.removeprefix("socket:[").removesuffix("]") in open_ for name in held
+        name.removeprefix("socket:[").removesuffix("]") in inodes for name in held
     )
 
 
-def machine_cpu() -> float:
-    """Give the time that all cores together have been busy since the start."""
+def machine_cpu_seconds() -> float:
+    """Return the time that all cores together have been busy since boot."""
     fields = (PROC / "stat").read_text().splitlines()[0].split()[1:]
     user, nice, system, _, _, irq, softirq = map(int, fields[:7])
     return (user + nice + system + irq + softirq) / TICKS
 
 
-def machine() -> dict[str, object]:
-    """Describe the machine, as a reader of the figures needs it."""
+def describe_machine() -> dict[str, object]:
+    """Return what a reader of the figures needs to know about the machine."""
     models = [
         line.partition(":")[2].strip()
         for line in (PROC / "cpuinfo").read_text().splitlines()
         if line.startswith("model name")
     ]
-    total = (PROC / "meminfo").read_text().split()[1]
+    total_kib = (PROC / "meminfo").read_text().split()[1]
     return {
         "cpu": models[0] if models else platform.machine(),
         "cores": os.cpu_count() or 1,
-        "memory_gib": round(int(total) / 2**20, 1),
+        "memory_gib": round(int(total_kib) / 2**20, 1),
         "system": platform.freedesktop_os_release().get("PRETTY_NAME", "Linux"),
         "kernel": platform.release().split("-")[0],
         "python": platform.python_version(),
@@ -91,7 +94,7 @@ def machine() -> dict[str, object]:
 
 @contextmanager
 def on_core(number: int) -> Iterator[None]:
-    """Have what is started inside run on one core, where there are two or more."""
+    """Run everything started inside on one core, if there are at least two."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         yield
@@ -104,15 +107,18 @@ def on_core(number: int) -> Iterator[None]:
 
 
 @contextmanager
-def going_first() -> Iterator[None]:
-    """Run as soon as this process can, whoever else wants its core.
+def real_time_priority() -> Iterator[None]:
+    """Run this process before all others on its core, so that it measures accurately.
 
-    For who measures time beside others; only root may. It is said if that fails.
+    Only root may do so; without root, print a warning and continue.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
-        print("not root: others on its core disturb the client", file=sys.stderr)
+        print(
+            "Warning: not root, so other processes on the same core delay the client.",
+            file=sys.stderr,
+        )
     try:
         yield
     finally:
@@ -122,16 +128,17 @@ def going_first() -> Iterator[None]:
 def _stat(pid: int) -> list[str]:
     try:
         text = (PROC / str(pid) / "stat").read_text()
-    except OSError:  # it has gone
+    except OSError:  # the process has ended
         return []
-    # The name may have spaces and brackets in it, so what counts is behind the last.
+    # The name, in brackets, may itself contain spaces and brackets.
     return text[text.rindex(")") + 2 :].split()
 
 
-def _rollup(pid: int, field: str) -> int:
+def _memory(pid: int, prefix: str) -> int:
+    """Return the sum, in bytes, of the counters whose name starts with `prefix`."""
     try:
         text = (PROC / str(pid) / "smaps_rollup").read_text()
-    except OSError:
+    except OSError:  # the process has ended
         return 0
-    [line] = [line for line in text.splitlines() if line.startswith(field)]
-    return int(line.split()[1]) * 1024
+    lines = [line for line in text.splitlines() if line.startswith(prefix)]
+    return sum(int(line.split()[1]) for line in lines) * 1024

@@ -1,120 +1,139 @@
-"""`python -m bench.render`: write the kept results into the pages.
+"""Write the published results into docs/performance.md, its plots and the README.
 
-Replaces what stands between two markers and nothing else. A marker is a link
-definition that no renderer shows, because the cabinet shows HTML comments as text.
+Only the text between two markers is replaced. A marker is a link definition, which no
+Markdown renderer shows; HTML comments would appear as text in the cabinet.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench import goals, plots, results
+from bench.errors import MeasurementError
+from bench.paths import ROOT
 from bench.plots import Bar, Span
-from bench.results import middle, spread
-from bench.roster import ROOT
+from bench.results import spread
 
 PAGE = ROOT / "docs" / "performance.md"
 README = ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"
 EFFICIENCY_PICTURE = PICTURES / "requests-per-cpu-second.svg"
 LATENCY_PICTURE = PICTURES / "latency.svg"
-# Enough for the README: the limit, ours, and the best known of each family.
-IN_SHORT = ("nginx", "readback", "go", "granian", "fastapi", "aimock", "litellm")
+# For the README: the limit, Readback, and the best-known peers of each family.
+IN_README = ("nginx", "readback", "go", "granian", "fastapi", "aimock", "litellm")
 EFFICIENCY_TITLE = "Requests per CPU-second of the server, 50-byte text"
 LATENCY_TITLE = "Latency with 32 connections: median, 99 %, 99.9 %"
-NOTHING = "Not measured yet: `make bench` writes this part."
+NO_RESULTS = "Not measured yet: `make bench` writes this part."
 PERCENTILES = ("p50", "p99", "p999")
-KEYS = {"checked": "checked", "present": "must be there", "ignored": "–"}
+KEYS = {"checked": "checked", "present": "required, not checked", "ignored": "–"}
 
 Peer = dict[str, Any]
 
 
-def main() -> None:
+def write_comparison() -> None:
+    """Write the tables and plots of the peers and the goals."""
     measured = results.read("peers")
-    peers = [peer for peer in measured.get("peers", {}).values() if peer["turns"]]
+    peers = [peer for peer in measured.get("peers", {}).values() if peer["rounds"]]
     peers.sort(key=efficiency, reverse=True)
     if peers:
         draw(peers)
-    put(PAGE, "setting", setting(measured) if peers else NOTHING)
-    put(PAGE, "throughput", throughput(measured, peers) if peers else NOTHING)
-    put(PAGE, "latency", latency(measured, peers) if peers else NOTHING)
-    put(PAGE, "goals", goal_table())
-    put(README, "summary", summary(measured, peers) if peers else NOTHING)
+    replace_section(PAGE, "environment", environment(measured) if peers else NO_RESULTS)
+    replace_section(
+        PAGE,
+        "throughput",
+        throughput(measured, peers) if peers else NO_RESULTS,
+    )
+    replace_section(PAGE, "latency", latency(measured, peers) if peers else NO_RESULTS)
+    replace_section(PAGE, "goals", goal_table())
+    replace_section(
+        README, "summary", summary(measured, peers) if peers else NO_RESULTS
+    )
 
 
-def put(path: Path, part: str, text: str) -> None:
-    """Write a part of a page between its markers."""
+def replace_section(path: Path, part: str, text: str) -> None:
+    """Replace the text between the markers of a part of a page."""
     begin, end = f"[//]: # (bench: {part})", "[//]: # (bench: end)"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     page = path.read_text(encoding="utf-8")
     written, count = pattern.subn(lambda _: f"{begin}\n\n{text}\n\n{end}", page)
     if count != 1:
-        raise SystemExit(f"{path.name} has no place for {part}")
+        raise MeasurementError(f"{path.name} has no markers for the part {part}")
     path.write_text(written, encoding="utf-8")
 
 
 def draw(peers: Sequence[Peer]) -> None:
     PICTURES.mkdir(exist_ok=True)
     rows = [
-        Bar(peer["title"], efficiency(peer), thousands(efficiency(peer)), own(peer))
+        Bar(
+            peer["title"],
+            efficiency(peer),
+            rounded(efficiency(peer)),
+            is_readback(peer),
+        )
         for peer in peers
     ]
     EFFICIENCY_PICTURE.write_text(plots.bars(EFFICIENCY_TITLE, rows), encoding="utf-8")
     ranges = [
-        Span(peer["title"], [of(peer, name) for name in PERCENTILES], own(peer))
+        Span(
+            peer["title"],
+            [median_of(peer, name) for name in PERCENTILES],
+            is_readback(peer),
+        )
         for peer in peers
     ]
     LATENCY_PICTURE.write_text(plots.spans(LATENCY_TITLE, ranges), encoding="utf-8")
 
 
-def setting(measured: dict[str, Any]) -> str:
+def environment(measured: dict[str, Any]) -> str:
     machine, method = measured["machine"], measured["method"]
     versions = ", ".join(
         f"{each} {peer['version']}"
         for each, peer in measured["peers"].items()
         if "version" in peer
     )
-    absent = [
-        f"- {peer['title']} is absent: {peer['absent']}."
+    not_measured = [
+        f"- {peer['title']} was not measured: {peer['not_measured']}."
         for peer in measured["peers"].values()
-        if "absent" in peer
+        if "not_measured" in peer
     ]
-    others = middle(
-        turn["others_share"]
+    others = median(
+        row["others_share"]
         for peer in measured["peers"].values()
-        for turn in peer["turns"]
+        for row in peer["rounds"]
     )
     lines = [
         f"Measured on {measured['date'][:10]}: {machine['cpu']}, {machine['cores']} "
         f"cores, {machine['memory_gib']} GiB, {machine['system']}, Linux "
         f"{machine['kernel']}, Python {machine['python']}; {method['rounds']} rounds "
-        f"of {method['seconds']} s, each after {method['warm_seconds']} s of warming "
-        f"up. Other programs used {others:.2f} of a core meanwhile.",
+        f"of {method['seconds']} s, each after a warm-up of "
+        f"{method['warm_up_seconds']} s. Meanwhile, other programs used {others:.2f} "
+        "of a core.",
         "",
         f"Versions: {versions}.",
     ]
-    return "\n".join(lines + ([""] + absent if absent else []))
+    return "\n".join(lines + ([""] + not_measured if not_measured else []))
 
 
 def throughput(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
     limit = efficiency(measured["peers"]["nginx"])
     rows = [
         [
-            name(peer),
+            title(peer),
             KEYS[peer["key"]],
-            thousands(efficiency(peer)),
-            percent(spread(turn["per_cpu_second"] for turn in peer["turns"])),
+            rounded(efficiency(peer)),
+            percentage(spread(row["per_cpu_second"] for row in peer["rounds"])),
             f"{efficiency(peer) / limit:.3g}",
-            thousands(of(peer, "rate")),
-            f"{of(peer, 'cpu_seconds') / of(peer, 'seconds'):.2f}",
-            f"{of(peer, 'memory_bytes') / 2**20:.0f} MiB",
-            f"{of(peer, 'start_seconds'):.2f} s",
+            rounded(median_of(peer, "rate")),
+            f"{median_of(peer, 'cpu_seconds') / median_of(peer, 'seconds'):.2f}",
+            f"{median_of(peer, 'memory_bytes') / 2**20:.0f} MiB",
+            f"{median_of(peer, 'start_seconds'):.2f} s",
         ]
         for peer in peers
     ]
-    heads = ["server", "key", "requests per CPU-second", "spread", "of nginx"]
-    heads += ["requests per second", "cores used", "memory", "start to first answer"]
+    heads = ["server", "key", "requests per CPU-second", "spread", "relative to nginx"]
+    heads += ["requests per second", "cores used", "memory", "start to first response"]
     picture = f"![{EFFICIENCY_TITLE}](pictures/{EFFICIENCY_PICTURE.name})"
     return f"{table(heads, rows)}\n\n{picture}"
 
@@ -123,48 +142,49 @@ def latency(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
     rate = measured["method"].get("fixed_rate", 0)
     rows = [
         [
-            name(peer),
-            *(milliseconds(of(peer, each)) for each in PERCENTILES),
-            *steady_cells(peer),
+            title(peer),
+            *(milliseconds(median_of(peer, each)) for each in PERCENTILES),
+            *fixed_rate_cells(peer),
         ]
         for peer in peers
     ]
-    fixed = f"at {rate:,.0f} a second"
+    fixed = f"at {rate:,.0f}/s"
     heads = ["server", "p50", "p99", "p99.9"]
     heads += [f"p50 {fixed}", f"p99 {fixed}", f"p99.9 {fixed}"]
     picture = f"![{LATENCY_TITLE}](pictures/{LATENCY_PICTURE.name})"
     return f"{table(heads, rows)}\n\n{picture}"
 
 
-def steady_cells(peer: Peer) -> list[str]:
-    found = [turn["steady"] for turn in peer["turns"] if turn["steady"]]
-    if len(found) < len(peer["turns"]):
+def fixed_rate_cells(peer: Peer) -> list[str]:
+    found = [row["fixed_rate"] for row in peer["rounds"] if row["fixed_rate"]]
+    if len(found) < len(peer["rounds"]):
         return ["too slow", "–", "–"]
-    return [milliseconds(middle(one[each] for one in found)) for each in PERCENTILES]
+    return [milliseconds(median(row[each] for row in found)) for each in PERCENTILES]
 
 
 def goal_table() -> str:
     rows = [
-        [verdict.goal.what, verdict.goal.wanted, verdict.measured, verdict.word]
-        for verdict in goals.verdicts(kept=True)
+        [each.goal.description, each.goal.target, each.measured, each.verdict]
+        for each in goals.verdicts(published=True)
     ]
-    return table(["what", "goal", "measured", "verdict"], rows)
+    return table(["figure", "goal", "measured", "verdict"], rows)
 
 
 def summary(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
-    chosen = [measured["peers"].get(each, {}) for each in IN_SHORT]
+    chosen = [measured["peers"].get(each, {}) for each in IN_README]
     shown = [peer for peer in peers if peer in chosen]
     limit = efficiency(measured["peers"]["nginx"])
     rows = [
         [
-            name(peer),
-            thousands(efficiency(peer)),
+            title(peer),
+            rounded(efficiency(peer)),
             f"{efficiency(peer) / limit:.3g}",
-            milliseconds(of(peer, "p99")),
+            milliseconds(median_of(peer, "p99")),
         ]
         for peer in shown
     ]
-    heads = ["server", "requests per CPU-second", "of nginx", "p99, 32 connections"]
+    heads = ["server", "requests per CPU-second", "relative to nginx"]
+    heads += ["p99 with 32 connections"]
     picture = f"![{EFFICIENCY_TITLE}](docs/pictures/{EFFICIENCY_PICTURE.name})"
     machine = measured["machine"]
     when = f"{measured['date'][:10]}, {machine['cpu']}, one worker each, 50-byte text."
@@ -176,27 +196,29 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def of(peer: Peer, figure: str) -> float:
-    return middle(turn[figure] for turn in peer["turns"])
+def median_of(peer: Peer, figure: str) -> float:
+    """Return the median of a figure over the rounds."""
+    return float(median(row[figure] for row in peer["rounds"]))
 
 
 def efficiency(peer: Peer) -> float:
-    return of(peer, "per_cpu_second")
+    return median_of(peer, "per_cpu_second")
 
 
-def own(peer: Peer) -> bool:
+def is_readback(peer: Peer) -> bool:
     return bool(peer["family"] == "readback")
 
 
-def name(peer: Peer) -> str:
-    return f"**{peer['title']}**" if own(peer) else str(peer["title"])
+def title(peer: Peer) -> str:
+    return f"**{peer['title']}**" if is_readback(peer) else str(peer["title"])
 
 
-def thousands(value: float) -> str:
+def rounded(value: float) -> str:
+    """Format a number with three significant digits."""
     return f"{float(f'{value:.3g}'):,.0f}"
 
 
-def percent(value: float) -> str:
+def percentage(value: float) -> str:
     return f"{value * 100:.0f} %"
 
 
@@ -204,7 +226,3 @@ def milliseconds(microseconds: float) -> str:
     if microseconds >= 999_500:
         return f"{microseconds / 1e6:.3g} s"
     return f"{microseconds / 1000:.3g} ms"
-
-
-if __name__ == "__main__":
-    main()

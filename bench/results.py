@@ -1,66 +1,64 @@
-"""The raw results: a JSON file that is complete after every single measurement.
+"""The raw results: JSON files that are rewritten after every measurement.
 
-Whatever interrupts a run, what has been measured by then is on the disk. Also the two
-figures that everything shown is made of: the median and the spread of the rounds.
+If a run is interrupted, everything measured so far is on disk.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench import proc
-from bench.roster import HERE, HOME
+from bench.paths import BENCH, WORKSPACE
 
-KEPT = HERE / "results"
-# Quick runs say whether the benchmark works, not how fast anything is; and peers that
-# are measured alone are compared with nobody.
-TRIALS = HOME / "results"
+PUBLISHED = BENCH / "results"
+# For quick runs, which show only that the benchmark works, and for runs with some of
+# the peers, which allow no comparison with the others.
+TRIALS = WORKSPACE / "results"
 
 
-class Results:
-    """One file of results, written whenever something is added."""
+class ResultsFile:
+    """One file of results, with the date, the machine and the method."""
 
-    def __init__(self, name: str, method: dict[str, object], kept: bool) -> None:
-        self._name, self._kept = name, kept
+    def __init__(
+        self, name: str, method: Mapping[str, object], published: bool
+    ) -> None:
+        self._name, self._published = name, published
         self.data: dict[str, Any] = {
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": proc.machine(),
-            "method": method,
+            "machine": proc.describe_machine(),
+            "method": dict(method),
         }
 
     def write(self) -> None:
-        keep(self._name, self.data, self._kept)
+        write(self._name, self.data, self._published)
 
 
-def keep(name: str, data: dict[str, Any], kept: bool = True) -> None:
-    path = _path(name, kept)
+def write(name: str, data: Mapping[str, Any], published: bool) -> None:
+    path = _path(name, published)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".new")
+    temporary = path.with_suffix(".new")
     text = json.dumps(data, indent=1, ensure_ascii=False)
-    beside.write_text(text + "\n", encoding="utf-8")
-    beside.replace(path)
+    temporary.write_text(text + "\n", encoding="utf-8")
+    temporary.replace(path)
 
 
-def read(name: str, kept: bool = True) -> dict[str, Any]:
-    path = _path(name, kept)
+def read(name: str, published: bool = True) -> dict[str, Any]:
+    """Return a file of results; empty if nothing has been measured yet."""
+    path = _path(name, published)
     if not path.is_file():
         return {}
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return data
 
 
-def middle(values: Iterable[float]) -> float:
-    return median(values)
-
-
 def spread(values: Iterable[float]) -> float:
-    """How far the rounds lie apart: the widest distance, of the median."""
-    listed = list(values)
-    return (max(listed) - min(listed)) / median(listed)
+    """Return the difference between the extremes, relative to the median."""
+    values = list(values)
+    return (max(values) - min(values)) / median(values)
 
 
-def _path(name: str, kept: bool) -> Path:
-    return (KEPT if kept else TRIALS) / f"{name}.json"
+def _path(name: str, published: bool) -> Path:
+    return (PUBLISHED if published else TRIALS) / f"{name}.json"

@@ -1,7 +1,7 @@
-"""Peers as running processes: prepared, started, asked for the first time, stopped.
+"""Peers as processes: prepare, start and stop a server, and send it one request.
 
-A server runs on the first core with all its processes, in a session of its own, and
-is stopped by its own process group: nothing else on the machine is touched.
+A server runs on the first core with all its processes, in its own session. It is
+stopped through its own process group, so no other process is affected.
 """
 
 import http.client
@@ -18,19 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import messages, proc
+from bench.errors import MeasurementError
 from bench.messages import Request
-from bench.roster import GO_PROGRAM, HOME, NPM, PEERS, VENV, Absent, Peer
+from bench.paths import GO_PROGRAM, NPM, PEERS, VENV, WORKSPACE
+from bench.peer import Peer
 from readback import keys
 
 START_SECONDS = 90.0
 STOP_SECONDS = 10.0
-# nginx reads its configuration in pieces of 4096 bytes, and no word may be longer.
-NGINX_PIECE = 1000
+# nginx reads its configuration in blocks of 4096 bytes and accepts no longer word.
+NGINX_WORD_LENGTH = 1000
 
 
 @dataclass(frozen=True)
-class Server:
-    """A server that has given its first answer."""
+class PeerServer:
+    """A running server that has returned its first response."""
 
     peer: Peer
     port: int
@@ -43,23 +45,24 @@ class Server:
 
     @property
     def pids(self) -> list[int]:
-        return proc.tree(self.pid)
+        return proc.process_tree(self.pid)
 
 
 def prepare(peer: Peer) -> str:
-    """Make a peer's folder anew; give the key that it will accept."""
-    work = _work(peer)
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    key, said = keys.mint(), ""
+    """Create an empty folder for a peer; return the key that it will accept."""
+    folder = _folder(peer)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    key, output = keys.mint(), ""
     for command in peer.prepare:
         words = _fill(command, _values(peer, key, _free_port(), messages.SHORT))
         environment = _environment(peer, key, _free_port(), {})
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         if done.returncode:
-            raise Absent(f"{' '.join(command[1:])} failed: {done.stderr.strip()}")
-        said = done.stdout
-    return said.splitlines()[-1].strip() if peer.key_made else key
+            failed = " ".join(command[1:])
+            raise MeasurementError(f"{failed} failed: {done.stderr.strip()}")
+        output = done.stdout
+    return output.splitlines()[-1].strip() if peer.prints_key else key
 
 
 @contextmanager
@@ -69,29 +72,32 @@ def running(
     content: str = messages.SHORT,
     settings: Mapping[str, str] | None = None,
     core: int | None = 0,
-) -> Iterator[Server]:
-    """Run a peer from its first to its last answer; None as core means all cores."""
+) -> Iterator[PeerServer]:
+    """Start a peer, wait for its first response, and stop it on exit.
+
+    `core=None` means all cores.
+    """
     port = _free_port()
     _write_files(peer, key, port, content)
     command = _fill(peer.start, _values(peer, key, port, content))
     environment = _environment(peer, key, port, settings or {})
-    began = time.perf_counter()
+    started = time.perf_counter()
     process = _start(peer, command, environment, core)
     try:
-        _await_answer(peer, process, port, Request(key, content))
-        waited = time.perf_counter() - began
-        yield Server(peer, port, key, process.pid, waited)
+        _wait_for_response(peer, process, port, Request(key, content))
+        start_seconds = time.perf_counter() - started
+        yield PeerServer(peer, port, key, process.pid, start_seconds)
     finally:
         _stop(process)
 
 
-def ask(port: int, request: Request) -> tuple[int, bytes]:
-    """Send one request on a connection of its own; give status and body."""
+def send(port: int, request: Request) -> tuple[int, bytes]:
+    """Send one request on a new connection; return the status and the body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request(request.method, request.path, request.body, request.headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        response = connection.getresponse()
+        return response.status, response.read()
     finally:
         connection.close()
 
@@ -99,60 +105,60 @@ def ask(port: int, request: Request) -> tuple[int, bytes]:
 def _start(
     peer: Peer, command: list[str], environment: dict[str, str], core: int | None
 ) -> "subprocess.Popen[bytes]":
-    log = (_work(peer) / "log").open("wb")
+    log = (_folder(peer) / "log").open("wb")
     with log, proc.on_core(core) if core is not None else nullcontext():
         try:
             return subprocess.Popen(
                 command,
                 env=environment,
-                cwd=_work(peer),
+                cwd=_folder(peer),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         except OSError as error:
-            raise Absent(f"it does not start: {error}") from None
+            raise MeasurementError(f"does not start: {error}") from None
 
 
-def _await_answer(
+def _wait_for_response(
     peer: Peer, process: "subprocess.Popen[bytes]", port: int, request: Request
 ) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with suppress(OSError, http.client.HTTPException):
-            status, _ = ask(port, request)
+            status, _ = send(port, request)
             if status == 200:
                 return
         if process.poll() is not None:
             break
         time.sleep(0.005)
-    said = (_work(peer) / "log").read_text(errors="replace").strip().splitlines()
-    reason = said[-1] if said else "it said nothing"
-    raise Absent(f"no answer to the first request: {reason}")
+    log = (_folder(peer) / "log").read_text(errors="replace").strip().splitlines()
+    reason = log[-1] if log else "the log is empty"
+    raise MeasurementError(f"no 200 for the first request: {reason}")
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
     process.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOP_SECONDS)
-    # The group has no one but the server and its workers in it.
+    # The group contains only the server and its workers.
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def _work(peer: Peer) -> Path:
-    return HOME / "work" / peer.name
+def _folder(peer: Peer) -> Path:
+    return WORKSPACE / "work" / peer.name
 
 
 def _write_files(peer: Peer, key: str, port: int, content: str) -> None:
-    (_work(peer) / "answer.json").write_bytes(messages.answer(content))
+    (_folder(peer) / "response.json").write_bytes(messages.response_body(content))
     values = _values(peer, key, port, content)
     for name in peer.files:
         text = (PEERS / name).read_text(encoding="utf-8")
         [filled] = _fill([text], values)
-        (_work(peer) / name).write_text(filled, encoding="utf-8")
+        (_folder(peer) / name).write_text(filled, encoding="utf-8")
 
 
 def _environment(
@@ -165,21 +171,21 @@ def _environment(
 
 
 def _values(peer: Peer, key: str, port: int, content: str) -> dict[str, str]:
-    answer = messages.answer(content).decode()
+    body = messages.response_body(content).decode()
     return {
         "port": str(port),
         "spare_port": str(_free_port()),
         "key": key,
-        "work": str(_work(peer)),
+        "folder": str(_folder(peer)),
         "peers": str(PEERS),
         "python": str(VENV / "bin" / "python"),
         "bin": str(VENV / "bin"),
-        "here": sys.executable,
+        "readback_python": sys.executable,
         "npm": str(NPM / "node_modules"),
         "go": str(GO_PROGRAM),
         "text": content,
-        "answer": answer,
-        "constant": _nginx_constant(answer),
+        "response": body,
+        "constant": _nginx_constant(body),
     }
 
 
@@ -189,14 +195,13 @@ def _fill(words: list[str], values: Mapping[str, str]) -> list[str]:
     return words
 
 
-def _nginx_constant(answer: str) -> str:
-    """Write a constant of any size as statements of nginx."""
-    pieces = [
-        answer[at : at + NGINX_PIECE] for at in range(0, len(answer), NGINX_PIECE)
-    ]
+def _nginx_constant(body: str) -> str:
+    """Return nginx statements that send a constant of any size."""
+    starts = range(0, len(body), NGINX_WORD_LENGTH)
+    pieces = [body[start : start + NGINX_WORD_LENGTH] for start in starts]
     if len(pieces) == 1:
-        return f"return 200 '{answer}';"
-    # One word each; they are put together when they are sent.
+        return f"return 200 '{body}';"
+    # One variable for each piece; nginx joins them when it sends the response.
     lines = [f"set $part_{n} '{piece}';" for n, piece in enumerate(pieces)]
     whole = "".join(f"${{part_{n}}}" for n in range(len(pieces)))
     return "\n".join([*lines, f'return 200 "{whole}";'])

@@ -1,16 +1,16 @@
--- What wrk sends and what it says at the end.
+-- The request that wrk sends, and its report as JSON.
 -- Arguments: the method, a file with the body, then "Name: value" for each header.
 
 function init(arguments)
   wrk.method = arguments[1]
   wrk.body = assert(io.open(arguments[2], "rb")):read("*a")
-  for place = 3, #arguments do
-    local name, value = arguments[place]:match("^([^:]+): (.*)$")
+  for index = 3, #arguments do
+    local name, value = arguments[index]:match("^([^:]+): (.*)$")
     wrk.headers[name] = value
   end
 end
 
--- wrk's own table ends at the 99th percentile and rounds.
+-- wrk's own report stops at the 99th percentile and rounds its figures.
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(

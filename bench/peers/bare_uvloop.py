@@ -1,6 +1,6 @@
-"""Python's limit: a protocol that answers a constant to whatever comes, unread.
+"""Python's limit: a protocol that sends a constant for any data, without parsing it.
 
-Run as `bare_uvloop.py PORT FILE`; the file has the body of the constant.
+Run as `bare_uvloop.py PORT FILE`; the file contains the body of the response.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The contract in a page, for the Python peers: the key, the checks, the answer.
+"""The contract in one page, for the Python peers: the key, the checks, the response.
 
-As a good engineer would write it in an afternoon: every rule, and a fast decoder, but
-no journal, no rate limits, no time-outs of its own, no hints beside a refusal.
+This is what a good engineer would write in an afternoon: every rule and a fast decoder,
+but no journal, no rate limits, no timeouts and no explanations of refusals.
 """
 
 import os
@@ -40,7 +40,7 @@ def check_media_type(content_type: str | None) -> None:
 
 
 def read(body: bytes) -> str:
-    """Give the text of a request that keeps every rule."""
+    """Return the text of a request; raise `Refused` if it breaks a rule."""
     if len(body) > MAX_BODY:
         raise Refused(413, "request_too_large")
     try:

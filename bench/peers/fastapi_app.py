@@ -1,4 +1,4 @@
-"""FastAPI on uvicorn: pydantic checks the body, dependencies check key and query."""
+"""FastAPI on uvicorn: pydantic checks the body, a dependency checks key and query."""
 
 import os
 import time
@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 MODEL = "vendor-cabinet-preview-echo"
 KEYS = {sha256(os.environ["BENCH_KEY"].encode()).digest()}
-# What a broken rule is called, by the field it is about.
+# The error code for an invalid value, by field.
 CODES = {
     "model": "invalid_model",
     "messages": "invalid_messages",
@@ -40,7 +40,7 @@ class Message(Strict):
 
     @field_validator("content")
     @classmethod
-    def has_a_size(cls, content: str) -> str:
+    def check_size(cls, content: str) -> str:
         if not content:
             raise Refused(400, "empty_content")
         if len(content.encode()) > 8192:
@@ -55,7 +55,7 @@ class Chat(Strict):
     max_tokens: Annotated[StrictInt, Field(ge=2000, le=2000)] = 2000
 
 
-def admit(request: Request, authorization: Annotated[str, Header()] = "") -> None:
+def check_head(request: Request, authorization: Annotated[str, Header()] = "") -> None:
     if request.url.query:
         raise Refused(404, "not_found")
     scheme, _, key = authorization.partition(" ")
@@ -66,7 +66,9 @@ def admit(request: Request, authorization: Annotated[str, Header()] = "") -> Non
         raise Refused(413, "request_too_large")
 
 
-app = FastAPI(openapi_url=None, redirect_slashes=False, dependencies=[Depends(admit)])
+app = FastAPI(
+    openapi_url=None, redirect_slashes=False, dependencies=[Depends(check_head)]
+)
 
 
 @app.get("/v1/models")
@@ -111,7 +113,7 @@ async def refuse_path(request: Request, error: HTTPException) -> JSONResponse:
 @app.exception_handler(RequestValidationError)
 async def refuse_body(request: Request, error: RequestValidationError) -> JSONResponse:
     first = error.errors()[0]
-    named = {"extra_forbidden": "unknown_field", "missing": "missing_field"}
+    by_type = {"extra_forbidden": "unknown_field", "missing": "missing_field"}
     fields = [part for part in first["loc"] if part in CODES]
     by_field = CODES[fields[-1]] if fields else "invalid_json"
-    return refusal(400, named.get(first["type"], by_field))
+    return refusal(400, by_type.get(first["type"], by_field))

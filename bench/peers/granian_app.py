@@ -1,4 +1,4 @@
-"""granian's own interface, RSGI: no framework between the server and the contract."""
+"""Granian's own interface, RSGI: the contract without a framework."""
 
 from echo import (
     MAX_BODY,

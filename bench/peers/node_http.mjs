@@ -1,4 +1,4 @@
-// Node's http module. Run as `node node_http.mjs PORT`, the key in BENCH_KEY.
+// Node's http module. Run as `node node_http.mjs PORT` with the key in BENCH_KEY.
 
 import { createHash, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -56,15 +56,15 @@ function checkFields(found, required, optional) {
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function read(body) {
-  let asked;
+  let chat;
   try {
-    asked = JSON.parse(utf8.decode(body));
+    chat = JSON.parse(utf8.decode(body));
   } catch {
     throw new Refused(400, "invalid_json");
   }
-  checkFields(asked, ["model", "messages"], ["stream", "max_tokens"]);
-  refuseIf(asked.model !== MODEL, 400, "invalid_model");
-  const { messages, stream = false, max_tokens: maxTokens = 2000 } = asked;
+  checkFields(chat, ["model", "messages"], ["stream", "max_tokens"]);
+  refuseIf(chat.model !== MODEL, 400, "invalid_model");
+  const { messages, stream = false, max_tokens: maxTokens = 2000 } = chat;
   const isOne = Array.isArray(messages) && messages.length === 1;
   refuseIf(!isOne, 400, "invalid_messages");
   checkFields(messages[0], ["role", "content"], []);

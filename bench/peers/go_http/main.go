@@ -1,4 +1,4 @@
-// Go's net/http. Run as `go_http PORT`, the key in BENCH_KEY.
+// Go's net/http. Run as `go_http PORT` with the key in BENCH_KEY.
 package main
 
 import (
@@ -112,15 +112,15 @@ func read(body []byte) (string, error) {
 	if !utf8.Valid(body) {
 		return "", refused{400, "invalid_json"}
 	}
-	asked, err := object(body, []string{"model", "messages"}, "stream", "max_tokens")
+	request, err := object(body, []string{"model", "messages"}, "stream", "max_tokens")
 	if err != nil {
 		return "", err
 	}
-	if name, ok := text(asked["model"]); !ok || name != model {
+	if name, ok := text(request["model"]); !ok || name != model {
 		return "", refused{400, "invalid_model"}
 	}
 	var messages []json.RawMessage
-	if json.Unmarshal(asked["messages"], &messages) != nil || len(messages) != 1 {
+	if json.Unmarshal(request["messages"], &messages) != nil || len(messages) != 1 {
 		return "", refused{400, "invalid_messages"}
 	}
 	only, err := object(messages[0], []string{"role", "content"})
@@ -139,10 +139,10 @@ func read(body []byte) (string, error) {
 	case len(content) > maxContent:
 		return "", refused{400, "content_too_large"}
 	}
-	if value, here := asked["stream"]; here && string(value) != "false" {
+	if value, here := request["stream"]; here && string(value) != "false" {
 		return "", refused{400, "stream_unavailable"}
 	}
-	if value, here := asked["max_tokens"]; here && string(value) != "2000" {
+	if value, here := request["max_tokens"]; here && string(value) != "2000" {
 		return "", refused{400, "invalid_max_tokens"}
 	}
 	return content, nil

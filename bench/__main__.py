@@ -1,0 +1,209 @@
+"""The command line of the benchmark: `python -m bench`."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import click
+from tests.support import work as work_per_request
+
+from bench import fixed_rate as fixed_rate_load
+from bench import flood as flood_benchmark
+from bench import goals, load, plan, render
+from bench import growth as growth_benchmark
+from bench.comparison import LIMIT, Comparison
+from bench.install import require_program
+from bench.paths import ROOT
+from bench.peer import load_peers
+from bench.plan import Plan
+from bench.progress import ProgressBar
+from bench.scenarios import SCENARIOS
+from bench.single_worker import POSTGRESQL, SQLITE
+
+quick_option = click.option(
+    "--quick",
+    is_flag=True,
+    help="Take a second or so for each measurement, to see that everything works. The "
+    "results go to .bench/results; the published ones do not change.",
+)
+
+
+def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that measures Readback on one kind of database."""
+    for option in (
+        click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds."),
+        click.option(
+            "--seconds", type=click.IntRange(min=1), help="Duration of a measurement."
+        ),
+        quick_option,
+        click.option(
+            "--postgresql",
+            "database",
+            flag_value=POSTGRESQL,
+            default=SQLITE,
+            help="Measure on PostgreSQL instead of SQLite.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Measure how fast Readback is.
+
+    Run it from the project's folder, on a Linux machine with at least two cores that
+    does nothing else. docs/performance.md explains the figures.
+    """
+
+
+@main.command()
+@quick_option
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    type=click.Choice([*load_peers(), *SCENARIOS]),
+    help="Measure only this peer (and nginx, to compare with; the results go to "
+    ".bench/results) or this scenario of the goals (replaces its previous result). "
+    f"Repeatable. Peers: {', '.join(load_peers())}. "
+    f"Scenarios: {', '.join(SCENARIOS)}.",
+)
+@click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds.")
+def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
+    """Compare Readback with its peers and check the goals.
+
+    Takes about twelve minutes. Installs what is missing, or says what to install.
+    Results are saved after each measurement, so you can stop at any time. A complete
+    run updates bench/results, docs/performance.md and the README.
+    """
+    chosen_plan = plan.QUICK if quick else plan.FULL
+    if rounds:
+        chosen_plan = replace(chosen_plan, rounds=rounds)
+    with measuring("Stopped; the results so far are saved.") as progress:
+        require_program("wrk", "wrk")
+        compare(chosen_plan, only, progress)
+        if scenarios := [name for name in SCENARIOS if not only or name in only]:
+            goals.measure(scenarios, chosen_plan, progress)
+    click.echo("The goals, according to all results so far:")
+    for line in goals.report(published=not quick):
+        click.echo(line)
+    if not quick:
+        render.write_comparison()
+
+
+def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> None:
+    """Compare the chosen peers with the limit; all of them if none is chosen."""
+    known = load_peers()
+    wanted = set(only or known) & known.keys()
+    if not wanted:
+        return
+    require_program(LIMIT, LIMIT)
+    chosen = [peer for peer in known.values() if peer.name in wanted | {LIMIT}]
+    complete = len(chosen) == len(known)
+    published = complete and not chosen_plan.quick
+    Comparison(chosen, chosen_plan, progress, published).run()
+
+
+@main.command()
+@database_options
+@click.option(
+    "--rate", type=click.IntRange(min=50), help="Requests of the flood per second."
+)
+def flood(database: str, quick: bool, **options: int | None) -> None:
+    """Measure a known key's latency during a flood of made-up keys.
+
+    Takes about three minutes. Updates bench/results/flood.json and
+    docs/performance.md.
+    """
+    base = flood_benchmark.QUICK if quick else flood_benchmark.FULL
+    chosen_plan = replace(base, **given(options))
+    with measuring("Stopped; nothing was saved.") as progress:
+        found = flood_benchmark.measure(database, chosen_plan, not quick, progress)
+    click.echo(flood_benchmark.table(found))
+    if not quick:
+        flood_benchmark.write_section()
+
+
+@main.command()
+@database_options
+def growth(database: str, quick: bool, **options: int | None) -> None:
+    """Measure a worker with up to a million keys in the database.
+
+    Takes about two minutes. Updates bench/results/growth.json and docs/performance.md.
+    """
+    base = growth_benchmark.QUICK if quick else growth_benchmark.FULL
+    chosen_plan = replace(base, **given(options))
+    with measuring("Stopped; nothing was saved.") as progress:
+        found = growth_benchmark.measure(database, chosen_plan, not quick, progress)
+    click.echo(growth_benchmark.table(found))
+    if not quick:
+        growth_benchmark.write_section()
+
+
+@main.command(short_help="Count and record the work per request.")
+@click.option("--dry-run", is_flag=True, help="Only print the figures.")
+def work(dry_run: bool) -> None:
+    """Count the work per request and record it for this version of Python.
+
+    A test fails if a request takes over a tenth more work than is recorded. Record new
+    figures in the same commit as the change that is worth them.
+    """
+    click.echo("Counting function calls, bytecode instructions and memory.")
+    counted = work_per_request.count()
+    for name, figures in counted.items():
+        listed = ", ".join(f"{value:g} {unit}" for unit, value in figures.items())
+        click.echo(f"{name}: {listed}")
+    if not dry_run:
+        work_per_request.record(counted)
+        path = work_per_request.RECORD.relative_to(ROOT)
+        click.echo(f"Recorded for Python {work_per_request.VERSION} in {path}.")
+
+
+@main.command("render", short_help="Write the results into the documentation.")
+def render_all() -> None:
+    """Write the published results into docs/performance.md and the README."""
+    render.write_comparison()
+    flood_benchmark.write_section()
+    growth_benchmark.write_section()
+    click.echo("Updated docs/performance.md, its plots and README.md.")
+
+
+@main.command("fixed-rate", hidden=True)
+@click.option("--port", type=int, required=True)
+@click.option("--rate", type=float, required=True)
+@click.option("--seconds", type=float, required=True)
+@click.option("--connections", type=int, required=True)
+def fixed_rate(port: int, rate: float, seconds: float, connections: int) -> None:
+    """Send the request on standard input at a constant rate; print JSON."""
+    request = sys.stdin.buffer.read()
+    result = fixed_rate_load.measure(port, request, rate, seconds, connections)
+    click.echo(json.dumps(result))
+
+
+@contextmanager
+def measuring(if_stopped: str) -> Iterator[ProgressBar]:
+    """Show progress, and `if_stopped` after Ctrl-C; stop the servers in any case."""
+    if not sys.platform.startswith("linux"):
+        raise click.ClickException("This needs Linux: it reads /proc and pins cores.")
+    load.raise_file_limit()
+    # SIGTERM would otherwise end this process without stopping the running server.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with ProgressBar() as progress:
+            yield progress
+    except KeyboardInterrupt:
+        raise click.ClickException(if_stopped) from None
+
+
+def given(options: dict[str, int | None]) -> dict[str, Any]:
+    """Return the options that were given on the command line."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m bench")

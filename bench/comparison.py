@@ -1,0 +1,126 @@
+"""The comparison of the peers: each round starts, loads and stops every peer.
+
+All peers are measured in round 1, then all in round 2, and so on, so a machine that
+becomes slower during the run becomes slower for all of them. nginx is the first in each
+round. Half of the rate that it reaches in round 1 is the fixed rate at which the
+latency of all servers is measured.
+"""
+
+from collections.abc import Iterable
+from http.client import HTTPException
+from typing import Any
+
+from bench import conformance, install, load, proc, servers
+from bench.errors import MeasurementError
+from bench.peer import Peer
+from bench.plan import Plan
+from bench.progress import ProgressBar
+from bench.results import ResultsFile
+from bench.servers import PeerServer
+
+LIMIT = "nginx"
+
+
+class Comparison:
+    """All rounds of all peers."""
+
+    def __init__(
+        self, peers: Iterable[Peer], plan: Plan, progress: ProgressBar, published: bool
+    ) -> None:
+        self._peers = {peer.name: peer for peer in peers}
+        self._plan = plan
+        self._progress = progress
+        # The keys of the peers that can be measured.
+        self._keys: dict[str, str] = {}
+        self._fixed_rate = 0.0
+        method = {
+            "rounds": plan.rounds,
+            "seconds": plan.seconds,
+            "warm_up_seconds": plan.warm_up_seconds,
+            "connections": load.CONNECTIONS,
+        }
+        self._results = ResultsFile("peers", method, published)
+        self._results.data["peers"] = {
+            peer.name: {"title": peer.title, "family": peer.family, "key": peer.key}
+            | {"echoes": peer.echoes, "rounds": []}
+            for peer in self._peers.values()
+        }
+
+    def run(self) -> None:
+        self._progress.add_steps(len(self._peers) * (1 + self._plan.rounds))
+        for peer in self._peers.values():
+            self._install(peer)
+        for number in range(1, self._plan.rounds + 1):
+            for peer in self._peers.values():
+                self._run_round(peer, number)
+
+    def _install(self, peer: Peer) -> None:
+        self._progress.describe(f"installing {peer.title}")
+        row = self._results.data["peers"][peer.name]
+        try:
+            install.install(peer)
+            row["version"] = install.installed_version(peer)
+            self._keys[peer.name] = servers.prepare(peer)
+        except MeasurementError as error:
+            self._leave_out(peer, str(error))
+        self._results.write()
+        self._progress.finish_step()
+
+    def _run_round(self, peer: Peer, number: int) -> None:
+        if peer.name not in self._keys:
+            self._progress.finish_step()
+            return
+        self._progress.describe(f"round {number}: {peer.title}")
+        try:
+            with servers.running(peer, self._keys[peer.name]) as server:
+                figures = self._measure(server, number)
+        except (MeasurementError, OSError, HTTPException, ValueError) as error:
+            self._leave_out(peer, str(error))
+            self._progress.finish_step()
+            return
+        self._results.data["peers"][peer.name]["rounds"].append(figures)
+        self._results.write()
+        self._progress.finish_step(_line(peer, figures))
+
+    def _measure(self, server: PeerServer, number: int) -> dict[str, Any]:
+        if number == 1:
+            conformance.check(server)
+        request, pids, seconds = server.request(), server.pids, self._plan.seconds
+        load.wrk(server.port, request, pids, self._plan.warm_up_seconds)
+        result = load.wrk(server.port, request, pids, seconds)
+        if not result.requests:
+            raise MeasurementError(f"no response within {seconds} s of load")
+        if result.refused or result.broken:
+            raise MeasurementError(
+                f"of {result.requests} requests {result.refused} were refused and "
+                f"{result.broken} failed"
+            )
+        if server.peer.name == LIMIT and not self._fixed_rate:
+            self._fixed_rate = round(result.rate / 2, -3)
+            self._results.data["method"]["fixed_rate"] = self._fixed_rate
+        at_fixed_rate = None
+        if 0 < self._fixed_rate <= result.rate:
+            at_fixed_rate = load.fixed_rate(
+                server.port, request, self._fixed_rate, seconds
+            )
+        return result.as_json() | {
+            "round": number,
+            "start_seconds": server.start_seconds,
+            "memory_bytes": proc.memory(server.pids),
+            "fixed_rate": at_fixed_rate,
+        }
+
+    def _leave_out(self, peer: Peer, reason: str) -> None:
+        """Do not measure a peer any further; record the reason."""
+        self._keys.pop(peer.name, None)
+        self._results.data["peers"][peer.name]["not_measured"] = reason
+        self._results.write()
+        self._progress.print(f"{peer.title} is not measured: {reason}")
+
+
+def _line(peer: Peer, figures: dict[str, Any]) -> str:
+    return (
+        f"round {figures['round']}  {peer.title:<30} {figures['rate']:>9,.0f} /s "
+        f"{figures['per_cpu_second']:>9,.0f} per CPU-second "
+        f"p99 {figures['p99'] / 1000:.2f} ms"
+    )

@@ -1,0 +1,115 @@
+"""Installing the peers on this machine, and reading their versions.
+
+Everything goes into .bench/, separate from the project's own environment, in locked
+versions. Whatever cannot be installed raises `MeasurementError`, so that no peer is
+left out silently.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.errors import MeasurementError
+from bench.paths import GO_PROGRAM, NPM, PEERS, ROOT, VENV, WORKSPACE
+from bench.peer import Peer
+
+REQUIREMENTS = ROOT / "requirements" / "bench.txt"
+
+
+def install(peer: Peer) -> None:
+    """Install what a peer needs, unless it is installed already."""
+    installers: dict[str, Callable[[], None]] = {
+        "none": lambda: None,
+        "system": lambda: require_program(peer.program, peer.package or peer.program),
+        "python": _install_python,
+        "npm": _install_npm,
+        "go": _build_go,
+    }
+    installers[peer.install]()
+
+
+def installed_version(peer: Peer) -> str:
+    """Return the first version number in what the peer reports."""
+    found = re.search(r"\d+(\.\d+)+", _version_text(peer))
+    return found[0] if found else "unknown"
+
+
+def require_program(program: str, package: str) -> None:
+    """Install a Debian package if its program is missing and we are root."""
+    if shutil.which(program):
+        return
+    if not shutil.which("apt-get"):
+        raise MeasurementError(f"{program} is not installed; install it first")
+    if os.geteuid() != 0:
+        raise MeasurementError(
+            f"{program} is not installed; as root: apt-get install {package}"
+        )
+    _run(["apt-get", "update", "--quiet"])
+    _run(["apt-get", "install", "--quiet", "--yes", "--no-install-recommends", package])
+
+
+def _install_python() -> None:
+    requirements = REQUIREMENTS.read_text()
+    if _is_installed(VENV, requirements):
+        return
+    _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+    _run([*pip, "install", "--quiet", "--require-hashes", "-r", str(REQUIREMENTS)])
+    _mark_installed(VENV, requirements)
+
+
+def _install_npm() -> None:
+    if not shutil.which("node") or not shutil.which("npm"):
+        raise MeasurementError("node and npm are not installed")
+    lock = (PEERS / "package-lock.json").read_text()
+    if _is_installed(NPM, lock):
+        return
+    NPM.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(PEERS / name, NPM / name)
+    _run(["npm", "ci", "--prefix", str(NPM)])
+    _mark_installed(NPM, lock)
+
+
+def _build_go() -> None:
+    if not shutil.which("go"):
+        raise MeasurementError("go is not installed")
+    WORKSPACE.mkdir(exist_ok=True)
+    _run(["go", "build", "-o", str(GO_PROGRAM), "."], cwd=PEERS / "go_http")
+
+
+def _is_installed(folder: Path, lock: str) -> bool:
+    marker = folder / "installed"
+    return marker.is_file() and marker.read_text() == lock
+
+
+def _mark_installed(folder: Path, lock: str) -> None:
+    (folder / "installed").write_text(lock)
+
+
+def _run(command: list[str], cwd: Path | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if done.returncode:
+        output = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
+        program = Path(command[0]).name
+        raise MeasurementError(f"{program} {command[1]} failed: {output[-1]}")
+    return done.stdout + done.stderr
+
+
+def _version_text(peer: Peer) -> str:
+    match peer.version:
+        case {"command": [*command]}:
+            python = sys.executable
+            return _run([str(w).replace("@readback_python@", python) for w in command])
+        case {"python": str(name)}:
+            code = f"from importlib.metadata import version; print(version('{name}'))"
+            return _run([str(VENV / "bin" / "python"), "-c", code])
+        case {"npm": str(name)}:
+            package = NPM / "node_modules" / name / "package.json"
+            return str(json.loads(package.read_text())["version"])
+    raise ValueError(f"peers.toml does not define the version of {peer.name}")

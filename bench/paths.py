@@ -1,0 +1,12 @@
+"""The folders of the benchmark."""
+
+from pathlib import Path
+
+BENCH = Path(__file__).parent
+ROOT = BENCH.parent
+PEERS = BENCH / "peers"
+# Not under version control: the programs of the peers, and results of trial runs.
+WORKSPACE = ROOT / ".bench"
+VENV = WORKSPACE / "venv"
+NPM = WORKSPACE / "npm"
+GO_PROGRAM = WORKSPACE / "go_http"

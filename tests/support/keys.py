@@ -1,0 +1,6 @@
+"""Keys that are wrong in a defined way."""
+
+
+def mistyped(key: str) -> str:
+    """Change the last character, so that the checksum no longer matches."""
+    return key[:-1] + ("a" if key[-1] != "a" else "b")

@@ -1,0 +1,312 @@
+"""The work per request, counted instead of timed: the same on every machine.
+
+Connects the real connection and the real API to a transport that only stores, sends
+each kind of request a fixed number of times, and counts function calls, bytecode
+instructions and the memory in use meanwhile. Each version of Python has its own
+record, because its bytecode differs.
+
+`python -m bench work` records the figures of the Python that runs it. The test
+tests/house/test_work_per_request.py fails if they grow by more than a tenth.
+"""
+
+import asyncio
+import gc
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
+from types import FrameType
+from typing import Any, cast
+
+from readback import config, keys
+from readback.api.data.journal import Journal
+from readback.api.data.keyring import Keyring
+from readback.api.data.store import KeyRow
+from readback.api.endpoints.exchange import Services
+from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.routes import Api
+from readback.api.http.connection import Connection
+from readback.api.http.registry import ConnectionRegistry
+from readback.api.shared.counters import Counters
+from readback.api.shared.limiter import Limiter
+from readback.api.worker import limits
+from tests.support.keys import mistyped
+from tests.support.wire import request
+
+RECORD = Path(__file__).parents[1] / "house" / "work_per_request.json"
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+# Twice the number of request ids drawn at once, so each count includes two draws.
+REQUESTS = 512
+UNLIMITED = 10_000_000
+PORT = 8000
+CHAT = "/v1/chat/completions"
+TEXT = "Radio check: how do you read me? Say again please."  # 50 bytes
+
+Work = dict[str, float]
+"""The figures of one kind of request: calls, instructions, bytes, blocks kept."""
+
+
+class StoringTransport(asyncio.Transport):
+    """A transport that stores the last response instead of sending it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.response = b""
+        self.closing = False
+
+    def write(self, data: Any) -> None:
+        self.response = data
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", PORT) if name == "peername" else default
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self.closing = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class ManualLoop:
+    """The part of an event loop that the API uses; callbacks run on request."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[tuple[Callable[..., object], tuple[object, ...]]] = []
+
+    def call_soon(self, callback: Any, *args: Any, **_: Any) -> Any:
+        self.callbacks.append((callback, args))
+
+    def run_callbacks(self) -> None:
+        while self.callbacks:
+            callback, args = self.callbacks.pop()
+            callback(*args)
+
+
+class Worker:
+    """The data plane of one worker, with one known key and no database."""
+
+    def __init__(self) -> None:
+        settings = config.read({})
+        row = Counters(rows=1).row(0)
+        rates = Limiter(UNLIMITED, UNLIMITED)
+        self.lookups: list[bytes] = []
+        self.keyring = Keyring(rates, self.lookups.append, settings.database_grace)
+        self.key = keys.mint()
+        self._add_key(keys.digest(self.key.encode()))
+        services = Services(Replies(), rates, Journal(row))
+        failures = Limiter(UNLIMITED, UNLIMITED)
+        self.api = Api(services, self.keyring, failures, row, 0)
+        self.registry = ConnectionRegistry(self.api, limits(settings))
+        self.loop = ManualLoop()
+
+    def connect(self) -> tuple[Connection, StoringTransport]:
+        connection = Connection(self.registry)
+        transport = StoringTransport()
+        connection.connection_made(transport)
+        return connection, transport
+
+    def settle(self) -> None:
+        """Run scheduled callbacks, and answer key lookups with "not found"."""
+        self.loop.run_callbacks()
+        if self.lookups:
+            lookups = self.lookups.copy()
+            self.lookups.clear()
+            self.keyring.learn(lookups, {})
+
+    def _add_key(self, digest: bytes) -> None:
+        self.keyring.wait(digest, lambda _: None)
+        row = KeyRow(digest=digest, key_id=1, expires_at=None, accepted=True)
+        self.keyring.learn([digest], {digest: row})
+        self.lookups.clear()
+
+
+class Case:
+    """One kind of request: its bytes, sent in turn, and the expected status."""
+
+    def __init__(
+        self, status: int, *requests: bytes, new_connections: bool = False
+    ) -> None:
+        self.status = b"HTTP/1.1 %d " % status
+        self.requests = requests
+        self.new_connections = new_connections
+
+
+def cases(key: str) -> dict[str, Case]:
+    """Return every kind of request that is counted; the names are in the record."""
+    valid = _chat(key)
+    return {
+        "the same head again": Case(200, valid),
+        "another head": Case(200, valid, _with_user_agent(valid)),
+        "a fresh connection": Case(200, valid, new_connections=True),
+        "the models": Case(200, request("GET", "/v1/models", _fields(key))),
+        "400, an unknown field": Case(400, _chat(key, temperature=0)),
+        "401, a mistyped key": Case(401, _chat(mistyped(key))),
+        "401, a made-up key": Case(401, _chat(keys.mint())),
+        "404, another path": Case(404, _chat(key, path="/v1/x")),
+    }
+
+
+def count() -> dict[str, Work]:
+    """Count the work for every kind of request."""
+    worker = Worker()
+    # The API asks `get_running_loop` for its loop, which now returns this one.
+    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
+    try:
+        return {
+            name: _work_of(worker, case) for name, case in cases(worker.key).items()
+        }
+    finally:
+        asyncio._set_running_loop(None)
+
+
+def recorded() -> dict[str, dict[str, Work]]:
+    """Return the recorded figures by version of Python; empty without a record."""
+    if not RECORD.is_file():
+        return {}
+    found: dict[str, dict[str, Work]] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return found
+
+
+def record(counted: dict[str, Work]) -> None:
+    """Record figures for this version of Python."""
+    kept = {
+        # A test requires `blocks_kept` to be 0, so it needs no record.
+        name: {unit: n for unit, n in figures.items() if unit != "blocks_kept"}
+        for name, figures in counted.items()
+    }
+    text = json.dumps(dict(sorted((recorded() | {VERSION: kept}).items())), indent=2)
+    RECORD.write_text(text + "\n", encoding="utf-8")
+
+
+def _fields(key: str) -> list[tuple[str, str]]:
+    return [
+        ("Host", f"127.0.0.1:{PORT}"),
+        ("Content-Type", "application/json"),
+        ("Authorization", f"Bearer {key}"),
+    ]
+
+
+def _chat(key: str, path: str = CHAT, **extra: object) -> bytes:
+    message = {"role": "user", "content": TEXT}
+    chat = {"model": "vendor-cabinet-preview-echo", "messages": [message], **extra}
+    body = json.dumps(chat, separators=(",", ":")).encode()
+    fields = [*_fields(key), ("Content-Length", str(len(body)))]
+    return request("POST", path, fields, body)
+
+
+def _with_user_agent(raw: bytes) -> bytes:
+    return raw.replace(b"\r\n", b"\r\nUser-Agent: another\r\n", 1)
+
+
+def _work_of(worker: Worker, case: Case) -> Work:
+    for _ in _responses(worker, case):
+        pass  # fill caches, and let Python specialise the bytecode
+    with _without_garbage_collector():
+        return {
+            "calls": round(_count_calls(worker, case) / REQUESTS, 2),
+            "instructions": round(_count_instructions(worker, case) / REQUESTS, 2),
+            "bytes": _peak_bytes(worker, case),
+            "blocks_kept": _blocks_kept(worker, case) / REQUESTS,
+        }
+
+
+def _responses(worker: Worker, case: Case) -> Iterator[None]:
+    """Send the requests of a case; yield after each response."""
+    connection, transport = worker.connect()
+    for data in islice(cycle(case.requests), REQUESTS):
+        if case.new_connections:
+            connection.connection_lost(None)
+            connection, transport = worker.connect()
+        connection.data_received(data)
+        worker.settle()
+        if not transport.response.startswith(case.status):
+            start = transport.response[:60]
+            raise AssertionError(f"expected {case.status!r}, got {start!r}")
+        yield
+    connection.connection_lost(None)
+
+
+def _count_calls(worker: Worker, case: Case) -> int:
+    count = 0
+
+    def observe(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(observe)
+    try:
+        for _ in _responses(worker, case):
+            pass
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def _count_instructions(worker: Worker, case: Case) -> int:
+    count = 0
+
+    def observe(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return observe
+
+    before = sys.gettrace()
+    # Python 3.12 checks this only once, when tracing begins.
+    sys._getframe().f_trace_opcodes = True
+    sys.settrace(observe)
+    try:
+        for _ in _responses(worker, case):
+            pass
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def _peak_bytes(worker: Worker, case: Case) -> float:
+    """Return the median over all requests of the peak memory during one."""
+    tracemalloc.start()
+    peaks = []
+    base = tracemalloc.get_traced_memory()[0]
+    for _ in _responses(worker, case):
+        now, peak = tracemalloc.get_traced_memory()
+        peaks.append(peak - base)
+        tracemalloc.reset_peak()
+        base = now
+    tracemalloc.stop()
+    return median(peaks)
+
+
+def _blocks_kept(worker: Worker, case: Case) -> int:
+    """Return how many more memory blocks are allocated after all requests."""
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in _responses(worker, case):
+        pass
+    gc.collect()
+    return sys.getallocatedblocks() - before
+
+
+@contextmanager
+def _without_garbage_collector() -> Iterator[None]:
+    """Keep the garbage collector from running during a count."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
