@@ -7,7 +7,7 @@ import threading
 import httpx
 import pytest
 
-from readback.probe import dns, tcp, tls
+from readback.probe import certificates, dns, tcp, tls
 from readback.probe.base_url import BaseUrl
 from readback.probe.context import ProbeContext
 from readback.probe.proxies import Route
@@ -75,3 +75,16 @@ def test_a_certificate_that_only_this_machine_trusts_is_a_warning(
         assert tls.check(context, [trusting, plain])[0].id == "tls.ok"
     assert (diagnosis.id, diagnosis.verdict) == ("tls.only_system", Verdict.WARN)
     assert store is trusting
+
+
+def test_a_trusted_certificate_that_cannot_be_parsed_does_not_expire_soon(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "read", lambda _: certificates.UNREADABLE)
+    trusting = ssl.create_default_context(cafile=resources.authority.root)
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        context = ProbeContext("", Secret(""), timeout=5)
+        context.base_url = BaseUrl("https", "localhost", server.server_port, "/v1")
+        context.route = Route("localhost", server.server_port)
+        diagnosis, _ = tls.check(context, [trusting])
+    assert diagnosis.id == "tls.ok"

@@ -12,6 +12,7 @@ from readback.probe.report import ProbeReport
 from readback.probe.results import Verdict
 from readback.probe.runner import STEPS, run_probe
 from readback.probe.secret import Secret
+from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
 from tests.probe.relay import relay
@@ -73,6 +74,19 @@ def test_no_proxy_bypasses_the_proxy(
     report = probed(resources.readback.base_url, resources.readback.api_key)
     assert ids(report)["proxies"] == "proxies.bypassed"
     assert proxy.forwarded == []
+
+
+def test_a_proxy_that_does_not_respond_is_reported_with_the_reason(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with broken_servers.socket_server(broken_servers.stay_silent) as port:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+        context = ProbeContext(
+            str(REMOTE), Secret(resources.readback.api_key), timeout=0.5
+        )
+        report = run_probe(context, STEPS, SilentDisplay())
+    assert report.decisive
+    assert report.decisive.diagnosis.facts["reason"] == "timed out"
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,8 @@ def _open_tunnel(sock: socket.socket, base_url: BaseUrl, route: Route) -> None:
         sock.sendall("\r\n".join([*lines, "", ""]).encode())
         status_line = _read_head(sock).partition("\r\n")[0]
     except OSError as error:
-        status_line = str(error)
+        reason = sanitize(error.strerror or str(error)).lower()
+        raise ProbeError("proxy.refuses", host=base_url.host, reason=reason) from None
     _, _, outcome = status_line.partition(" ")
     if outcome.startswith("407"):
         raise ProbeError("proxy.login")
@@ -131,7 +132,7 @@ def _verified(certificate: Certificate, version: str, elapsed: float) -> Diagnos
     id = "tls.ok"
     if certificate.is_interception:
         id = "tls.intercepted_trusted"
-    elif (certificate.days_left or 0) < _EXPIRES_SOON_DAYS:
+    elif (days := certificate.days_left) is not None and days < _EXPIRES_SOON_DAYS:
         id = "tls.expires_soon"
     return diagnose(
         id,
