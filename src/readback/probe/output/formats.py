@@ -30,9 +30,11 @@ def as_markdown(report: ProbeReport) -> str:
     rows = "\n".join(_row(result) for result in report.tried)
     if report.not_tried:
         rows += f"\n| skip | skipped | | {', '.join(report.not_tried)} |"
-    advice = "\n".join(
+    # Several steps may have the same diagnosis.
+    hints = dict.fromkeys(
         _advice(result.diagnosis) for result in report.results if result.diagnosis.hint
     )
+    advice = "\n".join(hints)
     return (
         f"### Probe of {report.base_url}\n\n"
         f"**{_escape(report.sentence)}**\n\n"
