@@ -9,7 +9,7 @@ import pytest
 
 from readback.cli import main
 from readback.cli.exit_codes import ExitCode
-from readback.probe.findings import Family
+from readback.probe.results import FailureFamily
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +38,7 @@ def test_the_command_line_page_has_every_command_and_option(word):
     assert word in (ROOT / "docs" / "cli.md").read_text()
 
 
-PROBE_CODES = [family for family in Family if family is not Family.WELL]
+PROBE_CODES = [family for family in FailureFamily if family is not FailureFamily.NONE]
 
 
 @pytest.mark.parametrize("code", [*ExitCode, *PROBE_CODES])

@@ -1,4 +1,4 @@
-"""One Readback for all tests of the probe, and what misfortunes need besides."""
+"""Fixtures: one Readback server for all tests of the probe, keys and certificates."""
 
 import time
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.probe.situations import World
+from tests.probe.setups import Resources
 from tests.support.authority import Authority
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 
@@ -18,14 +18,16 @@ def readback(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(scope="session")
-def world(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> World:
+def resources(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> Resources:
     folder: Path = tmp_path_factory.mktemp("authorities")
-    return World(readback, _revoked_key(readback), Authority(folder / "own"), folder)
+    return Resources(
+        readback, _revoked_key(readback), Authority(folder / "own"), folder
+    )
 
 
 @pytest.fixture(autouse=True)
 def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What this machine has set must not decide what the probe finds."""
+    """Remove variables of this machine that would change the probe's results."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

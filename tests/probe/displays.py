@@ -1,14 +1,14 @@
-"""A display for tests that look only at the report."""
+"""A display for tests that check only the report."""
 
 from contextlib import nullcontext
 
 
-class Silent:
-    def at_work(self, title: str):
+class SilentDisplay:
+    def running(self, title: str):
         return nullcontext()
 
-    def show(self, line) -> None:
+    def show(self, result) -> None:
         pass
 
-    def end(self, report) -> None:
+    def finish(self, report) -> None:
         pass

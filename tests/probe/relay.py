@@ -1,7 +1,7 @@
-"""A reverse proxy on loopback that can be told to misbehave.
+"""A reverse proxy on loopback that can be made to misbehave.
 
-It stands between the probe and a real Readback, takes whole messages, and lets two
-functions change what goes in and what comes out.
+It sits between the probe and a real Readback server, receives whole messages, and
+passes each request and each response through a function that may change it.
 """
 
 import http.client
@@ -27,28 +27,28 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     reason: str
     headers: Headers
     body: bytes
 
-    def saying(self, body: bytes, **headers: str) -> "Answer":
+    def with_body(self, body: bytes, **headers: str) -> "Response":
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return replace(self, body=body, headers=self.headers | named)
 
-    def with_content(self, change: Callable[[str], str]) -> "Answer":
-        """Change the text that is read back; leave everything else alone."""
+    def with_content(self, change: Callable[[str], str]) -> "Response":
+        """Return a copy with changed text, if the response is a completion."""
         if b"chat.completion" not in self.body:
             return self
-        said = json.loads(self.body)
-        message = said["choices"][0]["message"]
+        content = json.loads(self.body)
+        message = content["choices"][0]["message"]
         message["content"] = change(message["content"])
-        return self.saying(json.dumps(said, ensure_ascii=False).encode())
+        return self.with_body(json.dumps(content, ensure_ascii=False).encode())
 
 
-ToRequest = Callable[[Request], Request]
-ToAnswer = Callable[[Answer], Answer]
+RequestFilter = Callable[[Request], Request]
+ResponseFilter = Callable[[Response], Response]
 
 
 def unchanged(message):
@@ -59,17 +59,17 @@ class Relay(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, upstream: str, host: str, on_request, on_answer) -> None:
+    def __init__(self, upstream: str, host: str, on_request, on_response) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
         super().__init__((host, 0), _Handler)
         self.upstream = urlsplit(upstream)
         self.on_request = on_request
-        self.on_answer = on_answer
+        self.on_response = on_response
         self.count = 0
 
     def handle_error(self, request, client_address) -> None:
-        """Be silent: that clients hang up is what these tests are about."""
+        """Do not log: in these tests, clients close connections on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -85,15 +85,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.count += 1
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         request = Request(self.command, self.path, dict(self.headers), body)
-        answer = self.server.on_answer(_forward(self.server, request))
-        self._write(answer)
+        response = self.server.on_response(_forward(self.server, request))
+        self._write(response)
 
-    def _write(self, answer: Answer) -> None:
-        # The length is set last unless mischief has set a wrong one on purpose.
-        headers = {"Content-Length": str(len(answer.body))} | answer.headers
-        lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+    def _write(self, response: Response) -> None:
+        # A filter may have set a wrong length on purpose; otherwise add the right one.
+        headers = {"Content-Length": str(len(response.body))} | response.headers
+        lines = [f"HTTP/1.1 {response.status} {response.reason}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + answer.body)
+        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + response.body)
         if headers.get("Connection") == "close":
             self.close_connection = True
 
@@ -101,41 +101,42 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _forward(server: Relay, request: Request) -> Answer:
+def _forward(server: Relay, request: Request) -> Response:
     request = server.on_request(request)
     upstream = http.client.HTTPConnection(server.upstream.netloc, timeout=30)
-    # The length follows from the body, and the host from the connection.
+    # http.client sets these headers itself.
     headers = {
         name: value
         for name, value in request.headers.items()
         if name.lower() not in ("host", "content-length", "connection")
     }
     upstream.request(request.method, request.target, request.body or None, headers)
-    answer = upstream.getresponse()
-    body = answer.read()
+    response = upstream.getresponse()
+    body = response.read()
     upstream.close()
-    # Without Link the probe does not compare with a cabinet that never heard of us.
+    # Without Link the probe does not look for a cabinet, which would not know the
+    # relay's address.
     kept = {
         name: value
-        for name, value in answer.headers.items()
+        for name, value in response.headers.items()
         if name not in ("Content-Length", "Link")
     }
-    return Answer(answer.status, answer.reason, kept, body)
+    return Response(response.status, response.reason, kept, body)
 
 
 @contextmanager
 def relay(
     upstream: str,
-    on_request: ToRequest = unchanged,
-    on_answer: ToAnswer = unchanged,
+    on_request: RequestFilter = unchanged,
+    on_response: ResponseFilter = unchanged,
     *,
     tls: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
 ) -> Iterator[Relay]:
-    """Run a relay; `url` is the base address to probe."""
-    server = Relay(upstream, host, on_request, on_answer)
+    """Run a relay in front of the upstream base URL."""
+    server = Relay(upstream, host, on_request, on_response)
     if tls:
-        # The handshake belongs into the handler's thread: it may hang or fail.
+        # Do the handshake in the handler's thread, because it may hang or fail.
         server.socket = tls.wrap_socket(
             server.socket, server_side=True, do_handshake_on_connect=False
         )

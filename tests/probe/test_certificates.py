@@ -1,4 +1,4 @@
-"""Certificates are read as they were made; what is none is not read as one."""
+"""Reading certificates, and bytes that are not certificates."""
 
 import ssl
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def test_names_issuer_and_dates_are_read(tmp_path: Path) -> None:
     assert not read.is_interception
 
 
-def test_an_address_in_a_certificate_is_written_as_one(tmp_path: Path) -> None:
+def test_an_ip_address_in_a_certificate_is_shown_as_one(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     authority.serves("127.0.0.1")
     [path] = set(tmp_path.glob("*.pem")) - {authority.root}
@@ -38,17 +38,19 @@ def test_an_address_in_a_certificate_is_written_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("issuer", ["mitmproxy", "FortiGate CA", "Acme SSL Inspection"])
-def test_who_reads_along_is_known_by_name(issuer: str, tmp_path: Path) -> None:
+def test_an_intercepting_product_is_recognized_by_its_name(
+    issuer: str, tmp_path: Path
+) -> None:
     authority = Authority(tmp_path, issuer)
     assert certificates.read(der_of(authority.root)).is_interception
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_certificate_do_no_harm(junk: bytes) -> None:
+def test_bytes_that_are_not_a_certificate_raise_no_error(junk: bytes) -> None:
     assert isinstance(certificates.read(junk), certificates.Certificate)
 
 
-def test_a_certificate_cut_anywhere_does_no_harm(tmp_path: Path) -> None:
+def test_a_truncated_certificate_raises_no_error(tmp_path: Path) -> None:
     der = der_of(Authority(tmp_path).root)
     for size in range(len(der)):
         certificates.read(der[:size])

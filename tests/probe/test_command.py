@@ -1,4 +1,4 @@
-"""`readback probe` as a process: keys, forms of output, exit codes, the terminal."""
+"""`readback probe` as a process: key input, output formats, exit codes, terminal."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from readback.keys import masked
-from readback.probe.calls import MAX_REQUESTS
-from readback.probe.findings import Family
+from readback.probe.client import MAX_REQUESTS
+from readback.probe.results import FailureFamily
 from tests.probe.relay import relay
 from tests.support.server import Server
 
 COMMAND = (sys.executable, "-m", "readback", "probe")
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -37,15 +37,15 @@ def run(*arguments: str, key: str | None = None, stdin: str = ""):
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     )
 
 
-def test_in_a_pipe_it_says_plain_lines_and_the_verdict_last(readback: Server) -> None:
+def test_a_pipe_gets_plain_lines_with_the_verdict_last(readback: Server) -> None:
     done = run(readback.base_url, key=readback.api_key)
-    assert done.returncode == Family.WELL, done.stdout
+    assert done.returncode == FailureFamily.NONE, done.stdout
     lines = done.stdout.splitlines()
-    assert lines[-1] == "Works: every text was read back unchanged."
+    assert lines[-1] == "Works: every text was returned unchanged."
     assert lines[0].startswith("ok   address")
     assert "\x1b" not in done.stdout
     assert masked(readback.api_key[-4:]) in done.stdout
@@ -77,62 +77,64 @@ def test_markdown_is_a_report_to_paste(readback: Server) -> None:
 @pytest.mark.parametrize(
     ("address", "key", "family"),
     [
-        ("http://127.0.0.1:1", None, Family.ADDRESS),
-        ("http://127.0.0.1:1/v1", None, Family.NETWORK),
-        ("http://127.0.0.1:1/v1", "sk-echo-nonsense", Family.KEY),
+        ("http://127.0.0.1:1", None, FailureFamily.ADDRESS),
+        ("http://127.0.0.1:1/v1", None, FailureFamily.NETWORK),
+        ("http://127.0.0.1:1/v1", "sk-echo-nonsense", FailureFamily.KEY),
     ],
 )
 def test_the_exit_code_is_the_family_of_the_first_failure(
-    address: str, key: str | None, family: Family, readback: Server
+    address: str, key: str | None, family: FailureFamily, readback: Server
 ) -> None:
     done = run(address, key=key or readback.api_key)
     assert done.returncode == family, done.stdout
 
 
-def test_the_key_can_come_from_a_file(readback: Server, tmp_path: Path) -> None:
+def test_the_key_can_be_read_from_a_file(readback: Server, tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(f"{readback.api_key}\n")
-    assert run(readback.base_url, "--key-file", str(file)).returncode == Family.WELL
+    assert (
+        run(readback.base_url, "--key-file", str(file)).returncode == FailureFamily.NONE
+    )
 
 
-def test_the_key_can_come_from_standard_input(readback: Server) -> None:
+def test_the_key_can_be_read_from_standard_input(readback: Server) -> None:
     done = run(readback.base_url, "--key-file", "-", stdin=f"{readback.api_key}\n")
-    assert done.returncode == Family.WELL
+    assert done.returncode == FailureFamily.NONE
 
 
-def test_where_nobody_can_be_asked_the_rest_is_walked_without_a_key(
+def test_without_a_terminal_or_a_key_the_other_steps_still_run(
     readback: Server,
 ) -> None:
     done = run(readback.base_url)
-    assert done.returncode == Family.KEY
-    assert "A Readback answers." in done.stdout
+    assert done.returncode == FailureFamily.KEY
+    assert "Readback responded." in done.stdout
 
 
 @pytest.mark.parametrize(
     "key", ["sk-echo-0123456789abcdef", "sk-proj-0123456789abcdef"]
 )
 @pytest.mark.parametrize("form", ["http://127.0.0.1:1/v1 {}", "x --key={}", "{}"])
-def test_a_key_on_the_command_line_is_refused_and_not_repeated(
+def test_a_key_on_the_command_line_is_refused_and_not_shown(
     form: str, key: str
 ) -> None:
     done = run(*form.format(key).split())
     assert done.returncode == 2
-    assert "does not belong on the command line" in done.stderr
+    assert "An argument looks like a key." in done.stderr
     assert key not in done.stdout + done.stderr
 
 
-def test_a_pipe_that_knows_only_ascii_gets_its_report(readback: Server) -> None:
+def test_an_ascii_only_pipe_gets_the_report(readback: Server) -> None:
     done = subprocess.run(
         [*COMMAND, readback.base_url],
         env=environment(READBACK_API_KEY=readback.api_key, PYTHONIOENCODING="ascii"),
         capture_output=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     )
-    assert done.returncode == Family.WELL, done.stderr
+    assert done.returncode == FailureFamily.NONE, done.stderr
     assert done.stdout.isascii()
 
 
-def test_a_walk_with_everything_stays_within_its_requests(readback: Server) -> None:
+def test_a_complete_run_stays_within_the_request_budget(readback: Server) -> None:
     with relay(readback.base_url) as counting:
         url = f"http://127.0.0.1:{counting.server_port}/v1"
         done = run(url, "--as", "openai", "--json", key=readback.api_key)
@@ -141,7 +143,7 @@ def test_a_walk_with_everything_stays_within_its_requests(readback: Server) -> N
     assert report["steps"][-1]["id"] == "openai.same"
 
 
-def test_watching_draws_the_latency_until_it_is_stopped(readback: Server) -> None:
+def test_watch_charts_the_latency_until_it_is_stopped(readback: Server) -> None:
     process = subprocess.Popen(
         [*COMMAND, readback.base_url, "--watch", "5"],
         env=environment(READBACK_API_KEY=readback.api_key),
@@ -149,19 +151,19 @@ def test_watching_draws_the_latency_until_it_is_stopped(readback: Server) -> Non
         text=True,
     )
     assert process.stdout
-    drawn = None
+    chart = None
     for line in process.stdout:
-        drawn = re.fullmatch(r"\d\d:\d\d:\d\dZ  ok +[\d.]+ ms  (\S+)\n", line)
-        if drawn:
+        chart = re.fullmatch(r"\d\d:\d\d:\d\dZ  ok +[\d.]+ ms  (\S+)\n", line)
+        if chart:
             break
     process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == Family.WELL
+    assert process.wait(TIMEOUT) == FailureFamily.NONE
     process.stdout.close()
-    assert drawn and set(drawn[1]) <= set("▁▂▃▄▅▆▇█")
+    assert chart and set(chart[1]) <= set("▁▂▃▄▅▆▇█")
 
 
 class Terminal:
-    """The command on a terminal of its own, as a person sees it."""
+    """The command in a pseudo-terminal, as a user sees it."""
 
     def __init__(self, *arguments: str, **more: str) -> None:
         self.pid, self._line = pty.fork()
@@ -172,7 +174,7 @@ class Terminal:
         self.shown = ""
 
     def wait_for(self, text: str) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while text not in self.shown and time.monotonic() < deadline:
             if not self._read(deadline - time.monotonic()):
                 break
@@ -182,7 +184,7 @@ class Terminal:
         os.write(self._line, text.encode())
 
     def exit_code(self) -> int:
-        while self._read(PATIENCE):
+        while self._read(TIMEOUT):
             pass
         os.close(self._line)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -191,27 +193,29 @@ class Terminal:
         if not select.select([self._line], [], [], seconds)[0]:
             return False
         data = b""
-        # Linux ends a terminal whose program is gone with an error, not with nothing.
+        # On Linux, reading from the terminal of an exited process raises an error.
         with suppress(OSError):
             data = os.read(self._line, 65536)
         self.shown += data.decode(errors="replace")
         return bool(data)
 
 
-def test_on_a_terminal_the_key_is_asked_for_and_not_shown(readback: Server) -> None:
+def test_the_terminal_prompts_for_the_key_and_does_not_show_it(
+    readback: Server,
+) -> None:
     terminal = Terminal(readback.base_url)
-    terminal.wait_for("Key (it is not shown)")
+    terminal.wait_for("Key (hidden)")
     terminal.type(f"{readback.api_key}\n")
-    assert terminal.exit_code() == Family.WELL
+    assert terminal.exit_code() == FailureFamily.NONE
     assert readback.api_key not in terminal.shown
     assert masked(readback.api_key[-4:]) in terminal.shown
 
 
-def test_on_a_terminal_the_checklist_is_live_and_in_colour(readback: Server) -> None:
+def test_the_terminal_shows_a_live_checklist_in_color(readback: Server) -> None:
     terminal = Terminal(readback.base_url, READBACK_API_KEY=readback.api_key)
-    assert terminal.exit_code() == Family.WELL
-    assert "⠋" in terminal.shown  # the step at work
+    assert terminal.exit_code() == FailureFamily.NONE
+    assert "⠋" in terminal.shown  # the running step
     assert "\x1b[32m" in terminal.shown
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.shown).rstrip()
-    assert re.search(r"✓ +echo: ASCII +[\d.]+ ms +Came back unchanged", text)
-    assert text.endswith("✓  Works: every text was read back unchanged.")
+    assert re.search(r"✓ +echo: ASCII +[\d.]+ ms +Returned unchanged", text)
+    assert text.endswith("✓  Works: every text was returned unchanged.")

@@ -1,4 +1,4 @@
-"""What became of a text: the cause and the first difference, for every sample."""
+"""How a text was changed: the likely cause and the first difference."""
 
 import re
 import unicodedata
@@ -15,16 +15,16 @@ SAMPLES = {
     "cyrillic": echo.CYRILLIC,
     "marks": echo.MARKS,
     "controls": echo.CONTROLS,
-    "full": echo.full(),
+    "full": echo.largest_text(),
 }
 
 
 def read_as(charset: str):
-    """UTF-8 is taken for another encoding."""
+    """Return a function that misreads UTF-8 as another encoding."""
     return lambda text: text.encode().decode(charset, "replace")
 
 
-def normal(form: str):
+def normalized(form: str):
     return lambda text: unicodedata.normalize(form, text)
 
 
@@ -41,7 +41,7 @@ def escaped(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("sample", "came", "id", "cause"),
+    ("sample", "corrupt", "id", "cause"),
     [
         ("cyrillic", read_as("cp1252"), "charset", "cp1252"),
         ("cyrillic", read_as("latin-1"), "charset", "latin-1"),
@@ -49,9 +49,9 @@ def escaped(text: str) -> str:
         ("cyrillic", lambda t: re.sub(r"[^ -~]", "?", t), "charset", "ASCII"),
         ("cyrillic", lambda t: "\ufffd" + t[1:], "charset", "not UTF-8"),
         ("marks", without_astral, "charset", "U+FFFF"),
-        ("marks", normal("NFC"), "normalised", "NFC"),
-        ("marks", normal("NFD"), "normalised", "NFD"),
-        ("marks", normal("NFKC"), "normalised", "NFKC"),
+        ("marks", normalized("NFC"), "normalised", "NFC"),
+        ("marks", normalized("NFD"), "normalised", "NFD"),
+        ("marks", normalized("NFKC"), "normalised", "NFKC"),
         ("controls", lambda t: t.replace("\r\n", "\n"), "line_ends", "LF"),
         ("controls", with_crlf, "line_ends", "CR LF"),
         ("ascii", lambda t: t.strip(), "trimmed", ""),
@@ -62,31 +62,31 @@ def escaped(text: str) -> str:
         ("full", lambda t: t.upper(), "changed", ""),
     ],
 )
-def test_a_change_is_named_by_its_likely_cause(sample, came, id, cause) -> None:
+def test_a_change_is_attributed_to_its_likely_cause(sample, corrupt, id, cause) -> None:
     sent = SAMPLES[sample]
-    change = differences.cause(sent, came(sent))
+    change = differences.likely_cause(sent, corrupt(sent))
     assert change.id == f"echo.{id}"
     assert cause in change.cause
 
 
 def test_the_first_difference_is_shown_as_code_points() -> None:
-    shown = differences.first("Привет e\u0301 x", "Привет \u00e9 x")
-    assert shown == "at character 8 (byte 14), sent U+0065 e U+0301, came U+00E9 é"
+    shown = differences.first_difference("Привет e\u0301 x", "Привет \u00e9 x")
+    assert shown == "character 8 (byte 14), sent U+0065 e U+0301, received U+00E9 é"
 
 
-def test_a_text_that_ends_early_differs_where_it_ends() -> None:
-    shown = differences.first("abc", "ab")
-    assert shown == "at character 3 (byte 3), sent U+0063 c, came nothing"
+def test_a_truncated_text_differs_where_it_ends() -> None:
+    shown = differences.first_difference("abc", "ab")
+    assert shown == "character 3 (byte 3), sent U+0063 c, received nothing"
 
 
 @given(st.text(), st.text())
-def test_any_two_texts_can_be_compared(sent: str, came: str) -> None:
-    if sent != came:
-        assert differences.cause(sent, came).id.startswith("echo.")
-        assert differences.first(sent, came).startswith("at character")
+def test_any_two_texts_can_be_compared(sent: str, received: str) -> None:
+    if sent != received:
+        assert differences.likely_cause(sent, received).id.startswith("echo.")
+        assert differences.first_difference(sent, received).startswith("character")
 
 
-def test_the_samples_have_in_them_what_their_causes_need() -> None:
+def test_the_samples_contain_what_each_cause_changes() -> None:
     assert echo.ASCII.isascii()
     assert echo.ASCII.strip() != echo.ASCII
     assert unicodedata.normalize("NFC", echo.CYRILLIC) == echo.CYRILLIC
@@ -95,4 +95,4 @@ def test_the_samples_have_in_them_what_their_causes_need() -> None:
     }
     assert len(forms | {echo.MARKS}) == 5
     assert {"\0", "\n", "\r", "\t", "\ufeff"} <= set(echo.CONTROLS)
-    assert len(echo.full().encode()) == MAX_CONTENT_BYTES
+    assert len(echo.largest_text().encode()) == MAX_CONTENT_BYTES

@@ -1,4 +1,4 @@
-"""`pip install .` installs the probe, which runs without any part of the server."""
+"""`pip install .` installs the probe without any part of the server."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from shutil import copy2
 
 import pytest
 
-from readback.probe.findings import Family
+from readback.probe.results import FailureFamily
 from tests.support.server import Server
 
 ROOT = Path(__file__).parents[2]
@@ -18,33 +18,33 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and its own requirements, in locked versions.
+    """An environment with the wheel and its requirements in their locked versions.
 
-    They are copied from the environment that runs the tests, which has them from the
-    lock, so that no network is needed.
+    They are copied from the environment that runs the tests, which was installed from
+    the lock file, so no network is needed.
     """
-    place = tmp_path_factory.mktemp("installed")
+    folder = tmp_path_factory.mktemp("installed")
     builder = venv.EnvBuilder(symlinks=True, with_pip=False)
-    builder.create(place / "venv")
-    [site] = (place / "venv").glob("lib/python*/site-packages")
-    for name in sorted(needed("readback")):
+    builder.create(folder / "venv")
+    [site] = (folder / "venv").glob("lib/python*/site-packages")
+    for name in sorted(requirements("readback")):
         copy(distribution(name), site)
-    call(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place))
-    [wheel] = place.glob("*.whl")
+    call(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
+    [wheel] = folder.glob("*.whl")
     call(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
          "--target", str(site), str(wheel))  # fmt: skip
-    return place / "venv/bin/python"
+    return folder / "venv/bin/python"
 
 
-def needed(name: str) -> set[str]:
-    """Give all that a package needs, extras aside, as far as it goes."""
+def requirements(name: str) -> set[str]:
+    """Return the names of all direct and indirect requirements, without extras."""
     rows = [row for row in requires(name) or [] if "extra ==" not in row]
     own = {re.split(r"[^\w.-]", row)[0] for row in rows if applies(row)}
-    return own.union(*(needed(one) for one in own))
+    return own.union(*(requirements(one) for one in own))
 
 
 def applies(row: str) -> bool:
-    """Leave out what only another Python or system needs: it is not installed."""
+    """Return False for a requirement of other Python versions or systems only."""
     name = re.split(r"[^\w.-]", row)[0]
     try:
         distribution(name)
@@ -73,7 +73,7 @@ def test_no_part_of_the_server_is_installed(part: str, python: Path) -> None:
     assert call(str(python), "-I", "-c", code) == "None\n"
 
 
-def test_the_probe_runs_by_itself(python: Path, readback: Server) -> None:
+def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> None:
     done = subprocess.run(
         [python, "-I", "-m", "readback", "probe", readback.base_url, "--as", "openai"],
         env={"READBACK_API_KEY": readback.api_key},
@@ -81,12 +81,12 @@ def test_the_probe_runs_by_itself(python: Path, readback: Server) -> None:
         text=True,
         timeout=60,
     )
-    assert done.returncode == Family.WELL, done.stdout + done.stderr
-    assert done.stdout.endswith("Works: every text was read back unchanged.\n")
-    assert "The package openai is not installed" in done.stdout
+    assert done.returncode == FailureFamily.NONE, done.stdout + done.stderr
+    assert done.stdout.endswith("Works: every text was returned unchanged.\n")
+    assert "The openai package is not installed" in done.stdout
 
 
-def test_a_command_of_the_server_says_what_to_install(python: Path) -> None:
+def test_a_server_command_says_what_to_install(python: Path) -> None:
     command = [python, "-I", "-m", "readback", "serve"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 3

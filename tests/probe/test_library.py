@@ -1,31 +1,31 @@
-"""`--as openai` tells a broken library from a broken way, with the real package."""
+"""`--as openai` tells a library failure from a connection failure."""
 
 import pytest
 
-from readback.probe.findings import Family
-from readback.probe.report import Report
-from readback.probe.scene import Scene
+from readback.probe.context import ProbeContext
+from readback.probe.report import ProbeReport
+from readback.probe.results import FailureFamily
+from readback.probe.runner import OPENAI, STEPS, run_probe
 from readback.probe.secret import Secret
-from readback.probe.walk import OPENAI, STEPS, walk
-from tests.probe.displays import Silent
+from tests.probe.displays import SilentDisplay
 from tests.support.server import Server
 
 
-def probed(readback: Server) -> Report:
-    scene = Scene(readback.base_url, Secret(readback.api_key))
-    return walk(scene, (*STEPS, OPENAI), Silent())
+def probed(readback: Server) -> ProbeReport:
+    context = ProbeContext(readback.base_url, Secret(readback.api_key))
+    return run_probe(context, (*STEPS, OPENAI), SilentDisplay())
 
 
-def test_a_library_that_works_is_named_with_its_version(readback: Server) -> None:
+def test_a_working_library_passes(readback: Server) -> None:
     report = probed(readback)
-    assert report.lines[-1].finding.id == "openai.same"
-    assert report.family == Family.WELL
+    assert report.results[-1].diagnosis.id == "openai.same"
+    assert report.family == FailureFamily.NONE
 
 
-def test_a_library_that_fails_on_a_way_that_works_is_found_out(
+def test_a_failing_library_on_a_working_connection_is_reported(
     readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The package reads this by itself, and cannot write it into a header.
+    # The package reads this variable but cannot encode the value in a header.
     monkeypatch.setenv("OPENAI_ORG_ID", "организация")
     report = probed(readback)
-    assert (report.id, report.family) == ("openai.fails", Family.LIBRARY)
+    assert (report.id, report.family) == ("openai.fails", FailureFamily.LIBRARY)

@@ -1,27 +1,28 @@
-"""A proxy in the environment is used, reported, and its password kept quiet."""
+"""A proxy set in the environment is used and reported without its password."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from readback.probe import proxies
-from readback.probe.address import Address
-from readback.probe.findings import Verdict
-from readback.probe.output import forms
-from readback.probe.report import Report
-from readback.probe.scene import Scene
+from readback.probe.base_url import BaseUrl
+from readback.probe.context import ProbeContext
+from readback.probe.output import formats
+from readback.probe.report import ProbeReport
+from readback.probe.results import Verdict
+from readback.probe.runner import STEPS, run_probe
 from readback.probe.secret import Secret
-from readback.probe.walk import STEPS, walk
-from tests.probe.displays import Silent
+from tests.probe import broken_servers
+from tests.probe.displays import SilentDisplay
+from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
 from tests.probe.relay import relay
-from tests.probe.situations import World
-from tests.probe.tunnel import LOGIN, Proxy, forward_proxy
+from tests.probe.setups import Resources
 
-FAR = Address("https", "echo.example", 443, "/v1")
+REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 
 
 @pytest.fixture
-def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForwardProxy]:
     with forward_proxy() as server:
         url = f"http://{LOGIN}@127.0.0.1:{server.server_port}"
         monkeypatch.setenv("http_proxy", url)
@@ -29,44 +30,63 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
         yield server
 
 
-def probed(base_url: str, key: str) -> Report:
-    return walk(Scene(base_url, Secret(key), timeout=5), STEPS, Silent())
+def probed(base_url: str, key: str) -> ProbeReport:
+    return run_probe(
+        ProbeContext(base_url, Secret(key), timeout=5), STEPS, SilentDisplay()
+    )
 
 
-def ids(report: Report) -> dict[str, str]:
-    return {line.step: line.finding.id for line in report.lines}
+def ids(report: ProbeReport) -> dict[str, str]:
+    return {result.step: result.diagnosis.id for result in report.results}
 
 
-def test_plain_requests_go_through_the_proxy(proxy: Proxy, world: World) -> None:
-    report = probed(world.readback.base_url, world.readback.api_key)
+def test_plain_requests_go_through_the_proxy(
+    proxy: ForwardProxy, resources: Resources
+) -> None:
+    report = probed(resources.readback.base_url, resources.readback.api_key)
     assert report.verdict == Verdict.OK, ids(report)
     assert ids(report)["proxies"] == "proxies.used"
-    assert len(proxy.passed) == report.requests
+    assert len(proxy.forwarded) == report.requests
     password = LOGIN.partition(":")[2]
-    assert password not in forms.as_json(report) + forms.as_markdown(report)
+    assert password not in formats.as_json(report) + formats.as_markdown(report)
 
 
 def test_encrypted_requests_go_through_a_tunnel(
-    proxy: Proxy, world: World, monkeypatch: pytest.MonkeyPatch
+    proxy: ForwardProxy, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(world.authority.root))
-    with relay(world.readback.base_url, tls=world.authority.serves()) as server:
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
         url = f"https://localhost:{server.server_port}/v1"
-        report = probed(url, world.readback.api_key)
+        report = probed(url, resources.readback.api_key)
     assert report.verdict == Verdict.OK, ids(report)
     assert ids(report)["tls"] == "tls.ok"
-    assert set(proxy.passed) == {"CONNECT"}
-    [latency] = [line.finding for line in report.lines if line.step == "latency"]
+    assert set(proxy.forwarded) == {"CONNECT"}
+    [latency] = [
+        result.diagnosis for result in report.results if result.step == "latency"
+    ]
     assert {"connect", "tls", "answer"} <= set(latency.facts)
 
 
-def test_no_proxy_leads_past_it(
-    proxy: Proxy, world: World, monkeypatch: pytest.MonkeyPatch
+def test_no_proxy_bypasses_the_proxy(
+    proxy: ForwardProxy, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    report = probed(world.readback.base_url, world.readback.api_key)
+    report = probed(resources.readback.base_url, resources.readback.api_key)
     assert ids(report)["proxies"] == "proxies.bypassed"
-    assert proxy.passed == []
+    assert proxy.forwarded == []
+
+
+def test_a_proxy_that_does_not_respond_is_reported_with_the_reason(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with broken_servers.socket_server(broken_servers.stay_silent) as port:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+        context = ProbeContext(
+            str(REMOTE), Secret(resources.readback.api_key), timeout=0.5
+        )
+        report = run_probe(context, STEPS, SilentDisplay())
+    assert report.decisive
+    assert report.decisive.diagnosis.facts["reason"] == "timed out"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +101,7 @@ def test_a_proxy_is_shown_without_its_login(
     value: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("https_proxy", value)
-    finding, route = proxies.check(FAR)
+    diagnosis, route = proxies.check(REMOTE)
     assert route.proxy == shown
-    assert shown in finding.sentence
-    assert "hush" not in str(finding)
+    assert shown in diagnosis.sentence
+    assert "hush" not in str(diagnosis)

@@ -1,13 +1,13 @@
-"""The key: its flaws are told without it, and it shows itself nowhere."""
+"""The key: its mistakes are reported, but the key itself is never shown."""
 
 import pytest
 
 from readback import keys
-from readback.probe.diagnoses import found
-from readback.probe.findings import Trouble
+from readback.probe.diagnoses import diagnose
+from readback.probe.results import ProbeError
 from readback.probe.secret import Secret, check
 
-# A constant: the names of tests must be the same in every process.
+# A constant, because test names must be the same in every process.
 KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"
 
 
@@ -22,9 +22,9 @@ KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"
         (f" 'Bearer {KEY}' ", "key.spaces"),
     ],
 )
-def test_what_wraps_a_key_is_named_and_taken_off(pasted: str, id: str) -> None:
-    finding, secret = check(Secret(pasted))
-    assert finding.id == id
+def test_characters_around_a_key_are_reported_and_removed(pasted: str, id: str) -> None:
+    diagnosis, secret = check(Secret(pasted))
+    assert diagnosis.id == id
     assert secret.reveal() == KEY
 
 
@@ -42,25 +42,27 @@ def test_what_wraps_a_key_is_named_and_taken_off(pasted: str, id: str) -> None:
         ("hunter2", "key.prefix"),
     ],
 )
-def test_a_key_that_cannot_be_right_is_told_without_it(pasted: str, id: str) -> None:
-    with pytest.raises(Trouble) as caught:
+def test_an_invalid_key_is_reported_without_the_key(pasted: str, id: str) -> None:
+    with pytest.raises(ProbeError) as caught:
         check(Secret(pasted))
     assert caught.value.id == id
     if pasted:
         assert pasted not in str(caught.value.facts)
 
 
-def test_a_key_shows_only_its_mask() -> None:
+def test_a_key_is_shown_only_as_its_mask() -> None:
     secret = Secret(KEY)
     assert f"{secret} {secret!r} {secret.mask}" == " ".join([keys.masked(KEY[-4:])] * 3)
 
 
 @pytest.mark.parametrize("short", ["abcd", "hunter2", KEY[:20]])
-def test_what_is_not_a_whole_key_shows_nothing_of_itself(short: str) -> None:
+def test_nothing_of_an_incomplete_key_is_shown(short: str) -> None:
     assert short[-4:] not in Secret(short).mask
 
 
-def test_a_key_that_something_puts_into_a_finding_is_taken_out() -> None:
-    said = {"detail": f"came: {KEY}"}
-    finding = found("key.refused", attempts=[said, KEY], detail=f"{KEY} is unknown.")
-    assert KEY not in str(Secret(KEY).scrub(finding))
+def test_a_key_in_a_diagnosis_is_masked() -> None:
+    fact = {"detail": f"received: {KEY}"}
+    diagnosis = diagnose(
+        "key.refused", attempts=[fact, KEY], detail=f"{KEY} is unknown."
+    )
+    assert KEY not in str(Secret(KEY).redact(diagnosis))

@@ -1,4 +1,4 @@
-"""A certificate authority of the tests, for every way a certificate can be wrong."""
+"""A test certificate authority that can issue valid and invalid certificates."""
 
 import ipaddress
 import ssl
@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 
 
 class Authority:
-    """Signs certificates; `root` is the file that makes a client trust them."""
+    """Signs certificates; a client that loads the file `root` trusts them."""
 
     def __init__(self, folder: Path, name: str = "Tests Root") -> None:
         folder.mkdir(exist_ok=True)
@@ -42,7 +42,7 @@ class Authority:
         *,
         self_signed: bool = False,
     ) -> ssl.SSLContext:
-        """Give what a server needs to answer with a new certificate for a host."""
+        """Return the TLS context of a server with a new certificate for the host."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer, signer = (self._name, self._key)
         if self_signed:

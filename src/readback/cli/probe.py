@@ -1,12 +1,11 @@
-"""`readback probe`: why does my connection not work?
+"""`readback probe`: find out why a connection does not work.
 
-Only what a command line is about lives here: options, where the key comes from, and
-the exit code. The steps and what they say are in `readback.probe`.
+This module contains only the command line: options, the source of the key, and the
+exit code. The steps and their texts are in `readback.probe`.
 """
 
 import io
 import os
-import re
 import sys
 from collections.abc import Iterator
 from itertools import chain, repeat
@@ -14,40 +13,48 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from readback.keys import PREFIX
+from readback.keys import KEY_LIKE, PREFIX
 
 if TYPE_CHECKING:
     from readback.probe.output import Display
-    from readback.probe.report import Report
+    from readback.probe.report import ProbeReport
 
 _VARIABLE = "READBACK_API_KEY"
 _SHORTEST_WATCH = 5
-# Another service's key, alone or as the value of an option.
-_KEY_LIKE = re.compile(r"(--?[\w-]+=)?sk-[\w-]{16,}")
 
 
-class _Discreet(click.Command):
-    """A command whose complaints do not repeat a key that was typed by mistake."""
+class _KeySafeCommand(click.Command):
+    """A command whose error messages never repeat a key passed by mistake."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any(PREFIX in arg or _KEY_LIKE.fullmatch(arg) for arg in args):
+        if any(PREFIX in arg or _is_key_like(arg) for arg in args):
             raise click.UsageError(
-                "A key does not belong on the command line, where others can read it: "
-                f"set {_VARIABLE} or use --key-file, and revoke this one.",
+                "An argument looks like a key. Other users of this machine can see the "
+                "command line, so revoke that key. Pass a key in "
+                f"{_VARIABLE} or with --key-file.",
                 ctx,
             )
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_Discreet)
+def _is_key_like(argument: str) -> bool:
+    """Return whether an argument, or the value of an option, looks like a key."""
+    value = argument.partition("=")[2] if argument.startswith("-") else argument
+    return bool(KEY_LIKE.fullmatch(value))
+
+
+@click.command(cls=_KeySafeCommand)
 @click.argument("base_url")
 @click.option(
     "--key-file",
     type=click.File(encoding="utf-8"),
-    help=f"A file with the key, - for standard input; else {_VARIABLE}, else asked.",
+    help=f"Read the key from this file, - for standard input. Default: {_VARIABLE}, "
+    "or a prompt.",
 )
 @click.option(
-    "--cabinet", metavar="URL", help="The cabinet; else the service names it."
+    "--cabinet",
+    metavar="URL",
+    help="The address of the cabinet. Default: the one the service names.",
 )
 @click.option(
     "--timeout",
@@ -61,19 +68,26 @@ class _Discreet(click.Command):
     "--watch",
     type=click.FloatRange(min=_SHORTEST_WATCH),
     metavar="SECONDS",
-    help="Repeat that often, and draw the latency; Ctrl-C ends it.",
+    help="Repeat at this interval and chart the latency; stop with Ctrl-C.",
 )
 @click.option(
     "--as",
     "library",
     type=click.Choice(["openai"]),
-    help="Make the call through this package, too.",
+    help="Also make the call through this package.",
 )
-@click.option("--json", "form", flag_value="json", help="One line of JSON.")
-@click.option("--markdown", "form", flag_value="markdown", help="For a ticket.")
+@click.option(
+    "--json", "form", flag_value="json", help="Print the report as one line of JSON."
+)
+@click.option(
+    "--markdown",
+    "form",
+    flag_value="markdown",
+    help="Print the report as Markdown, for a ticket.",
+)
 @click.pass_context
 def probe(
-    context: click.Context,
+    click_context: click.Context,
     base_url: str,
     key_file: IO[str] | None,
     cabinet: str | None,
@@ -84,40 +98,40 @@ def probe(
 ) -> None:
     """Find out why a connection to BASE_URL does not work.
 
-    Walks from the address to the text that comes back, and says what works, what does
-    not, and what to do. Sends at most 60 requests. The exit code is 0 if all is well,
-    and one per family of failure: see the documentation.
+    Tests every step from the address to the returned text, and reports what works,
+    what fails and how to fix it. Sends at most 60 requests. The exit code is 0 if
+    everything works; otherwise it tells the kind of failure (see docs/cli.md).
     """
     from readback.probe import watch as watching
-    from readback.probe.scene import Scene
+    from readback.probe.context import ProbeContext
+    from readback.probe.runner import OPENAI, STEPS, run_probe
     from readback.probe.secret import Secret
-    from readback.probe.walk import OPENAI, STEPS, walk
 
     if watch and form == "markdown":
-        raise click.UsageError("--markdown is one report: leave --watch out.")
+        raise click.UsageError("--markdown prints a single report; omit --watch.")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A report with a few odd characters is better than none.
+        # A report with a few replaced characters is better than none.
         sys.stdout.reconfigure(errors="replace")
     secret = Secret(_key(key_file))
     steps = (*STEPS, OPENAI) if library else STEPS
     displays = _displays(form)
 
-    def once() -> "Report":
-        scene = Scene(base_url, secret, timeout, cabinet)
-        return walk(scene, steps, next(displays))
+    def once() -> "ProbeReport":
+        context = ProbeContext(base_url, secret, timeout, cabinet)
+        return run_probe(context, steps, next(displays))
 
-    context.exit(watching.repeat(once, watch) if watch else once().family)
+    click_context.exit(watching.repeat(once, watch) if watch else once().family)
 
 
 def _key(file: IO[str] | None) -> str:
-    """Get the key from where nobody else can read it; empty if there is none."""
+    """Return the key from the file, the environment or a prompt, or "" if none."""
     if file:
-        # A text file ends in a line end; any other white space is a slip to be told.
+        # A text file ends with a newline; other whitespace is a mistake to report.
         return file.read().removesuffix("\n").removesuffix("\r")
     if _VARIABLE in os.environ or not sys.stdin.isatty():
         return os.environ.get(_VARIABLE, "")
     answer: str = click.prompt(
-        "Key (it is not shown)",
+        "Key (hidden)",
         default="",
         show_default=False,
         hide_input=True,
@@ -127,14 +141,15 @@ def _key(file: IO[str] | None) -> str:
 
 
 def _displays(form: str | None) -> Iterator["Display"]:
-    """Give the display of the first walk, then those of its repetitions."""
-    from readback.probe.output import forms
-    from readback.probe.output.document import Document
-    from readback.probe.output.plain import Plain
-    from readback.probe.output.terminal import Terminal
-    from readback.probe.watch import Trend
+    """Yield the display of the first run, then those of its repetitions."""
+    from readback.probe.output import formats
+    from readback.probe.output.final_report import FinalReportDisplay
+    from readback.probe.output.plain import PlainDisplay
+    from readback.probe.output.terminal import TerminalDisplay
+    from readback.probe.watch import TrendDisplay
 
     if form:
-        return repeat(Document(forms.as_json if form == "json" else forms.as_markdown))
-    first = Terminal() if sys.stdout.isatty() else Plain()
-    return chain([first], repeat(Trend()))
+        render = formats.as_json if form == "json" else formats.as_markdown
+        return repeat(FinalReportDisplay(render))
+    first = TerminalDisplay() if sys.stdout.isatty() else PlainDisplay()
+    return chain([first], repeat(TrendDisplay()))

@@ -1,6 +1,6 @@
-"""The probe: walks the way to a Readback step by step and says where it ends.
+"""The probe: tests the connection to a Readback server step by step.
 
-One module per layer, from the address to the text that comes back. Each step gives a
-finding; what a finding says stands in `diagnoses`. The probe is a client: it needs
-the contract, the form of a key, httpx and rich, and nothing of the server.
+There is one module per layer, from the address to the returned text. Each step returns
+a diagnosis; the texts of all diagnoses are in `diagnoses`. The probe is a client: it
+needs the contract, the key format, httpx and rich, and no part of the server.
 """

@@ -1,40 +1,45 @@
-"""The step "key accepted": the key arrives, and opens the door."""
+"""The step "key accepted": whether the key reaches the service and is accepted."""
 
 from http import HTTPStatus
 
-from readback.probe.calls import Answer
-from readback.probe.diagnoses import found
-from readback.probe.findings import Finding, Trouble
-from readback.probe.recognition import Refused, refusal_in, stranger, trouble_of
-from readback.probe.scene import MODELS, Scene
-from readback.probe.wording import milliseconds
+from readback.probe.client import ProbeResponse
+from readback.probe.context import MODELS, ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.formatting import format_duration
+from readback.probe.recognition import (
+    ParsedRefusal,
+    parse_refusal,
+    refusal_error,
+    unexpected_response,
+)
+from readback.probe.results import Diagnosis, ProbeError
 
 
-def check(scene: Scene) -> Finding:
-    answer = scene.ask(MODELS)
-    if answer.status != HTTPStatus.OK:
-        raise _refused(scene, answer)
-    scene.models = answer
-    return found("key.accepted", figure=milliseconds(answer.timing.answer))
+def check(context: ProbeContext) -> Diagnosis:
+    response = context.get(MODELS)
+    if response.status != HTTPStatus.OK:
+        raise _error(context, response)
+    context.models = response
+    return diagnose("key.accepted", figure=format_duration(response.timing.answer))
 
 
-def _refused(scene: Scene, answer: Answer) -> Trouble:
-    refused = refusal_in(answer)
-    if refused is None:
-        if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            return Trouble("key.other_refusal", status=answer.status)
-        return stranger(answer, f"{scene.address}{MODELS}")
-    if refused.code == "not_found":
-        added = "URL parameter" in refused.detail
+def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
+    refusal = parse_refusal(response)
+    if refusal is None:
+        if response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            return ProbeError("key.other_refusal", status=response.status)
+        return unexpected_response(response, f"{context.base_url}{MODELS}")
+    if refusal.code == "not_found":
+        added = "URL parameter" in refusal.detail
         id = "http.parameter_added" if added else "http.path_changed"
-        return Trouble(id, detail=refused.detail)
-    if refused.code == "invalid_key":
-        return _not_accepted(scene, refused)
-    return trouble_of(answer, refused)
+        return ProbeError(id, detail=refusal.detail)
+    if refusal.code == "invalid_key":
+        return _key_not_accepted(context, refusal)
+    return refusal_error(response, refusal)
 
 
-def _not_accepted(scene: Scene, refused: Refused) -> Trouble:
-    """Ask again without a key: the same words mean that none arrived before."""
-    without = refusal_in(scene.ask(MODELS, with_key=False))
-    id = "key.stripped" if refused == without else "key.refused"
-    return Trouble(id, detail=refused.detail)
+def _key_not_accepted(context: ProbeContext, refusal: ParsedRefusal) -> ProbeError:
+    """Repeat the request without a key; the same refusal means the key was lost."""
+    without_key = parse_refusal(context.get(MODELS, with_key=False))
+    id = "key.stripped" if refusal == without_key else "key.refused"
+    return ProbeError(id, detail=refusal.detail)

@@ -1,8 +1,9 @@
-"""Reading a certificate that is not trusted: names, issuer and dates.
+"""Reads the names, issuer and dates of a certificate that is not trusted.
 
-The ssl module decodes only certificates that it has verified, and those that fail
-are the ones to talk about. So here is the little of DER (ITU-T X.690) and of X.509
-(RFC 5280) that this takes. What cannot be read is left out; nothing is trusted.
+The ssl module decodes only certificates that it has verified, but the probe has to
+explain those that fail. This module therefore parses the small part of DER (ITU-T
+X.690) and X.509 (RFC 5280) that it needs. Unreadable parts are left out; nothing read
+here is trusted.
 """
 
 import re
@@ -10,16 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from readback.probe.wording import foreign
+from readback.probe.formatting import sanitize
 
 _COMMON_NAME = bytes.fromhex("550403")
-_ORGANISATION = bytes.fromhex("55040a")
+_ORGANIZATION = bytes.fromhex("55040a")
 _ALTERNATIVE_NAMES = bytes.fromhex("551d11")
 _OBJECT_ID, _UTC_TIME, _OCTETS = 0x06, 0x17, 0x04
 _VERSION, _EXTENSIONS = 0xA0, 0xA3
 _DNS_NAME = 0x82
 
-# How the usual products that read along sign their certificates.
+# Issuer names used by common TLS-inspecting products.
 _INTERCEPTORS = re.compile(
     r"zscaler|netskope|fortinet|fortigate|blue ?coat|symantec web|palo alto|forcepoint"
     r"|websense|sophos|sonicwall|watchguard|check ?point|cisco umbrella|mcafee web"
@@ -33,7 +34,7 @@ _INTERCEPTORS = re.compile(
 @dataclass(frozen=True, slots=True)
 class Certificate:
     subject: str
-    """The names that it is for, or its common name."""
+    """The names it is valid for, or its common name."""
     issuer: str
     since: datetime | None
     until: datetime | None
@@ -59,7 +60,7 @@ def read(der: bytes) -> Certificate:
 
 def _read(der: bytes) -> Certificate:
     # RFC 5280 §4.1: TBSCertificate is [version] serial signature issuer validity
-    # subject key … [extensions], each a value of its own.
+    # subject key … [extensions], each encoded as a separate value.
     certificate = next(_values(der))[1]
     fields = list(_values(next(_values(certificate))[1]))
     if fields[0][0] == _VERSION:
@@ -68,14 +69,16 @@ def _read(der: bytes) -> Certificate:
     since, until = (_moment(tag, content) for tag, content in _values(validity))
     extensions = b"".join(content for tag, content in fields if tag == _EXTENSIONS)
     names = _alternative_names(extensions) or [_name(subject)]
-    return Certificate(foreign(", ".join(names)), foreign(_name(issuer)), since, until)
+    return Certificate(
+        sanitize(", ".join(names)), sanitize(_name(issuer)), since, until
+    )
 
 
 def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Give tag and content of each value that stands in a row."""
+    """Yield the tag and content of each value in a sequence."""
     while der:
         tag, length, start = der[0], der[1], 2
-        if length & 0x80:  # The length itself is that many bytes long.
+        if length & 0x80:  # Long form: the low bits count the length bytes.
             start += length & 0x7F
             length = int.from_bytes(der[2:start], "big")
         yield tag, der[start : start + length]
@@ -83,14 +86,14 @@ def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _name(sequence: bytes) -> str:
-    """Give the parts of a name that people know it by."""
+    """Return the common name and organization of a distinguished name."""
     parts = {}
     for _, group in _values(sequence):
         for _, pair in _values(group):
             (_, kind), (_, value) = _values(pair)
             parts[kind] = value.decode("utf-8", "replace")
-    known = [parts.get(_COMMON_NAME), parts.get(_ORGANISATION)]
-    return ", ".join(dict.fromkeys(part for part in known if part)) or "a nameless one"
+    known = [parts.get(_COMMON_NAME), parts.get(_ORGANIZATION)]
+    return ", ".join(dict.fromkeys(part for part in known if part)) or "(no name)"
 
 
 def _alternative_names(extensions: bytes) -> list[str]:
@@ -111,7 +114,7 @@ def _host(tag: int, value: bytes) -> str:
 
 def _moment(tag: int, content: bytes) -> datetime:
     text = content.decode("ascii")
-    # RFC 5280 §4.1.2.5.1: two digits of a year below 50 are of this century.
+    # RFC 5280 §4.1.2.5.1: a two-digit year below 50 means 20xx.
     if tag == _UTC_TIME:
         text = ("20" if text < "50" else "19") + text
     return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The steps "echo": texts of five kinds go out and are compared byte by byte."""
+"""The steps "echo": five kinds of text are sent and compared byte by byte."""
 
 import json
 from http import HTTPStatus
@@ -6,18 +6,24 @@ from typing import Any
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
 from readback.probe import differences
-from readback.probe.calls import Answer, Caller
-from readback.probe.diagnoses import found
-from readback.probe.findings import Finding, Trouble
-from readback.probe.recognition import json_in, refusal_in, stranger, trouble_of
-from readback.probe.scene import CHAT, Scene
-from readback.probe.wording import milliseconds
+from readback.probe.client import ProbeClient, ProbeResponse
+from readback.probe.context import CHAT, ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.formatting import format_duration
+from readback.probe.recognition import (
+    parse_json,
+    parse_refusal,
+    refusal_error,
+    unexpected_response,
+)
+from readback.probe.results import Diagnosis, ProbeError
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
 ASCII = " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ "
 CYRILLIC = f"{_ALPHABET}. Ґанок, їжак, ѣ."
-# A flag, a family joined by U+200D, a skin tone; then marks in both orders.
+# A flag, a family joined by U+200D, a skin tone; then combining marks and the
+# precomposed characters that normalization would turn them into, or back.
 MARKS = (
     "\U0001f1fa\U0001f1f3 \U0001f468\u200d\U0001f469\u200d\U0001f467"
     " \U0001f44b\U0001f3fd"
@@ -28,87 +34,89 @@ CONTROLS = (
 )
 
 
-def full() -> str:
-    """Make a text of exactly as many bytes as are allowed, all kinds in it."""
+def largest_text() -> str:
+    """Return a text of exactly the maximum size, with several kinds of characters."""
     unit = f"{_ALPHABET}, quick \U0001f98a fox. "
     text = unit * (MAX_CONTENT_BYTES // len(unit.encode()))
     return text + "." * (MAX_CONTENT_BYTES - len(text.encode()))
 
 
 def request_body(text: str) -> bytes:
-    """Write a request as raw UTF-8: escapes would hide a broken character set."""
+    """Return a request in raw UTF-8; escapes would hide a wrong character set."""
     messages = [{"role": ROLE, "content": text}]
     body = {"model": MODEL, "messages": messages}
     return json.dumps(body, ensure_ascii=False).encode()
 
 
-def check(scene: Scene, text: str) -> Finding:
-    answer = exchange(scene, text)
+def check(context: ProbeContext, text: str) -> Diagnosis:
+    response = send_text(context, text)
     size = len(text.encode())
-    figure = milliseconds(answer.timing.answer)
-    return found("echo.same", figure=figure, bytes=size)
+    figure = format_duration(response.timing.answer)
+    return diagnose("echo.same", figure=figure, bytes=size)
 
 
-def exchange(scene: Scene, text: str, caller: Caller | None = None) -> Answer:
-    """Send a text; raise `Trouble` unless exactly that comes back."""
-    answer = scene.say(request_body(text), caller)
-    if answer.status != HTTPStatus.OK:
-        raise _refused(scene, answer)
-    completion = _completion(answer)
-    came = completion["choices"][0]["message"]["content"]
-    if came.encode("utf-8", "surrogatepass") != text.encode():
-        raise changed(text, came)
-    if completion["id"] in scene.seen_ids:
-        raise Trouble("echo.replayed")
-    scene.seen_ids.add(completion["id"])
-    return answer
+def send_text(
+    context: ProbeContext, text: str, client: ProbeClient | None = None
+) -> ProbeResponse:
+    """Send a text; raise `ProbeError` unless it is returned unchanged."""
+    response = context.post_chat(request_body(text), client)
+    if response.status != HTTPStatus.OK:
+        raise _error(context, response)
+    completion = _completion(response)
+    received = completion["choices"][0]["message"]["content"]
+    if received.encode("utf-8", "surrogatepass") != text.encode():
+        raise _changed(text, received)
+    if completion["id"] in context.seen_ids:
+        raise ProbeError("echo.replayed")
+    context.seen_ids.add(completion["id"])
+    return response
 
 
-def changed(sent: str, came: str) -> Trouble:
-    change = differences.cause(sent, came)
-    return Trouble(
+def _changed(sent: str, received: str) -> ProbeError:
+    change = differences.likely_cause(sent, received)
+    return ProbeError(
         change.id,
         cause=change.cause,
-        difference=differences.first(sent, came),
+        difference=differences.first_difference(sent, received),
         sent=len(sent.encode()),
-        came=len(came.encode("utf-8", "surrogatepass")),
+        came=len(received.encode("utf-8", "surrogatepass")),
     )
 
 
-def _refused(scene: Scene, answer: Answer) -> Trouble:
-    refused = refusal_in(answer)
-    if refused is None:
-        return stranger(answer, f"{scene.address}{CHAT}")
-    if refused.code == "unsupported_media_type":
-        return Trouble("echo.media_type", detail=refused.detail)
-    return trouble_of(answer, refused)
+def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
+    refusal = parse_refusal(response)
+    if refusal is None:
+        return unexpected_response(response, f"{context.base_url}{CHAT}")
+    if refusal.code == "unsupported_media_type":
+        return ProbeError("echo.media_type", detail=refusal.detail)
+    return refusal_error(response, refusal)
 
 
-def _completion(answer: Answer) -> dict[str, Any]:
-    """Read a completion, and hold it to the fields that programs rely on."""
+def _completion(response: ProbeResponse) -> dict[str, Any]:
+    """Parse a completion and check the fields that programs rely on."""
     try:
-        answer.body.decode()
-    except UnicodeDecodeError as fault:
-        raise _not_utf8(answer, fault) from None
-    said = json_in(answer.body)
+        response.body.decode()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(response, error) from None
+    content = parse_json(response.body)
     try:
-        choice = said["choices"][0]
-        rest = (said["object"], said["model"], choice["message"]["role"])
+        choice = content["choices"][0]
+        rest = (content["object"], content["model"], choice["message"]["role"])
         is_right = rest == ("chat.completion", MODEL, "assistant")
         is_right &= isinstance(choice["message"]["content"], str)
-        is_right &= isinstance(said["id"], str) and len(said["choices"]) == 1
+        is_right &= isinstance(content["id"], str) and len(content["choices"]) == 1
     except (KeyError, IndexError, TypeError):
         is_right = False
     if not is_right:
-        raise Trouble("echo.shape")
-    completion: dict[str, Any] = said
+        raise ProbeError("echo.shape")
+    completion: dict[str, Any] = content
     return completion
 
 
-def _not_utf8(answer: Answer, fault: UnicodeDecodeError) -> Trouble:
-    byte = answer.body[fault.start]
-    return Trouble(
+def _not_utf8(response: ProbeResponse, error: UnicodeDecodeError) -> ProbeError:
+    byte = response.body[error.start]
+    return ProbeError(
         "echo.charset",
-        cause="the answer is not UTF-8",
-        difference=f"byte {fault.start + 1} of the answer is 0x{byte:02X}",
+        cause="the response is not UTF-8",
+        difference=f"byte {error.start + 1} of the response is 0x{byte:02X}",
     )

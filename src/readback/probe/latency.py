@@ -1,26 +1,26 @@
-"""The step "latency": twenty echoes, each on a connection of its own, in parts."""
+"""The step "latency": times twenty echoes, each on a new connection, by phase."""
 
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from readback.probe.calls import Timing
-from readback.probe.diagnoses import found
-from readback.probe.echo import exchange
-from readback.probe.findings import Fact, Finding
-from readback.probe.scene import Scene
-from readback.probe.wording import milliseconds
+from readback.probe.client import Timing
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.echo import send_text
+from readback.probe.formatting import format_duration
+from readback.probe.results import Diagnosis, Fact
 
-ECHOES = 20
+SAMPLES = 20
 _TEXT = "Ready to copy?"
 _SLOW_SECONDS = 0.25
-# On a slow way fewer echoes say as much, and nobody likes to wait.
-_PATIENCE_SECONDS = 20.0
+# On a slow connection fewer samples are enough, so stop early.
+_MAX_SECONDS = 20.0
 
 
-def check(scene: Scene) -> Finding:
-    timings = _measure(scene)
+def check(context: ProbeContext) -> Diagnosis:
+    timings = _measure(context)
     totals = [one.total for one in timings]
     rows = {
         "connect": [one.connect for one in timings if one.connect is not None],
@@ -29,33 +29,33 @@ def check(scene: Scene) -> Finding:
         "total": totals,
     }
     is_slow = percentile(totals, 50) > _SLOW_SECONDS
-    finding = found(
+    diagnosis = diagnose(
         "latency.slow" if is_slow else "latency.ok",
-        figure=milliseconds(percentile(totals, 50)),
+        figure=format_duration(percentile(totals, 50)),
         samples=len(timings),
         **{name: _numbers(row) for name, row in rows.items() if row},
     )
     lines = tuple(_line(name, row) for name, row in rows.items() if row)
-    return replace(finding, details=lines)
+    return replace(diagnosis, details=lines)
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """Give the value that so many percent do not exceed (nearest rank)."""
+    """Return the percentile of the values by the nearest-rank method."""
     return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
 
 
-def _measure(scene: Scene) -> list[Timing]:
+def _measure(context: ProbeContext) -> list[Timing]:
     timings: list[Timing] = []
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while len(timings) < ECHOES and (not timings or time.monotonic() < deadline):
-        with scene.new_caller() as caller:
-            timings.append(exchange(scene, _TEXT, caller).timing)
+    deadline = time.monotonic() + _MAX_SECONDS
+    while len(timings) < SAMPLES and (not timings or time.monotonic() < deadline):
+        with context.new_client() as client:
+            timings.append(send_text(context, _TEXT, client).timing)
     return timings
 
 
 def _line(name: str, values: Sequence[float]) -> str:
-    p50, p95 = (milliseconds(percentile(values, percent)) for percent in (50, 95))
-    slowest = milliseconds(max(values))
+    p50, p95 = (format_duration(percentile(values, percent)) for percent in (50, 95))
+    slowest = format_duration(max(values))
     return f"{name:<7}  p50 {p50:>7}  p95 {p95:>7}  max {slowest:>7}"
 
 

@@ -1,42 +1,43 @@
-"""The step "openai": the same call through the openai package, if it is there.
+"""The step "openai": the same call through the openai package, if it is installed.
 
-Only where everything before worked: then a failure here is the library's, or that of
-its settings, and not the way's.
+It runs only after the echo has worked, so a failure here is caused by the library or
+its settings, not by the connection.
 """
 
 from importlib import import_module
 from importlib.util import find_spec
 
 from readback.contract import MODEL, ROLE
-from readback.probe.diagnoses import found
-from readback.probe.differences import first
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.differences import first_difference
 from readback.probe.echo import MARKS
-from readback.probe.findings import Finding, Trouble
-from readback.probe.scene import Scene
-from readback.probe.wording import foreign
+from readback.probe.formatting import sanitize
+from readback.probe.results import Diagnosis, ProbeError
 
 
-def check(scene: Scene) -> Finding:
+def check(context: ProbeContext) -> Diagnosis:
     if find_spec("openai") is None:
-        return found("openai.missing")
-    # By name: the package is no dependency, and its types need not be there.
+        return diagnose("openai.missing")
+    # Imported by name: the package and its types are optional.
     openai = import_module("openai")
-    version = foreign(openai.__version__)
-    scene.budget.spend()
+    version = sanitize(openai.__version__)
+    context.budget.spend()
     try:
         with openai.OpenAI(
-            api_key=scene.key.reveal(),
-            base_url=str(scene.address),
-            timeout=scene.timeout,
+            api_key=context.key.reveal(),
+            base_url=str(context.base_url),
+            timeout=context.timeout,
             max_retries=0,
         ) as client:
-            answer = client.chat.completions.create(
+            completion = client.chat.completions.create(
                 model=MODEL, messages=[{"role": ROLE, "content": MARKS}]
             )
-        came = str(answer.choices[0].message.content)
-    except Exception as fault:  # Whatever a library raises is what it is asked about.
-        reason = foreign(f"{type(fault).__name__}: {fault}")
-        raise Trouble("openai.fails", version=version, reason=reason) from None
-    if came != MARKS:
-        raise Trouble("openai.changes", version=version, difference=first(MARKS, came))
-    return found("openai.same", version=version)
+        received = str(completion.choices[0].message.content)
+    except Exception as error:  # Any exception of the library is the result.
+        reason = sanitize(f"{type(error).__name__}: {error}")
+        raise ProbeError("openai.fails", version=version, reason=reason) from None
+    if received != MARKS:
+        difference = first_difference(MARKS, received)
+        raise ProbeError("openai.changes", version=version, difference=difference)
+    return diagnose("openai.same", version=version)

@@ -1,7 +1,7 @@
-"""The step "HTTP": does a Readback answer, or who else?
+"""The step "HTTP": whether Readback responds at the address, or what else does.
 
-Asked without the key, so that a stranger never gets it: a Readback gives itself away
-by how it refuses a path that it does not serve.
+The request is sent without the key, so that no other server ever receives it. Readback
+is recognized by the way it refuses an unknown path.
 """
 
 import json
@@ -13,13 +13,13 @@ from urllib.parse import urljoin, urlsplit
 
 from readback.contract import REFUSALS
 from readback.probe import tcp, tls
-from readback.probe.calls import Answer
-from readback.probe.diagnoses import found
-from readback.probe.findings import Fact, Finding, Trouble
-from readback.probe.scene import Scene
-from readback.probe.wording import foreign, milliseconds
+from readback.probe.client import ProbeResponse
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.formatting import format_duration, sanitize
+from readback.probe.results import Diagnosis, Fact, ProbeError
 
-_NOWHERE = "/probe"
+_UNKNOWN_PATH = "/probe"
 _HELP = re.compile(r'<([^>]*)>\s*;[^,]*rel="?help"?')
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOGIN_PAGE = re.compile(
@@ -32,157 +32,165 @@ _PROXY_SERVERS = re.compile(
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
-_GATEWAYS = {502, 503, 504}
+_GATEWAY_ERRORS = {502, 503, 504}
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A refusal in the form that only a Readback has."""
+class ParsedRefusal:
+    """A refusal in the form that only Readback uses."""
 
     code: str
     detail: str
 
 
-def check(scene: Scene) -> Finding:
-    scene.caller = scene.new_caller()
+def check(context: ProbeContext) -> Diagnosis:
+    context.client = context.new_client()
     try:
-        answer = scene.ask(_NOWHERE, with_key=False)
-    except Trouble as trouble:
-        raise _closer_look(scene, trouble) from None
-    refused = refusal_in(answer)
-    if refused is None:
-        raise _stranger(scene, answer)
-    if refused.code != "not_found":
-        raise trouble_of(answer, refused)
-    scene.help_link = _help_link(answer)
-    coding = answer.headers.get("Content-Encoding", "identity").lower()
+        response = context.get(_UNKNOWN_PATH, with_key=False)
+    except ProbeError as error:
+        raise _examine_port(context, error) from None
+    refusal = parse_refusal(response)
+    if refusal is None:
+        raise _not_readback(context, response)
+    if refusal.code != "not_found":
+        raise refusal_error(response, refusal)
+    context.help_link = _help_link(response)
+    coding = response.headers.get("Content-Encoding", "identity").lower()
     id = "http.readback" if coding == "identity" else "http.compressed"
-    figure = milliseconds(answer.timing.answer)
-    return found(id, figure=figure, coding=foreign(coding))
+    figure = format_duration(response.timing.answer)
+    return diagnose(id, figure=figure, coding=sanitize(coding))
 
 
-def refusal_in(answer: Answer) -> Refused | None:
-    """Read a refusal, if it is one: code, detail and request id, all three."""
-    detail = answer.headers.get("X-Error-Detail", "")
-    code = _code(answer.body)
+def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
+    """Return the refusal if the response has code, detail and request id, else None."""
+    detail = response.headers.get("X-Error-Detail", "")
+    code = _error_code(response.body)
     row = REFUSALS.get(code)
-    if row is None or answer.status != row.status or not detail:
+    if row is None or response.status != row.status or not detail:
         return None
-    return Refused(code, foreign(detail)) if "X-Request-Id" in answer.headers else None
+    if "X-Request-Id" not in response.headers:
+        return None
+    return ParsedRefusal(code, sanitize(detail))
 
 
-def trouble_of(answer: Answer, refused: Refused) -> Trouble:
-    """Name what a Readback says to a request that is right."""
-    row = REFUSALS[refused.code]
-    if refused.code == "rate_limited":
-        wait = foreign(answer.headers.get("Retry-After", "a few"))
-        return Trouble("http.rate_limited", wait=wait)
-    facts = {"code": refused.code, "detail": refused.detail}
+def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError:
+    """Return the error for a correct request that Readback has refused."""
+    row = REFUSALS[refusal.code]
+    if refusal.code == "rate_limited":
+        wait = sanitize(response.headers.get("Retry-After", "a few"))
+        return ProbeError("http.rate_limited", wait=wait)
+    facts = {"code": refusal.code, "detail": refusal.detail}
     if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        request_id = foreign(answer.headers["X-Request-Id"])
-        return Trouble("http.unavailable", request_id=request_id, **facts)
-    return Trouble("http.refused", hint=row.hint, **facts)
+        request_id = sanitize(response.headers["X-Request-Id"])
+        return ProbeError("http.unavailable", request_id=request_id, **facts)
+    return ProbeError("http.refused", hint=row.hint, **facts)
 
 
-def stranger(answer: Answer, url: str) -> Trouble:
-    """Name who answers in place of a Readback."""
-    if answer.status in _REDIRECTS:
-        return _redirect(answer, url)
-    if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return Trouble("http.proxy_login")
-    if _is_captive_portal(answer):
-        return Trouble("http.captive_portal")
-    facts: dict[str, Fact] = {"status": answer.status, "title": _title(answer)}
-    if _is_proxy(answer):
-        return Trouble("http.proxy_page", **facts)
-    if answer.status in _GATEWAYS:
-        return Trouble("http.gateway", **facts)
-    if _is_html(answer):
-        return Trouble("http.html", **facts)
-    is_api = json_in(answer.body) is not None
-    return Trouble("http.other_api" if is_api else "http.other", **facts)
+def unexpected_response(response: ProbeResponse, url: str) -> ProbeError:
+    """Return the error that says what responded instead of Readback."""
+    if response.status in _REDIRECTS:
+        return _redirect(response, url)
+    if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return ProbeError("http.proxy_login")
+    if _is_captive_portal(response):
+        return ProbeError("http.captive_portal")
+    facts: dict[str, Fact] = {"status": response.status, "title": _title(response)}
+    if _is_proxy(response):
+        return ProbeError("http.proxy_page", **facts)
+    if response.status in _GATEWAY_ERRORS:
+        return ProbeError("http.gateway", **facts)
+    if _is_html(response):
+        return ProbeError("http.html", **facts)
+    is_api = parse_json(response.body) is not None
+    return ProbeError("http.other_api" if is_api else "http.other", **facts)
 
 
-def json_in(body: bytes) -> Any:
-    """Read JSON; None if it is none."""
+def parse_json(body: bytes) -> Any:
+    """Return the parsed JSON, or None if the body is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
         return None
 
 
-def _closer_look(scene: Scene, trouble: Trouble) -> Trouble:
-    """Tell a cut connection from a port that speaks another protocol."""
-    port = scene.address.port
-    if trouble.id == "http.cut" and _is_tls_port(scene):
-        return Trouble("http.tls_port", port=port)
-    if trouble.id != "http.cut" or scene.address.is_encrypted or scene.route.proxy_url:
-        return trouble
-    scene.budget.spend()
-    words = tcp.first_words(scene.route, scene.timeout)
-    is_http = not words or words.startswith(b"HTTP/")
-    return trouble if is_http else Trouble("http.not_http", port=port)
+def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
+    """Return a more exact error if the port uses TLS or another protocol."""
+    port = context.base_url.port
+    if error.id == "http.cut" and _is_tls_port(context):
+        return ProbeError("http.tls_port", port=port)
+    if (
+        error.id != "http.cut"
+        or context.base_url.is_encrypted
+        or context.route.proxy_url
+    ):
+        return error
+    context.budget.spend()
+    start = tcp.first_bytes(context.route, context.timeout)
+    is_http = not start or start.startswith(b"HTTP/")
+    return error if is_http else ProbeError("http.not_http", port=port)
 
 
-def _stranger(scene: Scene, answer: Answer) -> Trouble:
-    # Many a web server answers 400 in plain HTTP on its port for TLS.
-    if answer.status == HTTPStatus.BAD_REQUEST and _is_tls_port(scene):
-        return Trouble("http.tls_port", port=scene.address.port)
-    return stranger(answer, f"{scene.address}{_NOWHERE}")
+def _not_readback(context: ProbeContext, response: ProbeResponse) -> ProbeError:
+    # Many web servers respond to plain HTTP on their TLS port with 400.
+    if response.status == HTTPStatus.BAD_REQUEST and _is_tls_port(context):
+        return ProbeError("http.tls_port", port=context.base_url.port)
+    return unexpected_response(response, f"{context.base_url}{_UNKNOWN_PATH}")
 
 
-def _is_tls_port(scene: Scene) -> bool:
-    """Ask whether https:// would have worked where http:// does not."""
-    if scene.address.is_encrypted or scene.route.proxy_url:
+def _is_tls_port(context: ProbeContext) -> bool:
+    """Return whether https:// would work at an http:// address."""
+    if context.base_url.is_encrypted or context.route.proxy_url:
         return False
-    return tls.speaks_tls(scene)
+    return tls.speaks_tls(context)
 
 
-def _redirect(answer: Answer, url: str) -> Trouble:
-    target = urljoin(url, answer.headers.get("Location", ""))
+def _redirect(response: ProbeResponse, url: str) -> ProbeError:
+    target = urljoin(url, response.headers.get("Location", ""))
     old, new = urlsplit(url), urlsplit(target)
     if _LOGIN_PAGE.search(target):
-        return Trouble("http.captive_portal")
+        return ProbeError("http.captive_portal")
     if old.hostname == new.hostname and (old.scheme, new.scheme) == ("http", "https"):
-        return Trouble("http.redirect_https")
+        return ProbeError("http.redirect_https")
+    # Without user name, password and parameters, which may be secret.
     shown = f"{new.scheme}://{new.hostname or '?'}{new.path}"
-    return Trouble("http.redirect", location=foreign(shown))
+    return ProbeError("http.redirect", location=sanitize(shown))
 
 
-def _is_captive_portal(answer: Answer) -> bool:
-    if answer.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED:
+def _is_captive_portal(response: ProbeResponse) -> bool:
+    if response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED:
         return True
-    return _is_html(answer) and bool(_LOGIN_PAGE.search(_title(answer)))
+    return _is_html(response) and bool(_LOGIN_PAGE.search(_title(response)))
 
 
-def _is_proxy(answer: Answer) -> bool:
-    headers = answer.headers
+def _is_proxy(response: ProbeResponse) -> bool:
+    headers = response.headers
     signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
     named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
     return signed or bool(_PROXY_SERVERS.search(named))
 
 
-def _is_html(answer: Answer) -> bool:
-    declared = "html" in answer.headers.get("Content-Type", "").lower()
-    return declared or answer.body.lstrip()[:1] == b"<"
+def _is_html(response: ProbeResponse) -> bool:
+    declared = "html" in response.headers.get("Content-Type", "").lower()
+    return declared or response.body.lstrip()[:1] == b"<"
 
 
-def _title(answer: Answer) -> str:
-    match = _TITLE.search(answer.body)
+def _title(response: ProbeResponse) -> str:
+    match = _TITLE.search(response.body)
     text = match[1].decode("utf-8", "replace") if match else ""
-    return foreign(f"“{text.strip()}”") if text.strip() else "without a title"
+    return sanitize(f"“{text.strip()}”") if text.strip() else "without a title"
 
 
-def _code(body: bytes) -> str:
-    """Give the code of an error body in the contract's form, or nothing."""
-    said = json_in(body)
-    error = said.get("error") if isinstance(said, dict) and len(said) == 1 else None
-    # An operator may have added `message`; nothing else can stand there.
+def _error_code(body: bytes) -> str:
+    """Return the code of an error body as the contract defines it, or ""."""
+    content = parse_json(body)
+    is_error = isinstance(content, dict) and len(content) == 1
+    error = content.get("error") if is_error else None
+    # An operator may have enabled `message`; no other field is allowed.
     if not isinstance(error, dict) or not set(error) <= {"code", "message"}:
         return ""
     return code if isinstance(code := error.get("code"), str) else ""
 
 
-def _help_link(answer: Answer) -> str:
-    match = _HELP.search(answer.headers.get("Link", ""))
+def _help_link(response: ProbeResponse) -> str:
+    match = _HELP.search(response.headers.get("Link", ""))
     return match[1] if match else ""

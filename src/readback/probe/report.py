@@ -1,90 +1,93 @@
-"""A finished walk: its lines, and the one sentence that sums them up."""
+"""The report of a finished run: its results and the sentence that sums them up."""
 
 import platform
 import re
 import ssl
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 import httpx
 
 from readback import __version__
-from readback.probe.findings import Family, Finding, Verdict
-from readback.probe.wording import milliseconds
+from readback.probe.formatting import format_duration
+from readback.probe.results import FailureFamily, StepResult, Verdict
 
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
-POINTLESS = "skipped.failed"
-
-
-class Line(NamedTuple):
-    """One step and what it found."""
-
-    step: str
-    title: str
-    finding: Finding
+SKIPPED = "skipped.failed"
 
 
 @dataclass(frozen=True)
-class Report:
+class ProbeReport:
     base_url: str
     key: str
-    """Its mask."""
+    """The masked key."""
     started: datetime
     seconds: float
     requests: int
-    lines: list[Line]
+    results: list[StepResult]
 
     @property
-    def decisive(self) -> Line | None:
-        """The first failure, else the first warning: what to look at."""
+    def decisive(self) -> StepResult | None:
+        """The first failure, or else the first warning."""
         return next(iter(self._with(Verdict.FAIL) + self._with(Verdict.WARN)), None)
 
     @property
     def verdict(self) -> Verdict:
-        return self.decisive.finding.verdict if self.decisive else Verdict.OK
+        return self.decisive.diagnosis.verdict if self.decisive else Verdict.OK
 
     @property
     def id(self) -> str:
-        return self.decisive.finding.id if self.decisive else "ok"
+        return self.decisive.diagnosis.id if self.decisive else "ok"
 
     @property
-    def family(self) -> Family:
-        return self.decisive.finding.family if self.decisive else Family.WELL
+    def family(self) -> FailureFamily:
+        return self.decisive.diagnosis.family if self.decisive else FailureFamily.NONE
 
     @property
     def sentence(self) -> str:
         if self.decisive is None:
-            return "Works: every text was read back unchanged."
-        finding = self.decisive.finding
-        others = len(self._with(finding.verdict)) - 1
-        more = f" ({others} more below it.)" if others else ""
-        works = "Works, with a warning" if self.family == Family.WELL else "Fails"
-        gist = _FIRST_SENTENCE.match(finding.sentence)
-        said = gist[0] if gist else finding.sentence
-        return f"{works} at “{self.decisive.title}”: {said}{more}"
+            return "Works: every text was returned unchanged."
+        diagnosis = self.decisive.diagnosis
+        is_failure = diagnosis.verdict == Verdict.FAIL
+        outcome = "Fails" if is_failure else "Works, with a warning"
+        match = _FIRST_SENTENCE.match(diagnosis.sentence)
+        summary = match[0] if match else diagnosis.sentence
+        return f"{outcome} at “{self.decisive.title}”: {summary}{self._others}"
 
     @property
     def effort(self) -> str:
-        """What it took: requests and time."""
+        """The number of requests and the time taken."""
         requests = "1 request" if self.requests == 1 else f"{self.requests} requests"
-        return f"{requests} in {milliseconds(self.seconds)}"
+        return f"{requests} in {format_duration(self.seconds)}"
 
     @property
-    def tried(self) -> list[Line]:
-        return [line for line in self.lines if line.finding.id != POINTLESS]
+    def tried(self) -> list[StepResult]:
+        return [result for result in self.results if result.diagnosis.id != SKIPPED]
 
     @property
     def not_tried(self) -> list[str]:
-        """The titles of the steps that an earlier failure made pointless."""
-        return [line.title for line in self.lines if line.finding.id == POINTLESS]
+        """The titles of the steps that were skipped because an earlier one failed."""
+        return [
+            result.title for result in self.results if result.diagnosis.id == SKIPPED
+        ]
 
-    def _with(self, verdict: Verdict) -> list[Line]:
-        return [line for line in self.lines if line.finding.verdict == verdict]
+    @property
+    def _others(self) -> str:
+        """How many other steps have the verdict of the decisive one."""
+        count = len(self._with(self.verdict)) - 1
+        if not count:
+            return ""
+        noun = "failure" if self.verdict == Verdict.FAIL else "warning"
+        return f" ({count} more {noun}{'s' if count > 1 else ''}.)"
+
+    def _with(self, verdict: Verdict) -> list[StepResult]:
+        return [
+            result for result in self.results if result.diagnosis.verdict == verdict
+        ]
 
 
-def surroundings() -> str:
-    """Say what the probe ran on, for whoever reads the report elsewhere."""
+def environment_summary() -> str:
+    """Return the versions that the probe ran with, for readers of the report."""
     return (
         f"readback {__version__}, Python {platform.python_version()}, "
         f"{ssl.OPENSSL_VERSION.rpartition(' ')[0].rsplit(' ', 2)[0]}, "

@@ -1,18 +1,18 @@
-"""The step "key": what is wrong with its form, told before anything is sent.
+"""The step "key": checks the form of the key before anything is sent.
 
-The key lives in `Secret` and nowhere else; all that a report gets is its mask.
+The key is held only in `Secret`; a report contains only its mask.
 """
 
 import re
 from dataclasses import replace
 
 from readback import keys
-from readback.probe.diagnoses import found
-from readback.probe.findings import Fact, Finding, Trouble
+from readback.probe.diagnoses import diagnose
+from readback.probe.results import Diagnosis, Fact, ProbeError
 
 _BLANK = "[\\s\u200b-\u200d\u2060\ufeff]+"
-# In the order in which a paste wraps them around each other.
-_STRAY = (
+# From the outside in, as they usually surround a pasted key.
+_WRAPPING = (
     ("key.spaces", re.compile(f"^{_BLANK}|{_BLANK}$")),
     ("key.quoted", re.compile("^[\"'`\u2018\u201c]+|[\"'`\u2019\u201d]+$")),
     ("key.bearer", re.compile(r"^bearer\s+", re.IGNORECASE)),
@@ -20,7 +20,7 @@ _STRAY = (
 
 
 class Secret:
-    """A key that does not show itself: neither printed nor in a traceback."""
+    """A key that appears neither in printed output nor in a traceback."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -35,60 +35,64 @@ class Secret:
     def mask(self) -> str:
         if not self._text:
             return "none"
-        # Four characters of something short would be too much of it.
+        # The last four characters of a short secret would reveal too much of it.
         if len(self._text) != keys.LENGTH or not self._text.isascii():
             return "not a whole key"
         return keys.masked(self._text[-4:])
 
     def reveal(self) -> str:
-        """Give the key itself, to be put into a header and nowhere else."""
+        """Return the key itself; use it only in a request header."""
         return self._text
 
-    def scrub(self, finding: Finding) -> Finding:
-        """Take the key out of a finding, whoever put it there."""
+    def redact(self, diagnosis: Diagnosis) -> Diagnosis:
+        """Return the diagnosis with every occurrence of the key masked."""
         return replace(
-            finding,
-            sentence=self._without(finding.sentence),
-            hint=self._without(finding.hint),
-            figure=self._without(finding.figure),
-            facts={name: self._cleaned(fact) for name, fact in finding.facts.items()},
+            diagnosis,
+            sentence=self._redact_text(diagnosis.sentence),
+            hint=self._redact_text(diagnosis.hint),
+            figure=self._redact_text(diagnosis.figure),
+            facts={
+                name: self._redact_fact(fact) for name, fact in diagnosis.facts.items()
+            },
         )
 
-    def _cleaned(self, fact: Fact) -> Fact:
+    def _redact_fact(self, fact: Fact) -> Fact:
         if isinstance(fact, str):
-            return self._without(fact)
+            return self._redact_text(fact)
         if isinstance(fact, list):
-            return [self._cleaned(item) for item in fact]
+            return [self._redact_fact(item) for item in fact]
         if isinstance(fact, dict):
-            return {name: self._cleaned(item) for name, item in fact.items()}
+            return {name: self._redact_fact(item) for name, item in fact.items()}
         return fact
 
-    def _without(self, text: str) -> str:
+    def _redact_text(self, text: str) -> str:
         return text.replace(self._text, self.mask) if self._text else text
 
 
-def check(secret: Secret) -> tuple[Finding, Secret]:
-    """Read a key as people paste it; one that cannot be right is never sent."""
+def check(secret: Secret) -> tuple[Diagnosis, Secret]:
+    """Check a pasted key and remove what surrounds it; an invalid key is never sent."""
     if not secret:
-        raise Trouble("key.none")
-    slips, meant = _mend(secret.reveal())
-    if flaw := keys.why_invalid(meant.encode("utf-8", "replace")):
-        raise Trouble(_flaw_id(meant), flaw=flaw)
-    mended = Secret(meant)
-    return found(slips[0] if slips else "key.ok", key=mended.mask), mended
+        raise ProbeError("key.none")
+    mistakes, key = _unwrap(secret.reveal())
+    if why := keys.why_invalid(key.encode("utf-8", "replace")):
+        raise ProbeError(_invalid_key_id(key), flaw=why)
+    unwrapped = Secret(key)
+    id = mistakes[0] if mistakes else "key.ok"
+    return diagnose(id, key=unwrapped.mask), unwrapped
 
 
-def _mend(text: str) -> tuple[list[str], str]:
-    slips = []
-    for id, stray in _STRAY:
-        if (better := stray.sub("", text)) != text:
-            slips.append(id)
-            text = better
-    return slips, text
+def _unwrap(text: str) -> tuple[list[str], str]:
+    """Return the diagnosis ids of what surrounded the key, and the key alone."""
+    mistakes = []
+    for id, pattern in _WRAPPING:
+        if (stripped := pattern.sub("", text)) != text:
+            mistakes.append(id)
+            text = stripped
+    return mistakes, text
 
 
-def _flaw_id(text: str) -> str:
-    """Say which way a key went wrong that no Readback has ever made."""
+def _invalid_key_id(text: str) -> str:
+    """Return the diagnosis id for a key that cannot be valid."""
     if not text.startswith(keys.PREFIX):
         return "key.prefix"
     if "…" in text or "..." in text or "*" in text:

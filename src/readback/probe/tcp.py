@@ -1,6 +1,6 @@
-"""The step "TCP": which of the addresses take a connection, and how fast.
+"""The step "TCP": which IP addresses accept a connection, and how fast.
 
-Also where raw connections are opened for the steps that need one below HTTP.
+It also opens raw connections for the steps that work below HTTP.
 """
 
 import socket
@@ -9,21 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from errno import EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED, ENETUNREACH
 
-from readback.probe.diagnoses import found
-from readback.probe.findings import Fact, Finding, Trouble
+from readback.probe.diagnoses import diagnose
+from readback.probe.formatting import format_duration, format_seconds, sanitize
 from readback.probe.proxies import Route
-from readback.probe.wording import foreign, milliseconds, seconds
+from readback.probe.results import Diagnosis, Fact, ProbeError
 
-_NO_WAY = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
+_NO_ROUTE = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """One try to connect to one address."""
+class ConnectAttempt:
+    """An attempt to connect to one IP address."""
 
     address: str
     seconds: float
-    fault: OSError | None
+    error: OSError | None
 
     @property
     def is_v6(self) -> bool:
@@ -31,26 +31,26 @@ class Attempt:
 
     @property
     def reason(self) -> str:
-        if self.fault is None:
+        if self.error is None:
             return "connected"
-        if isinstance(self.fault, TimeoutError):
-            return "no answer"
-        return foreign(self.fault.strerror or str(self.fault)).lower()
+        if isinstance(self.error, TimeoutError):
+            return "no response"
+        return sanitize(self.error.strerror or str(self.error)).lower()
 
 
-def check(route: Route, addresses: list[str], timeout: float) -> Finding:
+def check(route: Route, addresses: list[str], timeout: float) -> Diagnosis:
     with ThreadPoolExecutor(len(addresses)) as pool:
         attempts = list(pool.map(lambda a: _attempt(a, route.port, timeout), addresses))
-    alive = [one for one in attempts if one.fault is None]
-    dead = [one for one in attempts if one.fault is not None]
-    if not alive:
-        raise _nothing(route, dead, timeout)
-    return found(
-        _verdict(alive, dead),
-        figure=milliseconds(min(one.seconds for one in alive)),
+    reachable = [one for one in attempts if one.error is None]
+    failed = [one for one in attempts if one.error is not None]
+    if not reachable:
+        raise _no_connection(route, failed, timeout)
+    return diagnose(
+        _diagnosis_id(reachable, failed),
+        figure=format_duration(min(one.seconds for one in reachable)),
         host=route.host,
-        addresses=", ".join(one.address for one in alive),
-        dead=", ".join(f"{one.address} ({one.reason})" for one in dead),
+        addresses=", ".join(one.address for one in reachable),
+        dead=", ".join(f"{one.address} ({one.reason})" for one in failed),
         attempts=[_fact(one) for one in attempts],
     )
 
@@ -59,8 +59,8 @@ def connect(route: Route, timeout: float) -> socket.socket:
     return socket.create_connection((route.host, route.port), timeout)
 
 
-def first_words(route: Route, timeout: float) -> bytes:
-    """Ask for anything in plain HTTP, and give the first bytes that come back."""
+def first_bytes(route: Route, timeout: float) -> bytes:
+    """Send a plain HTTP request and return the first bytes of the response."""
     try:
         with connect(route, timeout) as sock:
             sock.sendall(b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % route.host.encode())
@@ -69,55 +69,60 @@ def first_words(route: Route, timeout: float) -> bytes:
         return b""
 
 
-def _verdict(alive: list[Attempt], dead: list[Attempt]) -> str:
-    if any(not _lacks_v6(one) for one in dead):
+def _diagnosis_id(reachable: list[ConnectAttempt], failed: list[ConnectAttempt]) -> str:
+    if any(not _lacks_ipv6(one) for one in failed):
         return "tcp.partly"
-    return "tcp.v6_only" if all(one.is_v6 for one in alive) else "tcp.ok"
+    return "tcp.v6_only" if all(one.is_v6 for one in reachable) else "tcp.ok"
 
 
-def _lacks_v6(attempt: Attempt) -> bool:
-    """Tell a machine without IPv6 from a dead address: clients pass by at once."""
-    return attempt.is_v6 and _errno(attempt) in _NO_WAY
+def _lacks_ipv6(attempt: ConnectAttempt) -> bool:
+    """Return whether this machine lacks IPv6; clients then skip the address at once."""
+    return attempt.is_v6 and _errno(attempt) in _NO_ROUTE
 
 
-def _attempt(address: str, port: int, timeout: float) -> Attempt:
-    began = time.monotonic()
-    fault = None
+def _attempt(address: str, port: int, timeout: float) -> ConnectAttempt:
+    started = time.monotonic()
+    error = None
     try:
         socket.create_connection((address, port), timeout).close()
     except OSError as raised:
-        fault = raised
-    return Attempt(address, time.monotonic() - began, fault)
+        error = raised
+    return ConnectAttempt(address, time.monotonic() - started, error)
 
 
-def _nothing(route: Route, dead: list[Attempt], timeout: float) -> Trouble:
-    """Choose the most telling of several faults: a refusal says that one is there."""
-    refused = next((one for one in dead if _errno(one) == ECONNREFUSED), None)
-    worst = refused or dead[0]
+def _no_connection(
+    route: Route, failed: list[ConnectAttempt], timeout: float
+) -> ProbeError:
+    """Return the error for a host of which no address accepts a connection.
+
+    A refused connection is reported first: it proves that the host is up.
+    """
+    refused = next((one for one in failed if _errno(one) == ECONNREFUSED), None)
+    reported = refused or failed[0]
     if route.proxy_url:
-        return Trouble(
+        return ProbeError(
             "proxy.unreachable",
             proxy=route.proxy,
             variable=route.variable,
-            reason=worst.reason,
+            reason=reported.reason,
         )
     facts: dict[str, Fact] = {
         "host": route.host,
         "port": route.port,
-        "attempts": [_fact(one) for one in dead],
+        "attempts": [_fact(one) for one in failed],
     }
     if refused:
-        return Trouble("tcp.refused", **facts)
-    if isinstance(worst.fault, TimeoutError):
-        return Trouble("tcp.timeout", timeout=seconds(timeout), **facts)
-    return Trouble("tcp.unreachable", reason=worst.reason, **facts)
+        return ProbeError("tcp.refused", **facts)
+    if isinstance(reported.error, TimeoutError):
+        return ProbeError("tcp.timeout", timeout=format_seconds(timeout), **facts)
+    return ProbeError("tcp.unreachable", reason=reported.reason, **facts)
 
 
-def _errno(attempt: Attempt) -> int | None:
-    return attempt.fault.errno if attempt.fault else None
+def _errno(attempt: ConnectAttempt) -> int | None:
+    return attempt.error.errno if attempt.error else None
 
 
-def _fact(attempt: Attempt) -> Fact:
+def _fact(attempt: ConnectAttempt) -> Fact:
     return {
         "address": attempt.address,
         "milliseconds": round(attempt.seconds * 1000, 3),

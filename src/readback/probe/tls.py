@@ -1,8 +1,8 @@
-"""The step "TLS": version, certificate, name and expiry, and who reads along.
+"""The step "TLS": version, certificate, host name, expiry and interception.
 
-Each handshake is made with a store of trusted certificates. First the one that
-Python programs use (httpx, and so openai), then this machine's own: where the two
-differ, some programs work and others do not.
+The handshake is tried with two certificate stores: first the one that Python programs
+use (httpx, and therefore openai), then the one of this machine. If only one of them
+trusts the certificate, some programs work and others do not.
 """
 
 import base64
@@ -14,16 +14,16 @@ from collections.abc import Iterable
 import httpx
 
 from readback.probe import certificates, tcp
-from readback.probe.address import Address
+from readback.probe.base_url import BaseUrl
 from readback.probe.certificates import Certificate
-from readback.probe.diagnoses import found
-from readback.probe.findings import Fact, Finding, Trouble
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.formatting import format_duration, format_seconds, sanitize
 from readback.probe.proxies import Route
-from readback.probe.scene import Scene
-from readback.probe.wording import foreign, milliseconds, seconds
+from readback.probe.results import Diagnosis, Fact, ProbeError
 
-_SOON_DAYS = 14
-# X509_V_ERR_… of OpenSSL, x509_vfy.h.
+_EXPIRES_SOON_DAYS = 14
+# The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _UNTRUSTED = {
     9: "tls.not_yet_valid",
     10: "tls.expired",
@@ -36,155 +36,166 @@ _UNTRUSTED = {
 }
 
 
-def stores() -> tuple[ssl.SSLContext, ...]:
+def certificate_stores() -> tuple[ssl.SSLContext, ...]:
     return httpx.create_ssl_context(), ssl.create_default_context()
 
 
 def check(
-    scene: Scene, trusted: Iterable[ssl.SSLContext]
-) -> tuple[Finding, ssl.SSLContext]:
-    """Make a handshake that verifies; give the store with which it did."""
-    refusals = []
+    context: ProbeContext, trusted: Iterable[ssl.SSLContext]
+) -> tuple[Diagnosis, ssl.SSLContext]:
+    """Make a verified handshake; return its diagnosis and the store that trusts it."""
+    errors = []
     for store in trusted:
         try:
-            finding = _handshake(scene, store)
-        except ssl.SSLCertVerificationError as refusal:
-            refusals.append(refusal)
+            diagnosis = _handshake(context, store)
+        except ssl.SSLCertVerificationError as error:
+            errors.append(error)
             continue
-        return _only_system(finding) if refusals else finding, store
-    raise _untrusted(scene, refusals[0])
+        return _only_system(diagnosis) if errors else diagnosis, store
+    raise _untrusted(context, errors[0])
 
 
-def speaks_tls(scene: Scene) -> bool:
+def speaks_tls(context: ProbeContext) -> bool:
     try:
-        return bool(_unverified(scene))
-    except (OSError, Trouble):
+        return bool(_fetch_certificate(context))
+    except (OSError, ProbeError):
         return False
 
 
-def _handshake(scene: Scene, store: ssl.SSLContext) -> Finding:
-    sock = _carrier(scene)
-    began = time.monotonic()
+def _handshake(context: ProbeContext, store: ssl.SSLContext) -> Diagnosis:
+    host = context.base_url.host
+    sock = _open_connection(context)
+    started = time.monotonic()
     try:
-        with store.wrap_socket(sock, server_hostname=scene.address.host) as encrypted:
-            taken = time.monotonic() - began
+        with store.wrap_socket(sock, server_hostname=host) as encrypted:
+            elapsed = time.monotonic() - started
             der = encrypted.getpeercert(binary_form=True) or b""
             version = encrypted.version() or "TLS"
     except ssl.SSLCertVerificationError:
         raise
-    except OSError as fault:
-        raise _broken(fault, scene) from None
+    except OSError as error:
+        raise _handshake_error(error, context) from None
     finally:
         sock.close()
-    return _verified(certificates.read(der), version, taken)
+    return _verified(certificates.read(der), version, elapsed)
 
 
-def _carrier(scene: Scene) -> socket.socket:
-    """Open what the handshake runs over: a connection, or a tunnel through a proxy."""
+def _open_connection(context: ProbeContext) -> socket.socket:
+    """Open the connection for the handshake: direct, or a tunnel through a proxy."""
     try:
-        sock = tcp.connect(scene.route, scene.timeout)
-    except OSError as fault:
-        raise Trouble("http.no_connection", reason=foreign(str(fault))) from None
-    if scene.route.proxy_url:
+        sock = tcp.connect(context.route, context.timeout)
+    except OSError as error:
+        raise ProbeError("http.no_connection", reason=sanitize(str(error))) from None
+    if context.route.proxy_url:
         try:
-            _open_tunnel(sock, scene.address, scene.route)
+            _open_tunnel(sock, context.base_url, context.route)
         except BaseException:
             sock.close()
             raise
     return sock
 
 
-def _open_tunnel(sock: socket.socket, address: Address, route: Route) -> None:
-    """Ask the proxy for a tunnel: RFC 9110 §9.3.6."""
-    target = f"{address.host}:{address.port}"
-    if ":" in address.host:
-        target = f"[{address.host}]:{address.port}"
+def _open_tunnel(sock: socket.socket, base_url: BaseUrl, route: Route) -> None:
+    """Ask the proxy for a tunnel (RFC 9110 §9.3.6)."""
+    target = f"{base_url.host}:{base_url.port}"
+    if ":" in base_url.host:
+        target = f"[{base_url.host}]:{base_url.port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
     if route.login:
         token = base64.b64encode(route.login.encode()).decode()
         lines.append(f"Proxy-Authorization: Basic {token}")
     try:
         sock.sendall("\r\n".join([*lines, "", ""]).encode())
-        status_line = _head(sock).partition("\r\n")[0]
-    except OSError as fault:
-        status_line = str(fault)
+        status_line = _read_head(sock).partition("\r\n")[0]
+    except OSError as error:
+        reason = sanitize(error.strerror or str(error)).lower()
+        raise ProbeError("proxy.refuses", host=base_url.host, reason=reason) from None
     _, _, outcome = status_line.partition(" ")
     if outcome.startswith("407"):
-        raise Trouble("proxy.login")
+        raise ProbeError("proxy.login")
     if not outcome.startswith("2"):
-        reason = foreign(outcome) or "it hangs up"
-        raise Trouble("proxy.refuses", host=address.host, reason=reason)
+        reason = sanitize(outcome) or "it closed the connection"
+        raise ProbeError("proxy.refuses", host=base_url.host, reason=reason)
 
 
-def _head(sock: socket.socket) -> str:
+def _read_head(sock: socket.socket) -> str:
     head = b""
     while b"\r\n\r\n" not in head and len(head) < 16384:
-        # Byte by byte: what follows the head belongs to the handshake.
+        # Byte by byte, because what follows the head belongs to the handshake.
         if not (byte := sock.recv(1)):
             break
         head += byte
     return head.decode("latin-1")
 
 
-def _verified(certificate: Certificate, version: str, taken: float) -> Finding:
+def _verified(certificate: Certificate, version: str, elapsed: float) -> Diagnosis:
     id = "tls.ok"
     if certificate.is_interception:
         id = "tls.intercepted_trusted"
-    elif (certificate.days_left or 0) < _SOON_DAYS:
+    elif (days := certificate.days_left) is not None and days < _EXPIRES_SOON_DAYS:
         id = "tls.expires_soon"
-    return found(
+    return diagnose(
         id,
-        figure=milliseconds(taken),
+        figure=format_duration(elapsed),
         version=version.replace("v", " "),
-        milliseconds=round(taken * 1000, 3),
+        milliseconds=round(elapsed * 1000, 3),
         days=certificate.days_left,
         **_facts(certificate),
     )
 
 
-def _only_system(finding: Finding) -> Finding:
-    return found("tls.only_system", figure=finding.figure, **finding.facts)
+def _only_system(diagnosis: Diagnosis) -> Diagnosis:
+    return diagnose("tls.only_system", figure=diagnosis.figure, **diagnosis.facts)
 
 
-def _untrusted(scene: Scene, refusal: ssl.SSLCertVerificationError) -> Trouble:
-    der = _unverified(scene)
+def _untrusted(
+    context: ProbeContext, error: ssl.SSLCertVerificationError
+) -> ProbeError:
+    der = _fetch_certificate(context)
     certificate = certificates.read(der)
-    id = _UNTRUSTED.get(refusal.verify_code, "tls.untrusted")
+    id = _UNTRUSTED.get(error.verify_code, "tls.untrusted")
     if id in ("tls.unknown_issuer", "tls.self_signed") and certificate.is_interception:
         id = "tls.intercepted"
-    reason = foreign(refusal.verify_message)
-    return Trouble(id, host=scene.address.host, reason=reason, **_facts(certificate))
+    reason = sanitize(error.verify_message)
+    return ProbeError(
+        id, host=context.base_url.host, reason=reason, **_facts(certificate)
+    )
 
 
-def _unverified(scene: Scene) -> bytes:
-    """Get the certificate of whoever answers, to talk about it, not to trust it."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+def _fetch_certificate(context: ProbeContext) -> bytes:
+    """Return the certificate without verifying it, only to describe it."""
+    host = context.base_url.host
+    unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    unverified.check_hostname = False
+    unverified.verify_mode = ssl.CERT_NONE
     with (
-        _carrier(scene) as sock,
-        context.wrap_socket(sock, server_hostname=scene.address.host) as encrypted,
+        _open_connection(context) as sock,
+        unverified.wrap_socket(sock, server_hostname=host) as encrypted,
     ):
         return encrypted.getpeercert(binary_form=True) or b""
 
 
-def _broken(fault: OSError, scene: Scene) -> Trouble:
-    if isinstance(fault, TimeoutError):
-        return Trouble("tls.silent", timeout=seconds(scene.timeout))
-    reason = getattr(fault, "reason", None) or ""
+def _handshake_error(error: OSError, context: ProbeContext) -> ProbeError:
+    if isinstance(error, TimeoutError):
+        return ProbeError("tls.silent", timeout=format_seconds(context.timeout))
+    reason = getattr(error, "reason", None) or ""
     if "ALERT" in reason and "VERSION_NUMBER" not in reason:
-        return Trouble("tls.refused", reason=foreign(reason.replace("_", " ").lower()))
-    if _is_plain_http(scene):
-        return Trouble("tls.plain_http", port=scene.address.port)
-    is_cut = isinstance(fault, ssl.SSLEOFError) or not isinstance(fault, ssl.SSLError)
-    return Trouble("tls.cut" if is_cut else "tls.not_tls", port=scene.address.port)
+        return ProbeError(
+            "tls.refused", reason=sanitize(reason.replace("_", " ").lower())
+        )
+    if _is_plain_http(context):
+        return ProbeError("tls.plain_http", port=context.base_url.port)
+    is_tls_error = isinstance(error, ssl.SSLError)
+    is_closed = isinstance(error, ssl.SSLEOFError) or not is_tls_error
+    id = "tls.cut" if is_closed else "tls.not_tls"
+    return ProbeError(id, port=context.base_url.port)
 
 
-def _is_plain_http(scene: Scene) -> bool:
-    if scene.route.proxy_url:
+def _is_plain_http(context: ProbeContext) -> bool:
+    if context.route.proxy_url:
         return False
-    scene.budget.spend()
-    return tcp.first_words(scene.route, scene.timeout).startswith(b"HTTP/")
+    context.budget.spend()
+    return tcp.first_bytes(context.route, context.timeout).startswith(b"HTTP/")
 
 
 def _facts(certificate: Certificate) -> dict[str, Fact]:

@@ -1,37 +1,41 @@
-"""The table of diagnoses: every id, with its verdict, culprit, sentence and hint.
+"""The table of diagnoses: each id with its verdict, culprit, sentence and hint.
 
-`reaching` has the way to the service, `answering` who is there, `echoing` what comes
-back. Sentences are templates; the facts that fill them come from the steps.
+`connection` covers everything up to the TLS connection, `service` what responds there,
+and `echo` the returned text. Sentences are templates; the steps supply the facts.
 """
 
 from collections.abc import Mapping
 
-from readback.probe.diagnoses.answering import ANSWERING
-from readback.probe.diagnoses.echoing import ECHOING
-from readback.probe.diagnoses.reaching import REACHING
-from readback.probe.diagnoses.rows import Diagnosis
-from readback.probe.findings import Fact, Finding, Trouble
+from readback.probe.diagnoses.connection import CONNECTION
+from readback.probe.diagnoses.echo import ECHO
+from readback.probe.diagnoses.service import SERVICE
+from readback.probe.diagnoses.templates import DiagnosisTemplate
+from readback.probe.results import Diagnosis, Fact, ProbeError
 
-TABLE: dict[str, Diagnosis] = {row.id: row for row in REACHING + ANSWERING + ECHOING}
-
-
-def found(id: str, *, figure: str = "", **facts: Fact) -> Finding:
-    """Make the finding of a row, with the facts in their places."""
-    return _fill(TABLE[id], figure, facts)
+TEMPLATES: dict[str, DiagnosisTemplate] = {
+    template.id: template for template in CONNECTION + SERVICE + ECHO
+}
 
 
-def of(trouble: Trouble) -> Finding:
-    return _fill(TABLE[trouble.id], "", trouble.facts)
+def diagnose(id: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
+    """Return the diagnosis with this id, its templates filled with the facts."""
+    return _fill(TEMPLATES[id], figure, facts)
 
 
-def _fill(row: Diagnosis, figure: str, facts: Mapping[str, Fact]) -> Finding:
-    return Finding(
-        row.id,
-        row.verdict,
-        row.family,
-        row.culprit,
-        row.sentence.format(**facts),
-        row.hint.format(**facts),
+def from_error(error: ProbeError) -> Diagnosis:
+    return _fill(TEMPLATES[error.id], "", error.facts)
+
+
+def _fill(
+    template: DiagnosisTemplate, figure: str, facts: Mapping[str, Fact]
+) -> Diagnosis:
+    return Diagnosis(
+        template.id,
+        template.verdict,
+        template.family,
+        template.culprit,
+        template.sentence.format(**facts),
+        template.hint.format(**facts),
         figure,
         facts,
     )

@@ -1,19 +1,20 @@
-"""How a walk is shown: to a person at a terminal, a pipe, a program, a ticket."""
+"""How a run is shown: in a terminal, as plain lines, as JSON or as Markdown."""
 
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from readback.probe.report import Line, Report
+from readback.probe.report import ProbeReport
+from readback.probe.results import StepResult
 
 
 class Display(Protocol):
-    """What shows a walk while it is made."""
+    """Shows a run while it is in progress."""
 
-    def at_work(self, title: str) -> AbstractContextManager[None]:
-        """Surround the step that is being made."""
+    def running(self, title: str) -> AbstractContextManager[None]:
+        """Return a context manager that is active while the step runs."""
 
-    def show(self, line: Line) -> None:
-        """Take a step that is made."""
+    def show(self, result: StepResult) -> None:
+        """Show the result of a step."""
 
-    def end(self, report: Report) -> None:
-        """Take the whole; the verdict is the last line."""
+    def finish(self, report: ProbeReport) -> None:
+        """Show the summary; the verdict is the last line."""

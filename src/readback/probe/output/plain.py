@@ -1,25 +1,27 @@
-"""The checklist as plain lines, for a pipe or a log: words in place of marks."""
+"""The checklist as plain text for a pipe or a log: words instead of symbols."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from readback.probe.report import Line, Report
+from readback.probe.report import ProbeReport
+from readback.probe.results import StepResult
 
 
-class Plain:
+class PlainDisplay:
     @contextmanager
-    def at_work(self, title: str) -> Iterator[None]:
+    def running(self, title: str) -> Iterator[None]:
         yield
 
-    def show(self, line: Line) -> None:
-        found = line.finding
-        figure = f"{found.figure}: " if found.figure else ""
-        print(f"{found.verdict:<5}{line.title:<20}{figure}{found.sentence}", flush=True)
-        for detail in found.details:
+    def show(self, result: StepResult) -> None:
+        diagnosis = result.diagnosis
+        figure = f"{diagnosis.figure}: " if diagnosis.figure else ""
+        text = f"{figure}{diagnosis.sentence}"
+        print(f"{diagnosis.verdict:<5}{result.title:<20}{text}", flush=True)
+        for detail in diagnosis.details:
             print(f"{'':25}{detail}", flush=True)
-        if found.hint:
-            print(f"     {found.id:<20}{found.hint}", flush=True)
+        if diagnosis.hint:
+            print(f"     {diagnosis.id:<20}{diagnosis.hint}", flush=True)
 
-    def end(self, report: Report) -> None:
+    def finish(self, report: ProbeReport) -> None:
         print(f"     {report.effort}", flush=True)
         print(report.sentence, flush=True)

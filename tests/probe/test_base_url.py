@@ -1,15 +1,15 @@
-"""Addresses as people paste them: what is said, and what is tested instead."""
+"""Addresses as users paste them: the reported mistake and the corrected address."""
 
 import pytest
 
-from readback.probe import address
-from readback.probe.findings import Trouble
+from readback.probe import base_url
+from readback.probe.results import ProbeError
 
 GOOD = "https://echo.example/v1"
 
 
 @pytest.mark.parametrize(
-    ("typed", "id", "meant"),
+    ("entered", "id", "corrected"),
     [
         (GOOD, "address.ok", GOOD),
         ("https://echo.example:443/v1", "address.ok", GOOD),
@@ -39,14 +39,16 @@ GOOD = "https://echo.example/v1"
         ("https://echo.example//v1", "address.slashes", GOOD),
     ],
 )
-def test_a_slip_is_named_and_mended(typed: str, id: str, meant: str | None) -> None:
-    finding, read = address.check(typed)
-    assert finding.id == id
-    assert str(read) == (meant or typed)
+def test_a_mistake_is_reported_and_corrected(
+    entered: str, id: str, corrected: str | None
+) -> None:
+    diagnosis, parsed = base_url.check(entered)
+    assert diagnosis.id == id
+    assert str(parsed) == (corrected or entered)
 
 
 @pytest.mark.parametrize(
-    ("typed", "id"),
+    ("entered", "id"),
     [
         ("sk-echo-0123456789", "address.is_key"),
         ("sk-proj-0123456789", "address.is_key"),
@@ -61,12 +63,14 @@ def test_a_slip_is_named_and_mended(typed: str, id: str, meant: str | None) -> N
         ("", "address.host"),
     ],
 )
-def test_what_cannot_be_mended_ends_the_walk(typed: str, id: str) -> None:
-    with pytest.raises(Trouble) as caught:
-        address.check(typed)
+def test_an_address_that_cannot_be_corrected_raises_an_error(
+    entered: str, id: str
+) -> None:
+    with pytest.raises(ProbeError) as caught:
+        base_url.check(entered)
     assert caught.value.id == id
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
-    finding, read = address.check("https://alice:hush@echo.example/v1?token=hush")
-    assert "hush" not in f"{finding}{read}"
+def test_a_password_in_the_address_is_not_shown() -> None:
+    diagnosis, parsed = base_url.check("https://alice:hush@echo.example/v1?token=hush")
+    assert "hush" not in f"{diagnosis}{parsed}"

@@ -1,8 +1,7 @@
-"""Requests over HTTP: within the budget, timed in their parts, faults named.
+"""HTTP requests: counted against the budget, timed, errors turned into diagnoses.
 
-Everything that the probe asks over HTTP goes through `Caller`. It follows no
-redirect and reads no setting from the environment: the steps before have found the
-way, and the report says so.
+The client follows no redirects and ignores the environment: an earlier step has chosen
+the route, and the report shows it.
 """
 
 import ssl
@@ -12,22 +11,22 @@ from dataclasses import dataclass, field
 import httpx
 
 from readback import __version__
-from readback.probe.findings import Trouble
+from readback.probe.formatting import format_seconds, sanitize
+from readback.probe.results import ProbeError
 from readback.probe.secret import Secret
-from readback.probe.wording import foreign, seconds
 
 MAX_REQUESTS = 60
-_MAX_ANSWER_BYTES = 1 << 20
+_MAX_BODY_BYTES = 1 << 20
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
     "Accept": "application/json",
-    # A plain answer: whoever compresses it nevertheless is found out.
+    # Ask for an uncompressed response, so that a proxy that compresses is detected.
     "Accept-Encoding": "identity",
 }
 
 
-class Budget:
-    """How many requests may be sent in one walk."""
+class RequestBudget:
+    """The number of requests that one run may send."""
 
     def __init__(self, limit: int = MAX_REQUESTS) -> None:
         self.limit = limit
@@ -35,31 +34,31 @@ class Budget:
 
     def spend(self) -> None:
         if self.spent >= self.limit:
-            raise Trouble("skipped.budget", limit=self.limit)
+            raise ProbeError("skipped.budget", limit=self.limit)
         self.spent += 1
 
 
 @dataclass(slots=True)
 class Timing:
-    """Seconds of the parts of one request; no connect: the connection was kept."""
+    """Seconds per phase of one request; `connect` is None on a reused connection."""
 
     connect: float | None = None
     tls: float | None = None
     answer: float = 0.0
-    _began: dict[str, float] = field(default_factory=dict)
+    _started_at: dict[str, float] = field(default_factory=dict)
 
     def trace(self, event: str, info: object) -> None:
-        """Take the time of httpx's events."""
+        """Record the time of an httpx trace event."""
         name, _, phase = event.rpartition(".")
         if phase == "started":
-            self._began[name] = time.monotonic()
+            self._started_at[name] = time.monotonic()
         elif phase == "complete" and name == "connection.connect_tcp":
-            self.connect = time.monotonic() - self._began[name]
+            self.connect = time.monotonic() - self._started_at[name]
         elif phase == "complete" and name.endswith(".start_tls"):
-            self.tls = time.monotonic() - self._began[name]
+            self.tls = time.monotonic() - self._started_at[name]
 
     def finish(self) -> None:
-        sent = self._began.get("http11.send_request_headers", time.monotonic())
+        sent = self._started_at.get("http11.send_request_headers", time.monotonic())
         self.answer = time.monotonic() - sent
 
     @property
@@ -68,22 +67,22 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeResponse:
     status: int
     headers: httpx.Headers
     body: bytes
     timing: Timing
 
 
-class Caller:
-    """Asks for one base address; keeps its connection as any client does."""
+class ProbeClient:
+    """An HTTP client that keeps its connection open, as most clients do."""
 
     def __init__(
         self,
         trusted: ssl.SSLContext,
         proxy_url: str | None,
         timeout: float,
-        budget: Budget,
+        budget: RequestBudget,
     ) -> None:
         self._timeout = timeout
         self._budget = budget
@@ -99,20 +98,20 @@ class Caller:
     def close(self) -> None:
         self._client.close()
 
-    def __enter__(self) -> "Caller":
+    def __enter__(self) -> "ProbeClient":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(
+    def request(
         self,
         method: str,
         url: str,
         *,
         key: Secret | None = None,
         body: bytes | None = None,
-    ) -> Answer:
+    ) -> ProbeResponse:
         self._budget.spend()
         headers = {} if body is None else {"Content-Type": "application/json"}
         if key is not None:
@@ -130,35 +129,41 @@ class Caller:
     def _send(self, request: httpx.Request) -> httpx.Response:
         try:
             return self._client.send(request, stream=True)
-        except httpx.ProxyError as fault:
-            reason = foreign(str(fault))
+        except httpx.ProxyError as error:
+            reason = sanitize(str(error))
             host = request.url.host
-            raise Trouble("proxy.refuses", host=host, reason=reason) from None
-        except (httpx.ConnectError, httpx.ConnectTimeout) as fault:
-            reason = foreign(str(fault)) or "no answer"
-            raise Trouble("http.no_connection", reason=reason) from None
+            raise ProbeError("proxy.refuses", host=host, reason=reason) from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            reason = sanitize(str(error)) or "no response"
+            raise ProbeError("http.no_connection", reason=reason) from None
         except httpx.TimeoutException:
-            raise Trouble("http.silent", timeout=seconds(self._timeout)) from None
+            raise ProbeError(
+                "http.silent", timeout=format_seconds(self._timeout)
+            ) from None
         except httpx.TransportError:
-            raise Trouble("http.cut") from None
+            raise ProbeError("http.cut") from None
 
-    def _read(self, response: httpx.Response, timing: Timing) -> Answer:
+    def _read(self, response: httpx.Response, timing: Timing) -> ProbeResponse:
         deadline = time.monotonic() + self._timeout
         body = bytearray()
         try:
-            for piece in response.iter_bytes():
-                body += piece
+            for chunk in response.iter_bytes():
+                body += chunk
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("")
-                if len(body) > _MAX_ANSWER_BYTES:
+                if len(body) > _MAX_BODY_BYTES:
                     break
         except httpx.DecodingError:
-            raise Trouble("http.garbled") from None
+            raise ProbeError("http.garbled") from None
         except httpx.TimeoutException:
-            raise Trouble("http.stalled", timeout=seconds(self._timeout)) from None
+            raise ProbeError(
+                "http.stalled", timeout=format_seconds(self._timeout)
+            ) from None
         except httpx.TransportError:
-            raise Trouble("http.cut_short") from None
+            raise ProbeError("http.cut_short") from None
         finally:
             response.close()
         timing.finish()
-        return Answer(response.status_code, response.headers, bytes(body), timing)
+        return ProbeResponse(
+            response.status_code, response.headers, bytes(body), timing
+        )

@@ -1,22 +1,22 @@
-"""Servers below HTTP: ports that are closed, swallow everything, or say odd things."""
+"""Broken servers below HTTP: closed ports, dropped packets, misbehaving sockets."""
 
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-Behaviour = Callable[[socket.socket], None]
+Behavior = Callable[[socket.socket], None]
 
 
 def closed_port() -> int:
-    """Give a port on which nothing listens."""
+    """Return a port on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         return sock.getsockname()[1]
 
 
 @contextmanager
 def black_hole() -> Iterator[int]:
-    """Give a port that drops every packet: its queue is full, and nobody empties it."""
+    """Yield a port that drops every packet, because its backlog is full."""
     with ExitStack() as stack, socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen(0)
@@ -31,24 +31,24 @@ def black_hole() -> Iterator[int]:
 
 
 @contextmanager
-def behaving(behave: Behaviour) -> Iterator[int]:
-    """Accept connections, and do one thing with each before it is closed."""
-    over = threading.Event()
+def socket_server(behave: Behavior) -> Iterator[int]:
+    """Accept connections and call the behavior once for each; yield the port."""
+    stopping = threading.Event()
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
-        thread = threading.Thread(target=_accept, args=(server, behave, over))
+        thread = threading.Thread(target=_accept, args=(server, behave, stopping))
         thread.start()
         try:
             yield server.getsockname()[1]
         finally:
-            over.set()
+            stopping.set()
             with suppress(OSError):
                 server.shutdown(socket.SHUT_RDWR)
             thread.join()
 
 
-def _accept(server: socket.socket, behave: Behaviour, over: threading.Event) -> None:
+def _accept(server: socket.socket, behave: Behavior, stopping: threading.Event) -> None:
     with ExitStack() as stack:
-        while not over.is_set():
+        while not stopping.is_set():
             try:
                 client = stack.enter_context(server.accept()[0])
             except OSError:
@@ -57,29 +57,29 @@ def _accept(server: socket.socket, behave: Behaviour, over: threading.Event) -> 
                 behave(client)
 
 
-def silence(client: socket.socket) -> None:
-    """Keep the connection open and say nothing, until the server ends."""
+def stay_silent(client: socket.socket) -> None:
+    """Keep the connection open and send nothing until the server stops."""
 
 
-def cut(client: socket.socket) -> None:
+def close_after_request(client: socket.socket) -> None:
     client.recv(65536)
     client.close()
 
 
-def hello(client: socket.socket) -> None:
-    """Speak first, as mail and remote shells do."""
+def greet(client: socket.socket) -> None:
+    """Send a greeting first, as SMTP and SSH servers do."""
     client.sendall(b"220 mail.example ready\r\n")
     client.recv(65536)
     client.close()
 
 
-def half_an_answer(client: socket.socket) -> None:
+def send_half(client: socket.socket) -> None:
     client.recv(65536)
     client.sendall(_HALF)
     client.close()
 
 
-def stuck_answer(client: socket.socket) -> None:
+def stall_half_way(client: socket.socket) -> None:
     client.recv(65536)
     client.sendall(_HALF)
 

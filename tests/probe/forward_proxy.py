@@ -1,4 +1,4 @@
-"""A forward proxy on loopback that does its work: tunnels, and requests in plain."""
+"""A working forward proxy on loopback, for tunnels and for plain HTTP requests."""
 
 import base64
 import http.client
@@ -13,51 +13,51 @@ from urllib.parse import urlsplit
 LOGIN = "alice:hush"
 
 
-class Proxy(ThreadingHTTPServer):
+class ForwardProxy(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.passed: list[str] = []
-        """The methods of what went through."""
+        self.forwarded: list[str] = []
+        """The methods of the requests that were forwarded."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Proxy
+    server: ForwardProxy
 
     def do_CONNECT(self) -> None:
-        if self._is_let_in():
+        if self._is_authorized():
             host, _, port = self.path.rpartition(":")
             with socket.create_connection((host.strip("[]"), int(port))) as upstream:
                 self.send_response_only(200, "Connected")
                 self.end_headers()
-                _join(self.connection, upstream)
+                _copy_both_ways(self.connection, upstream)
         self.close_connection = True
 
     def do_GET(self) -> None:
-        if not self._is_let_in():
+        if not self._is_authorized():
             return
         target = urlsplit(self.path)
         upstream = http.client.HTTPConnection(target.netloc, timeout=30)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = target._replace(scheme="", netloc="").geturl()
         upstream.request(self.command, path, body or None, dict(self.headers))
-        answer = upstream.getresponse()
-        said = answer.read()
+        response = upstream.getresponse()
+        content = response.read()
         upstream.close()
-        self.send_response_only(answer.status, answer.reason)
-        for name, value in answer.headers.items():
+        self.send_response_only(response.status, response.reason)
+        for name, value in response.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(content)
 
     do_POST = do_GET
 
-    def _is_let_in(self) -> bool:
+    def _is_authorized(self) -> bool:
         token = base64.b64encode(LOGIN.encode()).decode()
         if self.headers.get("Proxy-Authorization") == f"Basic {token}":
-            self.server.passed.append(self.command)
+            self.server.forwarded.append(self.command)
             return True
         self.send_response_only(407)
         self.send_header("Content-Length", "0")
@@ -68,8 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _join(one: socket.socket, other: socket.socket) -> None:
-    """Pass bytes both ways until one side is done."""
+def _copy_both_ways(one: socket.socket, other: socket.socket) -> None:
+    """Copy bytes in both directions until one side closes."""
     partner = {one: other, other: one}
     while True:
         for ready in select.select([one, other], [], [])[0]:
@@ -79,8 +79,8 @@ def _join(one: socket.socket, other: socket.socket) -> None:
 
 
 @contextmanager
-def forward_proxy() -> Iterator[Proxy]:
-    server = Proxy()
+def forward_proxy() -> Iterator[ForwardProxy]:
+    server = ForwardProxy()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

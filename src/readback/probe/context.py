@@ -1,0 +1,65 @@
+"""The input of one run, and what its steps have found out so far.
+
+A field without a default is set by the step named in its comment, and read only by
+steps that need that step.
+"""
+
+import ssl
+from dataclasses import dataclass, field
+
+from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
+from readback.probe.base_url import BaseUrl
+from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
+from readback.probe.proxies import Route
+from readback.probe.secret import Secret
+
+MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
+CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
+
+
+@dataclass
+class ProbeContext:
+    entered_url: str
+    """The address as the user entered it."""
+    secret: Secret
+    timeout: float = 10.0
+    cabinet_url: str | None = None
+    budget: RequestBudget = field(default_factory=RequestBudget)
+
+    base_url: BaseUrl = field(init=False)  # address
+    key: Secret = field(init=False)  # key
+    route: Route = field(init=False)  # proxies
+    ip_addresses: list[str] = field(init=False)  # dns
+    trusted: ssl.SSLContext = field(init=False)  # tls
+    client: ProbeClient = field(init=False)  # http
+    help_link: str = ""  # http
+    models: ProbeResponse = field(init=False)  # access
+    seen_ids: set[str] = field(default_factory=set)  # echo
+
+    @property
+    def shown_url(self) -> str:
+        """The parsed address; input that cannot be parsed may contain secrets."""
+        return str(self.base_url) if "base_url" in vars(self) else "unreadable"
+
+    @property
+    def shown_key(self) -> str:
+        return self.key.mask if "key" in vars(self) else self.secret.mask
+
+    def new_client(self, route: Route | None = None) -> ProbeClient:
+        """Return a client without an open connection."""
+        proxy_url = (route or self.route).proxy_url
+        return ProbeClient(self.trusted, proxy_url, self.timeout, self.budget)
+
+    def get(self, path: str, *, with_key: bool = True) -> ProbeResponse:
+        key = self.key if with_key else None
+        return self.client.request("GET", f"{self.base_url}{path}", key=key)
+
+    def post_chat(
+        self, body: bytes, client: ProbeClient | None = None
+    ) -> ProbeResponse:
+        url = f"{self.base_url}{CHAT}"
+        return (client or self.client).request("POST", url, key=self.key, body=body)
+
+    def close(self) -> None:
+        if "client" in vars(self):
+            self.client.close()

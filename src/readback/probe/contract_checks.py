@@ -1,0 +1,67 @@
+"""Steps that check the contract: model list, size limit, URL parameters, reuse."""
+
+from http import HTTPStatus
+
+from readback.contract import MAX_CONTENT_BYTES, MODEL_LIST
+from readback.probe.client import ProbeResponse
+from readback.probe.context import MODELS, ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.echo import request_body
+from readback.probe.formatting import format_duration
+from readback.probe.recognition import (
+    parse_json,
+    parse_refusal,
+    refusal_error,
+    unexpected_response,
+)
+from readback.probe.results import Diagnosis
+
+_TRANSIENT = ("rate_limited", "unavailable", "internal_error")
+
+
+def check_models(context: ProbeContext) -> Diagnosis:
+    is_right = parse_json(context.models.body) == MODEL_LIST
+    return diagnose("models.ok" if is_right else "models.changed")
+
+
+def check_limit(context: ProbeContext) -> Diagnosis:
+    response = context.post_chat(request_body("x" * (MAX_CONTENT_BYTES + 1)))
+    _raise_if_transient(response)
+    refusal = parse_refusal(response)
+    if refusal and refusal.code == "content_too_large":
+        return diagnose("limit.refused", figure=str(response.status))
+    if response.status == HTTPStatus.OK:
+        return diagnose("limit.ignored")
+    return diagnose("limit.refused_elsewhere", status=response.status)
+
+
+def check_parameter(context: ProbeContext) -> Diagnosis:
+    response = context.get(f"{MODELS}?probe=1")
+    _raise_if_transient(response)
+    refusal = parse_refusal(response)
+    if refusal and refusal.code == "not_found":
+        return diagnose("parameter.refused", figure=str(response.status))
+    if response.status != HTTPStatus.OK and not refusal:
+        raise unexpected_response(response, f"{context.base_url}{MODELS}")
+    return diagnose("parameter.ignored", status=response.status)
+
+
+def check_reuse(context: ProbeContext) -> Diagnosis:
+    with context.new_client() as client:
+        url = f"{context.base_url}{MODELS}"
+        first, second = (client.request("GET", url, key=context.key) for _ in range(2))
+    is_kept = second.timing.connect is None
+    figure = format_duration(second.timing.total)
+    return diagnose(
+        "reuse.ok" if is_kept else "reuse.closed",
+        figure=figure,
+        first_milliseconds=round(first.timing.total * 1000, 3),
+        second_milliseconds=round(second.timing.total * 1000, 3),
+    )
+
+
+def _raise_if_transient(response: ProbeResponse) -> None:
+    """Raise `ProbeError` if the service is only busy or temporarily unavailable."""
+    refusal = parse_refusal(response)
+    if refusal and refusal.code in _TRANSIENT:
+        raise refusal_error(response, refusal)

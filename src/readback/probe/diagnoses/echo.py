@@ -1,0 +1,137 @@
+"""Diagnoses of the returned text, the latency, the library and skipped steps."""
+
+from readback.probe.diagnoses.templates import CHECK_BETWEEN, fail, ok, skip, warn
+from readback.probe.results import Culprit, FailureFamily
+
+_FIRST = "First difference: {difference}."
+
+_ECHO = (
+    ok("echo.same", "Returned unchanged, byte for byte."),
+    fail(
+        "echo.charset",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The character encoding was changed in transit ({cause}). " + _FIRST,
+        "A proxy, gateway or wrapper reads or writes JSON in an encoding other than "
+        "UTF-8. Set it to UTF-8 there.",
+    ),
+    fail(
+        "echo.normalised",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The text was normalized to {cause} in transit. " + _FIRST,
+        CHECK_BETWEEN,
+    ),
+    fail(
+        "echo.smart_quotes",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "Quotation marks, dashes or dots were replaced with typographic ones in "
+        "transit. " + _FIRST,
+        "Turn off automatic replacement where the text is typed or forwarded.",
+    ),
+    fail(
+        "echo.line_ends",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "Line endings were changed in transit ({cause}). " + _FIRST,
+        "Look for a gateway, or for a file transfer in text mode.",
+    ),
+    fail(
+        "echo.truncated",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The text was cut off after {came} of {sent} bytes. " + _FIRST,
+        "Look for a buffer or a size limit in a proxy or gateway.",
+    ),
+    fail(
+        "echo.trimmed",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "Whitespace at the start or end was removed in transit. " + _FIRST,
+        CHECK_BETWEEN,
+    ),
+    fail(
+        "echo.controls",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "Control or invisible characters were removed in transit. " + _FIRST,
+        "Look for a filter that cleans up text.",
+    ),
+    fail(
+        "echo.escaped",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The text was escaped for HTML in transit. " + _FIRST,
+        CHECK_BETWEEN,
+    ),
+    fail(
+        "echo.changed",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The text was changed in transit. " + _FIRST,
+        CHECK_BETWEEN,
+    ),
+    fail(
+        "echo.replayed",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The same response arrived twice: it comes from a cache or a recording.",
+        "Exclude the address from caching; every response is marked no-store.",
+    ),
+    fail(
+        "echo.shape",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The response is not a completion as defined by the contract.",
+        CHECK_BETWEEN,
+    ),
+    fail(
+        "echo.media_type",
+        FailureFamily.ECHO,
+        Culprit.PROXY,
+        "The request was compressed or its Content-Type changed in transit: {detail}",
+        "Turn off request compression in the proxy.",
+    ),
+)
+
+_LATENCY = (
+    ok("latency.ok", "{samples} echoes, each on a new connection."),
+    warn(
+        "latency.slow",
+        Culprit.NETWORK,
+        "The connection is slow: {samples} echoes, each on a new connection.",
+        "A long connect time means distance. If only the answer time is long, a proxy "
+        "or the service is slow.",
+    ),
+)
+
+_LIBRARY = (
+    ok("openai.same", "The text is returned unchanged through openai {version} too."),
+    skip(
+        "openai.missing",
+        "The openai package is not installed in the probe's environment.",
+        "Install it with: pip install openai",
+    ),
+    fail(
+        "openai.fails",
+        FailureFamily.LIBRARY,
+        Culprit.LIBRARY,
+        "The connection works, but openai {version} fails: {reason}",
+        "Check its settings: base_url, api_key, proxies, certificates.",
+    ),
+    fail(
+        "openai.changes",
+        FailureFamily.LIBRARY,
+        Culprit.LIBRARY,
+        "The connection works, but openai {version} changes the text. " + _FIRST,
+        "Look for a wrapper or a hook around the library.",
+    ),
+)
+
+_SKIPPED = (
+    skip("skipped.failed", "Skipped because “{reason}” failed."),
+    skip("skipped.budget", "Skipped because {limit} requests have been sent."),
+)
+
+ECHO = _ECHO + _LATENCY + _LIBRARY + _SKIPPED

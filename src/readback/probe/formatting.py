@@ -1,0 +1,47 @@
+"""How durations, characters and text from the network are written in a report.
+
+Everything received from the network passes through `sanitize` before it is shown: it
+removes control characters that a terminal would interpret and anything that looks like
+a key, and it limits the length.
+"""
+
+import unicodedata
+
+from readback.keys import KEY_LIKE
+
+_MAX_LENGTH = 160
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration with about two significant digits and its unit."""
+    milliseconds = seconds * 1000
+    if milliseconds >= 1000:
+        return f"{seconds:.1f} s"
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
+
+
+def format_seconds(value: float) -> str:
+    return f"{value:g}"
+
+
+def redact_keys(text: str) -> str:
+    """Replace everything that looks like a key, ours or another service's."""
+    return KEY_LIKE.sub("sk-…", text)
+
+
+def sanitize(text: str) -> str:
+    """Return untrusted text as one line that is safe to show."""
+    line = " ".join(redact_keys(text).split())
+    safe = "".join(c if c.isprintable() else "�" for c in line)
+    return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
+
+
+def code_points(text: str) -> str:
+    """Return characters as code points, each with its glyph if that is visible."""
+    return " ".join(map(_code_point, text)) or "nothing"
+
+
+def _code_point(character: str) -> str:
+    number = f"U+{ord(character):04X}"
+    alone = character.isprintable() and not unicodedata.combining(character)
+    return f"{number} {character}" if alone and not character.isspace() else number

@@ -1,0 +1,106 @@
+"""What a step can report: verdicts, failure families with exit codes, diagnoses.
+
+This module contains no checks and no output code.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+Fact = str | int | float | None | list["Fact"] | dict[str, "Fact"]
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class FailureFamily(IntEnum):
+    """Families of failure; the number is the exit code of `readback probe`."""
+
+    NONE = 0
+    # Codes 1 to 3 have the same meaning for every command.
+    ADDRESS = 10
+    NETWORK = 11
+    TLS = 12
+    HTTP = 13
+    KEY = 14
+    ECHO = 15
+    LIBRARY = 16
+
+    @property
+    def label(self) -> str:
+        """The value of `family` in the JSON report."""
+        return "well" if self is FailureFamily.NONE else self.name.lower()
+
+    @property
+    def sentence(self) -> str:
+        return {
+            FailureFamily.NONE: "Everything works; there may be warnings.",
+            FailureFamily.ADDRESS: "The address is wrong.",
+            FailureFamily.NETWORK: (
+                "The service cannot be reached: DNS, network or proxy failed."
+            ),
+            FailureFamily.TLS: "No trusted TLS connection could be established.",
+            FailureFamily.HTTP: (
+                "There was no response, or it did not come from Readback, or it "
+                "violates the contract."
+            ),
+            FailureFamily.KEY: "The key is missing, mistyped or not accepted.",
+            FailureFamily.ECHO: "The text was not returned unchanged.",
+            FailureFamily.LIBRARY: (
+                "The connection works, but the client library fails."
+            ),
+        }[self]
+
+
+class Culprit(StrEnum):
+    """Where to look first."""
+
+    NONE = ""
+    INPUT = "the address or key you entered"
+    MACHINE = "this machine"
+    NETWORK = "the network between you and the service"
+    PROXY = "a proxy or gateway between you and the service"
+    SERVICE = "the service or its operator"
+    LIBRARY = "the client library"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The outcome of one step, ready to be shown."""
+
+    id: str
+    verdict: Verdict
+    family: FailureFamily
+    culprit: Culprit
+    sentence: str
+    hint: str = ""
+    figure: str = ""
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    """The values behind the sentence; their names are part of the JSON report."""
+    details: tuple[str, ...] = ()
+    """Additional lines of figures."""
+
+
+class StepResult(NamedTuple):
+    """A step and its diagnosis."""
+
+    step: str
+    title: str
+    diagnosis: Diagnosis
+
+
+class ProbeError(Exception):
+    """A step failed and the steps that need it cannot run.
+
+    The runner turns it into the diagnosis with this id.
+    """
+
+    def __init__(self, id: str, **facts: Fact) -> None:
+        super().__init__(id)
+        self.id = id
+        self.facts = facts

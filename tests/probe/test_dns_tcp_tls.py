@@ -1,0 +1,90 @@
+"""DNS, TCP and certificate stores: cases that no scenario creleaseds."""
+
+import socket
+import ssl
+import threading
+
+import httpx
+import pytest
+
+from readback.probe import certificates, dns, tcp, tls
+from readback.probe.base_url import BaseUrl
+from readback.probe.context import ProbeContext
+from readback.probe.proxies import Route
+from readback.probe.results import ProbeError, Verdict
+from readback.probe.secret import Secret
+from tests.probe.relay import relay
+from tests.probe.setups import Resources
+
+NOWHERE = Route("echo.invalid", 443)
+
+
+@pytest.mark.parametrize(
+    ("number", "id"),
+    [(socket.EAI_NONAME, "dns.unknown"), (socket.EAI_AGAIN, "dns.failed")],
+)
+def test_an_unknown_name_differs_from_a_failing_dns_server(
+    number: int, id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_, **__):
+        raise socket.gaierror(number, "the resolver's message")
+
+    # The test must not send DNS queries.
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(ProbeError) as caught:
+        dns.check(NOWHERE, timeout=5)
+    assert caught.value.id == id
+
+
+def test_a_dns_server_that_does_not_respond_times_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    released = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait() and [])
+    with pytest.raises(ProbeError) as caught:
+        dns.check(NOWHERE, timeout=0.1)
+    released.set()
+    assert caught.value.id == "dns.silent"
+
+
+def test_a_host_name_resolves_to_its_addresses() -> None:
+    diagnosis, addresses = dns.check(Route("localhost", 80), timeout=5)
+    assert diagnosis.id == "dns.ok"
+    assert diagnosis.figure.endswith("ms")
+    assert set(addresses) <= {"127.0.0.1", "::1"}
+
+
+def test_an_unreachable_address_beside_a_reachable_one_is_a_warning() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        route = Route("echo.example", listener.getsockname()[1])
+        diagnosis = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=5)
+    assert (diagnosis.id, diagnosis.verdict) == ("tcp.partly", Verdict.WARN)
+    assert "127.0.0.2 (connection refused)" in diagnosis.sentence
+
+
+def test_a_certificate_that_only_this_machine_trusts_is_a_warning(
+    resources: Resources,
+) -> None:
+    trusting = ssl.create_default_context(cafile=resources.authority.root)
+    plain = httpx.create_ssl_context()
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        context = ProbeContext("", Secret(""), timeout=5)
+        context.base_url = BaseUrl("https", "localhost", server.server_port, "/v1")
+        context.route = Route("localhost", server.server_port)
+        diagnosis, store = tls.check(context, [plain, trusting])
+        assert tls.check(context, [trusting, plain])[0].id == "tls.ok"
+    assert (diagnosis.id, diagnosis.verdict) == ("tls.only_system", Verdict.WARN)
+    assert store is trusting
+
+
+def test_a_trusted_certificate_that_cannot_be_parsed_does_not_expire_soon(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "read", lambda _: certificates.UNREADABLE)
+    trusting = ssl.create_default_context(cafile=resources.authority.root)
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        context = ProbeContext("", Secret(""), timeout=5)
+        context.base_url = BaseUrl("https", "localhost", server.server_port, "/v1")
+        context.route = Route("localhost", server.server_port)
+        diagnosis, _ = tls.check(context, [trusting])
+    assert diagnosis.id == "tls.ok"

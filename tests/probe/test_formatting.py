@@ -1,0 +1,25 @@
+"""Untrusted text is sanitized before it is shown; durations are short."""
+
+import pytest
+
+from readback.probe.formatting import format_duration, sanitize
+
+
+def test_untrusted_text_cannot_control_the_terminal() -> None:
+    assert sanitize("a\x1b[2Jb\r\nc\x07\u202e") == "a�[2Jb c��"
+
+
+def test_text_that_looks_like_a_key_is_redacted() -> None:
+    assert sanitize("key sk-proj-abcdef0123456789 is wrong") == "key sk-… is wrong"
+
+
+def test_long_text_is_truncated() -> None:
+    assert sanitize("x" * 10_000) == "x" * 159 + "…"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "formatted"),
+    [(0.00012, "0.1 ms"), (0.0098, "9.8 ms"), (0.0123, "12 ms"), (1.25, "1.2 s")],
+)
+def test_a_duration_has_two_significant_digits(seconds: float, formatted: str) -> None:
+    assert format_duration(seconds) == formatted

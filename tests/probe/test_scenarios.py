@@ -1,0 +1,71 @@
+"""The probe reports the right diagnosis for every scenario, within its budget."""
+
+import socket
+
+import pytest
+
+from readback.probe.client import MAX_REQUESTS
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import TEMPLATES
+from readback.probe.output import formats
+from readback.probe.report import ProbeReport
+from readback.probe.results import FailureFamily, Verdict
+from readback.probe.runner import STEPS, run_probe
+from readback.probe.secret import Secret
+from tests.probe.displays import SilentDisplay
+from tests.probe.scenarios import SCENARIOS
+from tests.probe.setups import ProbeInput, Resources, Scenario
+
+
+def probed(probe_input: ProbeInput) -> ProbeReport:
+    context = ProbeContext(
+        probe_input.base_url,
+        Secret(probe_input.key),
+        probe_input.timeout,
+        probe_input.cabinet,
+    )
+    return run_probe(context, STEPS, SilentDisplay())
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.id)
+def test_a_scenario_gets_its_diagnosis(
+    scenario: Scenario, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if scenario.id == "tcp.v6_only" and not _has_v6():
+        pytest.skip("this machine has no IPv6")
+    with scenario.arrange(resources) as probe_input:
+        for name, value in probe_input.environment.items():
+            monkeypatch.setenv(name, value)
+        report = probed(probe_input)
+    results = [f"{result.step} {result.diagnosis.id}" for result in report.results]
+    assert report.id == scenario.id, results
+    assert report.family == TEMPLATES[scenario.id].family
+    assert report.requests <= MAX_REQUESTS
+    if probe_input.key:
+        assert probe_input.key not in formats.as_json(report) + formats.as_markdown(
+            report
+        )
+
+
+def test_every_scenario_has_a_different_id() -> None:
+    ids = [one.id for one in SCENARIOS]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_working_connection_has_no_failures_or_warnings(resources: Resources) -> None:
+    readback = resources.readback
+    report = probed(ProbeInput(readback.base_url, readback.api_key))
+    assert report.family == FailureFamily.NONE
+    assert report.verdict == Verdict.OK, [result.diagnosis for result in report.results]
+    skipped = [
+        result.step for result in report.results if result.diagnosis.verdict == "skip"
+    ]
+    assert skipped == ["tls"]
+
+
+def _has_v6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
