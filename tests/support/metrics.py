@@ -28,10 +28,10 @@ def readiness(ops_url: str) -> tuple[int, list[str]]:
     """The status of /readyz, and what it says is wrong."""
     try:
         with urllib.request.urlopen(f"{ops_url}/readyz", timeout=10) as answer:
-            return answer.status, json.load(answer)["troubles"]
+            return answer.status, json.load(answer)["errors"]
     except urllib.error.HTTPError as refusal:
         with refusal:
-            return refusal.code, json.load(refusal)["troubles"]
+            return refusal.code, json.load(refusal)["errors"]
 
 
 def _samples(ops_url: str) -> list[tuple[str, str, str]]:

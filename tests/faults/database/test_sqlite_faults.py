@@ -90,8 +90,8 @@ def test_requests_go_on_and_operators_are_told_why_nothing_is_written(site, faul
         assert site.ask(key).status == 200
         assert site.ask(site.unmet.pop()).status == 200  # keys can still be read
         wait_until(lambda: metrics(ops)["database_writable"] == 0, "the metric says it")
-        status, troubles = readiness(ops)
-        assert status == 200 and FAULTS[fault] in " ".join(troubles)
+        status, errors = readiness(ops)
+        assert status == 200 and FAULTS[fault] in " ".join(errors)
         wait_until(lambda: FAULTS[fault] in site.log, "the log says it")
         for _ in range(3):
             assert site.ask(key).status == 200
