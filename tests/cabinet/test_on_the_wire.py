@@ -1,4 +1,4 @@
-"""What browsers see of a public cabinet behind an HTTPS proxy: headers and cookies."""
+"""Headers and cookies of a public cabinet behind an HTTPS proxy."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.support.mailbox import Mailbox, link_in, mailbox
 
 ALICE, PASSWORD = "alice@example.org", "a lamp in the harbour"
 HOST = "cabinet.example.org"
-# What a proxy that speaks HTTPS adds.
+# Added by an HTTPS proxy.
 PROXIED = {
     "host": HOST,
     "x-forwarded-proto": "https",
@@ -46,7 +46,7 @@ def browser(server) -> Iterator[httpx.Client]:
 
 
 def send(browser: httpx.Client, path: str, **fields: str) -> httpx.Response:
-    """Send the form of a page; cookies are kept by hand, since the line is HTTP."""
+    """Send the form of a page; keep Secure cookies, which httpx drops over HTTP."""
     page = browser.get(path)
     keep_cookies(browser, page)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)[1]
@@ -80,7 +80,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("path", ANSWERS)
-def test_every_answer_has_the_headers_that_protect_it(browser, path):
+def test_every_response_has_security_headers(browser, path):
     answer = browser.get(path)
 
     assert answer.status_code == ANSWERS[path]
@@ -106,7 +106,7 @@ def assert_protected(answer: httpx.Response) -> None:
     assert answer.headers["x-frame-options"] == "DENY"
 
 
-def test_refusals_have_them_too(browser):
+def test_error_responses_have_security_headers(browser):
     forbidden = browser.post("/accounts/login/")
     assert forbidden.status_code == 403
     assert_protected(forbidden)
@@ -140,7 +140,7 @@ def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
         assert len(line) < 4096
 
 
-def test_pages_of_an_account_are_not_stored(browser):
+def test_pages_of_an_account_are_not_cached(browser):
     send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
 
     for path in ("/keys/", "/account/", "/accounts/email/", "/"):
@@ -159,7 +159,7 @@ def test_links_in_mails_have_the_public_address(browser, mails):
     assert link.startswith(f"https://{HOST}/accounts/confirm-email/")
 
 
-def test_the_log_knows_the_sender_behind_the_proxy(browser, server):
+def test_the_log_contains_the_client_address_behind_the_proxy(browser, server):
     browser.headers["x-forwarded-for"] = "192.0.2.66, 203.0.113.77"
     send(browser, "/accounts/login/", login=ALICE, password="wrong" * 4)
 
@@ -167,7 +167,7 @@ def test_the_log_knows_the_sender_behind_the_proxy(browser, server):
     assert '"ip": "203.0.113.77"' in lines[-1]
 
 
-def test_a_key_is_on_one_page_once_and_never_in_the_log(browser, server, mails):
+def test_a_key_is_shown_once_and_never_logged(browser, server, mails):
     send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
     made = send(browser, "/keys/", label="mine", lifetime="")
     page = browser.get(made.headers["location"])
@@ -177,7 +177,7 @@ def test_a_key_is_on_one_page_once_and_never_in_the_log(browser, server, mails):
     assert "no-store" in page.headers["cache-control"]
     assert key not in browser.get(made.headers["location"]).text
     assert key not in browser.get("/keys/").text
-    mails.wait_for(ALICE, "A new key")
+    mails.wait_for(ALICE, "New key")
     written = server.stderr + "".join(mail.as_string() for mail in mails.messages)
     assert "key_created" in written
     for secret in (key, key[8:40], PASSWORD):
