@@ -1,4 +1,4 @@
-"""Account pages and e-mails are fully Russian, including texts of allauth and Django."""
+"""Account pages and e-mails are fully Russian, including allauth's texts."""
 
 import re
 

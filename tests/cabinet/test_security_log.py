@@ -124,10 +124,8 @@ def test_too_many_attempts_are_logged(log, mails):
 def test_the_operator_who_acted_is_logged(log, mails):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     key = services.key_create(alice).key
-    operator_account = services.account_create(
-        "operator@example.org", PASSWORD, confirmed=True
-    )
-    User.objects.filter(pk=operator_account.pk).update(is_staff=True, is_superuser=True)
+    admin = services.account_create("operator@example.org", PASSWORD, confirmed=True)
+    User.objects.filter(pk=admin.pk).update(is_staff=True, is_superuser=True)
     operator = Visitor()
     operator.log_in("operator@example.org")
 
@@ -137,7 +135,7 @@ def test_the_operator_who_acted_is_logged(log, mails):
     line = log.last("key_revoked")
     assert (line["account"], line["by"], line["key"]) == (
         alice.pk,
-        operator_account.pk,
+        admin.pk,
         key.pk,
     )
 
