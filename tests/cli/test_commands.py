@@ -54,7 +54,7 @@ def test_an_account_goes_from_its_making_to_its_end(on_each_database):
 def test_an_account_is_made_once(with_alice):
     again = with_alice.run("account", "create", "Alice@Example.org")
 
-    assert again.returncode == 1 and "There is an account" in again.stderr
+    assert again.returncode == 1 and "already exists" in again.stderr
 
 
 def test_a_password_can_come_from_a_pipe(migrated):

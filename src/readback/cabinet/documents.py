@@ -91,7 +91,7 @@ def _link_to_page(token: Token) -> Token:
 
 
 def _add_heading_ids(tokens: list[Token]) -> None:
-    """Give each heading the id that code hosts derive from its text."""
+    """Set the id of each heading as code hosts derive it from the text."""
     for token, content in zip(tokens, tokens[1:], strict=False):
         if token.type == "heading_open":
             words = re.sub(r"[^\w\- ]", "", content.content.lower())

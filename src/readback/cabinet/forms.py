@@ -24,7 +24,9 @@ class KeyForm(forms.Form):
         label=_("Name"),
         max_length=LABEL_LENGTH,
         required=False,
-        help_text=_("Only for you, for example where you use the key: “laptop”."),
+        help_text=_(
+            "Only you see the name. It can say where you use the key: “laptop”."
+        ),
     )
     days = forms.ChoiceField(label=_("Expires"), choices=LIFETIMES, required=False)
 
