@@ -25,7 +25,7 @@ class KeyForm(forms.Form):
         max_length=LABEL_LENGTH,
         required=False,
         help_text=_(
-            "Only you see the name. It can say where you use the key: “laptop”."
+            "Only you see the name, for example where you use the key: “laptop”."
         ),
     )
     days = forms.ChoiceField(label=_("Expires"), choices=LIFETIMES, required=False)
