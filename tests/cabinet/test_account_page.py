@@ -39,8 +39,8 @@ def test_the_page_links_to_everything_that_can_be_changed(visitor):
 
 def test_it_requires_a_login():
     for path in ("/account/", "/account/delete/", EMAIL):
-        answer = Visitor().get(path)
-        assert answer.headers["Location"] == f"/accounts/login/?next={path}"
+        response = Visitor().get(path)
+        assert response.headers["Location"] == f"/accounts/login/?next={path}"
 
 
 def test_a_new_address_is_used_only_after_it_is_confirmed(alice, visitor, mails):
@@ -77,10 +77,10 @@ def test_a_change_can_be_cancelled(alice, visitor):
 def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
     bob = services.account_create("bob@example.org", PASSWORD, confirmed=True)
 
-    answer = visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
+    response = visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
 
     # The page does not reveal that Bob has an account, and the link does not work.
-    assert answer.status_code == 302
+    assert response.status_code == 302
     link = link_in(mails.wait_for("bob@example.org", "Confirm"))
     assert "cannot be confirmed" in words_of(visitor.get(link))
     visitor.send(link, page="/account/")
@@ -91,9 +91,9 @@ def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
 def test_an_unconfirmed_address_does_not_block_its_owner(visitor, mails):
     """Mallory claims Bob's address before Bob signs up; Bob is not affected."""
     visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
-    stranger = Visitor()
-    stranger.log_in("bob@example.org")
-    assert not stranger.is_logged_in
+    other_browser = Visitor()
+    other_browser.log_in("bob@example.org")
+    assert not other_browser.is_logged_in
     Visitor().send("/accounts/password/reset/", {"email": "bob@example.org"})
     assert mails.wait_for("bob@example.org", "No Readback account")
 
@@ -120,9 +120,9 @@ def test_the_chosen_language_applies_on_every_device_and_in_mails(
 ):
     visitor.send("/account/language/", {"language": "ru"}, page="/account/")
 
-    elsewhere = Visitor(language="en")
-    elsewhere.log_in(ALICE)
-    assert 'lang="ru"' in text_of(elsewhere.get("/account/"))
+    other_browser = Visitor(language="en")
+    other_browser.log_in(ALICE)
+    assert 'lang="ru"' in text_of(other_browser.get("/account/"))
     alice.refresh_from_db()
     services.key_create(alice)
     assert "Новый ключ" in mails.wait_for(ALICE)["Subject"]
@@ -146,9 +146,9 @@ def test_deleting_an_account_deletes_all_its_data(alice, visitor, mails):
 
     page = visitor.get("/account/delete/")
     assert ALICE in words_of(page)
-    answer = visitor.send("/account/delete/", {"password": PASSWORD})
+    response = visitor.send("/account/delete/", {"password": PASSWORD})
 
-    assert answer.headers["Location"] == "/"
+    assert response.headers["Location"] == "/"
     assert "have been deleted" in words_of(visitor.get("/"))
     assert not visitor.is_logged_in
     assert mails.wait_for(ALICE, "has been deleted")

@@ -20,10 +20,10 @@ NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def test_an_account_is_found_by_its_address_in_any_case():
-    made = services.account_create(" Alice@Example.ORG ")
+    created = services.account_create(" Alice@Example.ORG ")
 
-    assert made.email == "alice@example.org"
-    assert selectors.account_find("ALICE@example.org") == made
+    assert created.email == "alice@example.org"
+    assert selectors.account_find("ALICE@example.org") == created
     assert selectors.account_find("bob@example.org") is None
 
 

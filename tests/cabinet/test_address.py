@@ -25,19 +25,19 @@ def moved(database):
 
 
 def test_the_json_contains_the_address_its_date_and_the_previous_one(moved):
-    answer = Visitor().get("/address.json")
+    response = Visitor().get("/address.json")
 
-    assert answer.headers["Content-Type"] == "application/json"
-    data = answer.json()
+    assert response.headers["Content-Type"] == "application/json"
+    data = response.json()
     assert set(data) == {"base_url", "since", "previous"}
     assert (data["base_url"], data["previous"]) == (NEW, OLD)
     assert data["since"][:19] == moved.since.isoformat()[:19]
 
 
 def test_scripts_of_any_origin_may_read_it(moved):
-    answer = Visitor().get("/address.json")
+    response = Visitor().get("/address.json")
 
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
 @pytest.mark.parametrize("path", ["/", "/docs/", "/accounts/login/"])

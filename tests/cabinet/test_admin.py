@@ -21,11 +21,11 @@ def alice(mails) -> User:
 
 @pytest.fixture
 def key(alice) -> Key:
-    made = services.key_create(alice, "the key of alice").key
-    used(made, 7)
-    used(made, 2, code="unknown_field")
-    entry(made)
-    return made
+    created = services.key_create(alice, "the key of alice").key
+    used(created, 7)
+    used(created, 2, code="unknown_field")
+    entry(created)
+    return created
 
 
 @pytest.fixture
@@ -44,19 +44,19 @@ def act(operator: Visitor, model: str, action: str, row: int) -> object:
 
 def test_the_admin_redirects_to_the_rate_limited_login_page():
     for path in ("/admin/", "/admin/login/", "/admin/cabinet/user/"):
-        answer = Visitor().get(path)
-        while answer.headers["Location"].startswith("/admin/login/"):
-            answer = Visitor().get(answer.headers["Location"])
-        assert answer.headers["Location"].startswith("/accounts/login/?next=%2Fadmin")
+        response = Visitor().get(path)
+        while response.headers["Location"].startswith("/admin/login/"):
+            response = Visitor().get(response.headers["Location"])
+        assert response.headers["Location"].startswith("/accounts/login/?next=%2Fadmin")
 
 
 def test_the_login_form_of_the_admin_accepts_no_password(operator):
     fields = {"username": OPERATOR, "password": PASSWORD}
     mallory = Visitor()
 
-    answer = mallory.send("/admin/login/", fields, page="/accounts/login/")
+    response = mallory.send("/admin/login/", fields, page="/accounts/login/")
 
-    assert answer.headers["Location"].startswith("/accounts/login/")
+    assert response.headers["Location"].startswith("/accounts/login/")
     assert not mallory.is_logged_in
 
 
@@ -65,11 +65,11 @@ def test_an_ordinary_account_has_no_access(alice, key):
     visitor.log_in(ALICE)
 
     for path in ("/admin/login/", "/admin/cabinet/user/", "/admin/cabinet/key/"):
-        answer = visitor.get(path)
-        if answer.status_code == 302:
-            answer = visitor.get(answer.headers["Location"])
-        assert answer.status_code == 403
-        assert "cannot open this page" in words_of(answer)
+        response = visitor.get(path)
+        if response.status_code == 302:
+            response = visitor.get(response.headers["Location"])
+        assert response.status_code == 403
+        assert "cannot open this page" in words_of(response)
     assert act_refused(visitor, key)
 
 
@@ -167,17 +167,17 @@ def test_no_page_shows_a_digest_or_a_password(operator, alice, key):
 
 
 def test_the_password_is_changed_on_the_cabinets_page(operator):
-    answer = operator.get("/admin/password_change/")
+    response = operator.get("/admin/password_change/")
 
-    assert answer.headers["Location"] == "/accounts/password/change/"
+    assert response.headers["Location"] == "/accounts/password/change/"
 
 
 def test_an_operator_created_by_the_command_confirms_the_address_first(mails):
     User.objects.create_superuser(OPERATOR, PASSWORD)
     operator_account = Visitor()
 
-    answer = operator_account.log_in(OPERATOR)
-    assert answer.headers["Location"] == "/accounts/confirm-email/"
+    response = operator_account.log_in(OPERATOR)
+    assert response.headers["Location"] == "/accounts/confirm-email/"
     assert operator_account.get("/admin/").status_code == 302
     operator_account.send(link_in(mails.wait_for(OPERATOR, "Confirm")))
 

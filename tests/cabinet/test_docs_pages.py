@@ -35,9 +35,9 @@ def test_every_page_opens_and_its_links_to_the_docs_work(name):
 
 
 def test_a_trailing_slash_is_redirected():
-    answer = Visitor().get("/docs/errors/")
+    response = Visitor().get("/docs/errors/")
 
-    assert (answer.status_code, answer["Location"]) == (302, "/docs/errors")
+    assert (response.status_code, response["Location"]) == (302, "/docs/errors")
 
 
 def test_an_unknown_page_is_not_found():

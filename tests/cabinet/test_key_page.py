@@ -171,9 +171,9 @@ def test_revoking_asks_first_and_is_permanent(alice, key):
     assert "You cannot undo this." in words_of(asked)
     assert Key.objects.get().revoked_at is None
 
-    answer = visitor.send(f"/keys/{key.pk}/revoke/")
+    response = visitor.send(f"/keys/{key.pk}/revoke/")
 
-    assert answer.headers["Location"] == "/keys/"
+    assert response.headers["Location"] == "/keys/"
     assert Key.objects.get().revoked_at is not None
     words = words_of(visitor.get("/keys/"))
     assert f"sk-echo-…{key.last_four} is revoked" in words
@@ -195,9 +195,9 @@ def test_clearing_empties_the_journal_and_keeps_the_counts(alice, key):
 def test_changing_a_key_needs_the_token_of_the_form(alice, key, action):
     entry(key)
 
-    answer = logged_in(alice).client.post(f"/keys/{key.pk}/{action}/")
+    response = logged_in(alice).client.post(f"/keys/{key.pk}/{action}/")
 
-    assert answer.status_code == 403
+    assert response.status_code == 403
     assert Key.objects.get().revoked_at is None
     assert JournalEntry.objects.exists()
 
@@ -222,8 +222,8 @@ def test_mallory_cannot_revoke_or_clear_the_key_of_alice(key, action):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
 
-    answer = mallory.send(f"/keys/{key.pk}/{action}/", page="/keys/")
+    response = mallory.send(f"/keys/{key.pk}/{action}/", page="/keys/")
 
-    assert answer.status_code == 404
+    assert response.status_code == 404
     assert Key.objects.get().revoked_at is None
     assert JournalEntry.objects.exists()

@@ -87,9 +87,9 @@ def test_the_limit_counts_each_account_separately(alice):
 
 
 def test_a_revoked_or_expired_key_makes_room_for_another(alice):
-    made = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
-    services.key_revoke(made[0])
-    Key.objects.filter(pk=made[1].pk).update(expires_at=timezone.now())
+    created = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    services.key_revoke(created[0])
+    Key.objects.filter(pk=created[1].pk).update(expires_at=timezone.now())
 
     services.key_create(alice)
     services.key_create(alice)

@@ -22,9 +22,9 @@ def alice(mails):
 
 
 def test_a_visitor_is_redirected_to_the_login():
-    answer = Visitor().get("/keys/")
+    response = Visitor().get("/keys/")
 
-    assert answer.headers["Location"] == "/accounts/login/?next=/keys/"
+    assert response.headers["Location"] == "/accounts/login/?next=/keys/"
 
 
 def test_without_a_key_the_page_says_what_to_do(alice):
@@ -52,17 +52,17 @@ def test_keys_of_other_accounts_are_not_shown(alice):
 
 
 def test_creating_a_key_needs_the_token_of_the_form(alice):
-    answer = logged_in(alice).client.post("/keys/", {"label": "forged"})
+    response = logged_in(alice).client.post("/keys/", {"label": "forged"})
 
-    assert answer.status_code == 403
+    assert response.status_code == 403
     assert not Key.objects.exists()
 
 
 def test_a_key_gets_the_chosen_name_and_expiry(alice):
-    answer = logged_in(alice).send("/keys/", {"label": " laptop ", "days": "30"})
+    response = logged_in(alice).send("/keys/", {"label": " laptop ", "days": "30"})
 
     key = Key.objects.get()
-    assert answer.headers["Location"] == f"/keys/{key.pk}/new/"
+    assert response.headers["Location"] == f"/keys/{key.pk}/new/"
     assert key.label == "laptop"
     month = timezone.now() + timedelta(days=30)
     assert abs(key.expires_at - month) < timedelta(minutes=5)
@@ -72,10 +72,10 @@ def test_a_key_gets_the_chosen_name_and_expiry(alice):
     ("field", "value"), [("label", "x" * 61), ("label", "a\tb"), ("days", "-1")]
 )
 def test_a_wrong_value_creates_no_key_and_is_explained(alice, field, value):
-    answer = logged_in(alice).send("/keys/", {field: value})
+    response = logged_in(alice).send("/keys/", {field: value})
 
-    assert answer.status_code == 200
-    assert 'class="errorlist' in text_of(answer)
+    assert response.status_code == 200
+    assert 'class="errorlist' in text_of(response)
     assert not Key.objects.exists()
 
 
@@ -87,9 +87,9 @@ def test_an_eleventh_key_is_refused_with_the_reason(alice):
 
     page = words_of(visitor.get("/keys/"))
     assert "You have 10 active keys, the maximum for an account." in page
-    # A form that was already open gets the same answer.
-    answer = visitor.client.post("/keys/", {"csrfmiddlewaretoken": token})
-    assert "at most 10 active keys" in words_of(answer)
+    # A form that was already open gets the same response.
+    response = visitor.client.post("/keys/", {"csrfmiddlewaretoken": token})
+    assert "at most 10 active keys" in words_of(response)
     assert Key.objects.count() == MAX_ACTIVE_KEYS
 
 

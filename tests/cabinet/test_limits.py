@@ -187,8 +187,8 @@ def test_a_forged_forwarded_address_does_not_reset_the_count(alice):
     seen = []
     for n in range(11):
         forged = {"x-forwarded-for": f"192.0.2.{n}", "x-real-ip": f"192.0.2.{n}"}
-        answer = Visitor().log_in(f"nobody{n}@example.org", WRONG, headers=forged)
-        seen.append(answer.status_code)
+        response = Visitor().log_in(f"nobody{n}@example.org", WRONG, headers=forged)
+        seen.append(response.status_code)
 
     assert seen == [200] * 10 + [429]
 

@@ -21,9 +21,9 @@ def alice(mails) -> User:
 def test_a_confirmed_account_logs_in_with_its_address_in_any_case(alice):
     visitor = Visitor()
 
-    answer = visitor.log_in("Alice@Example.ORG")
+    response = visitor.log_in("Alice@Example.ORG")
 
-    assert answer.headers["Location"] == "/keys/"
+    assert response.headers["Location"] == "/keys/"
     assert visitor.is_logged_in
 
 
@@ -69,9 +69,9 @@ def test_a_deactivated_account_cannot_log_in_and_is_told_why(alice):
     services.account_deactivate(alice)
     visitor = Visitor()
 
-    answer = visitor.log_in(ALICE)
+    response = visitor.log_in(ALICE)
 
-    assert answer.headers["Location"] == "/accounts/inactive/"
+    assert response.headers["Location"] == "/accounts/inactive/"
     assert "deactivated" in words_of(visitor.get("/accounts/inactive/"))
     assert not visitor.is_logged_in
 
@@ -127,10 +127,10 @@ def test_a_login_never_redirects_to_another_site(alice):
     for url in OTHER_SITES:
         visitor = Visitor()
         fields = {"login": ALICE, "password": PASSWORD, "next": url}
-        answer = visitor.send("/accounts/login/", fields)
+        response = visitor.send("/accounts/login/", fields)
 
-        assert answer.status_code == 302, url
-        assert answer.headers["Location"] == "/keys/", url
+        assert response.status_code == 302, url
+        assert response.headers["Location"] == "/keys/", url
         out = visitor.send("/accounts/logout/", {"next": url})
         assert out.headers["Location"] == "/", url
 
@@ -143,9 +143,9 @@ def test_a_login_redirects_to_the_page_that_required_it(alice):
     page = visitor.get(first)
     assert 'name="next" value="/account/"' in text_of(page)
     fields = {"login": ALICE, "password": PASSWORD, "next": "/account/"}
-    answer = visitor.send("/accounts/login/", fields)
+    response = visitor.send("/accounts/login/", fields)
 
-    assert answer.headers["Location"] == "/account/"
+    assert response.headers["Location"] == "/account/"
 
 
 def test_a_hostile_next_is_shown_as_text(alice):

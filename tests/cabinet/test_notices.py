@@ -47,9 +47,9 @@ def test_a_revoked_key_is_announced_once(alice, visitor, mails):
 
 def test_a_mail_that_cannot_be_sent_undoes_nothing(alice, visitor, capsys):
     with unreachable_mail_server():
-        answer = visitor.send("/keys/", {"label": "my laptop"})
+        response = visitor.send("/keys/", {"label": "my laptop"})
 
-    assert answer.status_code == 302
+    assert response.status_code == 302
     assert alice.keys.count() == 1
 
 

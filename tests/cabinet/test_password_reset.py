@@ -42,9 +42,9 @@ def choose(visitor: Visitor, url: str, password: str = NEW) -> object:
 def test_a_forgotten_password_is_reset_with_the_link(alice, mails):
     ask()
 
-    answer = choose(Visitor(), link(mails))
+    response = choose(Visitor(), link(mails))
 
-    assert answer.headers["Location"] == "/accounts/password/reset/key/done/"
+    assert response.headers["Location"] == "/accounts/password/reset/key/done/"
     old, new = Visitor(), Visitor()
     old.log_in(ALICE, PASSWORD)
     new.log_in(ALICE, NEW)
@@ -91,14 +91,14 @@ def test_the_link_is_invalid_after_an_hour(alice, mails, monkeypatch):
 
 
 def test_every_other_session_ends(alice, mails):
-    elsewhere = Visitor()
-    elsewhere.log_in(ALICE)
-    assert elsewhere.is_logged_in
+    other_browser = Visitor()
+    other_browser.log_in(ALICE)
+    assert other_browser.is_logged_in
     ask()
 
     choose(Visitor(), link(mails))
 
-    assert not elsewhere.is_logged_in
+    assert not other_browser.is_logged_in
 
 
 def test_the_secret_of_the_link_does_not_stay_in_the_address_bar(alice, mails):
@@ -122,9 +122,9 @@ def test_a_reset_request_does_not_reveal_whether_an_account_exists(alice, mails)
 
     def seen(email: str) -> tuple[object, ...]:
         visitor = Visitor()
-        answer = visitor.send(RESET, {"email": email})
-        page = visitor.get(answer.headers["Location"])
-        return answer.status_code, answer.headers["Location"], words_of(page)
+        response = visitor.send(RESET, {"email": email})
+        page = visitor.get(response.headers["Location"])
+        return response.status_code, response.headers["Location"], words_of(page)
 
     known = seen(ALICE)
     for email in ("bob@example.org", "carol@example.org", "nobody@example.org"):

@@ -92,22 +92,22 @@ def test_a_change_requires_the_current_password(alice):
     alice.refresh_from_db()
     assert alice.check_password(PASSWORD)
 
-    answer = visitor.send(CHANGE, {"oldpassword": PASSWORD, **new})
-    assert answer.status_code == 302
+    response = visitor.send(CHANGE, {"oldpassword": PASSWORD, **new})
+    assert response.status_code == 302
     alice.refresh_from_db()
     assert alice.check_password("a bell in the fog")
 
 
 def test_a_change_ends_the_other_sessions_and_sends_a_mail(alice, mails):
-    here, elsewhere = Visitor(), Visitor()
+    here, other_browser = Visitor(), Visitor()
     here.log_in(ALICE)
-    elsewhere.log_in(ALICE)
+    other_browser.log_in(ALICE)
     new = {"password1": "a bell in the fog", "password2": "a bell in the fog"}
 
     here.send(CHANGE, {"oldpassword": PASSWORD, **new})
 
     assert here.is_logged_in
-    assert not elsewhere.is_logged_in
+    assert not other_browser.is_logged_in
     assert mails.wait_for(ALICE, "Readback password has been changed")
 
 
@@ -123,8 +123,8 @@ def test_a_password_of_a_megabyte_is_refused_before_it_is_hashed(alice, monkeypa
     monkeypatch.setattr(encode, lambda *_: hashed.append(1))
     monkeypatch.setattr(verify, lambda *_: hashed.append(1))
 
-    answer = Visitor().log_in(ALICE, "x" * 1_000_000)
+    response = Visitor().log_in(ALICE, "x" * 1_000_000)
 
-    assert answer.status_code == 400
-    assert "too large" in words_of(answer)
+    assert response.status_code == 400
+    assert "too large" in words_of(response)
     assert hashed == []

@@ -54,9 +54,9 @@ ACCOUNT_PAGES = [
 
 
 def test_every_public_page():
-    stranger = Visitor(language="ru")
+    visitor = Visitor(language="ru")
     for path in PUBLIC_PAGES:
-        assert latin_in(words_of(stranger.get(path))) == set(), path
+        assert latin_in(words_of(visitor.get(path))) == set(), path
 
 
 def test_every_account_page(alice):
@@ -68,21 +68,21 @@ def test_every_account_page(alice):
 
 
 def test_every_form_error(alice, settings_without_limits):
-    stranger, owner = Visitor(language="ru"), Visitor(language="ru")
+    visitor, owner = Visitor(language="ru"), Visitor(language="ru")
     owner.log_in(ALICE)
     new = {"password1": "a bell in the fog", "password2": "another bell"}
     pages = [
-        stranger.sign_up("", ""),
-        stranger.sign_up("nonsense", "short"),
-        stranger.sign_up("x" * 300 + "@example.org", "readbackreadback"),
-        stranger.sign_up(ALICE, ALICE),
-        stranger.sign_up(ALICE, "1234567890123"),
-        stranger.log_in(ALICE, "not the password"),
-        stranger.send("/accounts/password/reset/", {"email": "@"}),
+        visitor.sign_up("", ""),
+        visitor.sign_up("nonsense", "short"),
+        visitor.sign_up("x" * 300 + "@example.org", "readbackreadback"),
+        visitor.sign_up(ALICE, ALICE),
+        visitor.sign_up(ALICE, "1234567890123"),
+        visitor.log_in(ALICE, "not the password"),
+        visitor.send("/accounts/password/reset/", {"email": "@"}),
         owner.send("/accounts/password/change/", {"oldpassword": "x", **new}),
         owner.send("/accounts/email/", {"email": ALICE, "action_add": ""}),
         owner.send("/account/delete/", {"password": "not the password"}),
-        stranger.client.post("/accounts/login/"),
+        visitor.client.post("/accounts/login/"),
     ]
     for page in pages:
         shown = re.sub(r'value="[^"]*"', "", page.content.decode())

@@ -89,18 +89,18 @@ def test_a_session_is_not_written_at_every_request(alice):
     visitor.log_in(ALICE)
     visitor.get("/account/")
 
-    answer = visitor.get("/account/")
+    response = visitor.get("/account/")
 
-    assert "session" not in answer.cookies
+    assert "session" not in response.cookies
 
 
 def test_a_key_needs_no_second_password_right_after_the_login(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
 
-    answer = visitor.send("/keys/", {"label": "mine"})
+    response = visitor.send("/keys/", {"label": "mine"})
 
-    assert answer.headers["Location"].endswith("/new/")
+    assert response.headers["Location"].endswith("/new/")
     assert alice.keys.count() == 1
 
 
@@ -109,9 +109,9 @@ def test_a_key_needs_no_second_password_right_after_the_sign_up(mails):
     visitor.sign_up(ALICE)
     visitor.send(link_in(mails.wait_for(ALICE, "Confirm")))
 
-    answer = visitor.send("/keys/", {"label": "mine"})
+    response = visitor.send("/keys/", {"label": "mine"})
 
-    assert answer.headers["Location"].endswith("/new/")
+    assert response.headers["Location"].endswith("/new/")
 
 
 def test_a_key_needs_the_password_again_long_after_the_login(alice):
@@ -128,10 +128,10 @@ def test_a_key_needs_the_password_again_long_after_the_login(alice):
     visitor.send("/accounts/reauthenticate/", wrong, page=page)
     assert alice.keys.count() == 0
     right = {"password": PASSWORD, "next": "/keys/"}
-    answer = visitor.send("/accounts/reauthenticate/", right, page=page)
+    response = visitor.send("/accounts/reauthenticate/", right, page=page)
 
     # The form that was sent before is processed now, without sending it again.
-    assert answer.headers["Location"].endswith("/new/")
+    assert response.headers["Location"].endswith("/new/")
     assert [key.label for key in alice.keys.all()] == ["mine"]
 
 
@@ -141,9 +141,9 @@ def test_changing_the_address_needs_the_password_again(alice):
     _backdate_the_login(visitor)
 
     fields = {"email": "new@example.org", "action_add": ""}
-    answer = visitor.send("/accounts/email/", fields)
+    response = visitor.send("/accounts/email/", fields)
 
-    assert answer.headers["Location"].startswith("/accounts/reauthenticate/")
+    assert response.headers["Location"].startswith("/accounts/reauthenticate/")
 
 
 def _backdate_the_login(visitor: Visitor) -> None:

@@ -30,14 +30,14 @@ def confirmation_link(mails: Mailbox, email: str = ALICE) -> str:
 
 def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     alice = Visitor()
-    answer = alice.sign_up(ALICE)
-    assert answer.headers["Location"] == "/accounts/confirm-email/"
+    response = alice.sign_up(ALICE)
+    assert response.headers["Location"] == "/accounts/confirm-email/"
     assert "Check your e-mail" in words_of(alice.get("/accounts/confirm-email/"))
 
     link = confirmation_link(mails)
-    answer = alice.send(link)
+    response = alice.send(link)
 
-    assert answer.headers["Location"] == "/keys/"
+    assert response.headers["Location"] == "/keys/"
     assert alice.is_logged_in
     assert selectors.account_is_confirmed(User.objects.get(email=ALICE))
 
@@ -68,12 +68,12 @@ def test_confirming_needs_the_token_of_the_form(mails):
 
 def test_confirming_in_another_browser_does_not_log_it_in(mails):
     Visitor().sign_up(ALICE)
-    elsewhere = Visitor()
+    other_browser = Visitor()
 
-    answer = elsewhere.send(confirmation_link(mails))
+    response = other_browser.send(confirmation_link(mails))
 
-    assert answer.headers["Location"] == "/accounts/login/"
-    assert not elsewhere.is_logged_in
+    assert response.headers["Location"] == "/accounts/login/"
+    assert not other_browser.is_logged_in
 
 
 def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
@@ -81,9 +81,9 @@ def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
     alice.sign_up(ALICE)
     again = Visitor()
 
-    answer = again.log_in(ALICE)
+    response = again.log_in(ALICE)
 
-    assert answer.headers["Location"] == "/accounts/confirm-email/"
+    assert response.headers["Location"] == "/accounts/confirm-email/"
     assert not again.is_logged_in
     assert not alice.is_logged_in
     with pytest.raises(ServiceError, match="not confirmed"):
@@ -139,13 +139,13 @@ def test_a_forged_link_confirms_nothing(mails):
 
 def sign_up_response(email: str) -> dict[str, object]:
     visitor = Visitor()
-    answer = visitor.sign_up(email)
-    page = visitor.get(answer.headers["Location"])
+    response = visitor.sign_up(email)
+    page = visitor.get(response.headers["Location"])
     return {
-        "status": answer.status_code,
-        "location": answer.headers["Location"],
+        "status": response.status_code,
+        "location": response.headers["Location"],
         "cookies": sorted(visitor.client.cookies),
-        "headers": sorted(answer.headers),
+        "headers": sorted(response.headers),
         "words": words_of(page).replace(email, "ADDRESS"),
     }
 
@@ -213,9 +213,11 @@ def test_a_forged_host_does_not_change_the_link(mails):
     mallory = Visitor()
     forged = {"x-forwarded-host": "evil.example", "host": "localhost:6666"}
     page = "/accounts/signup/"
-    answer = mallory.send(page, {"email": ALICE, "password1": PASSWORD}, headers=forged)
+    response = mallory.send(
+        page, {"email": ALICE, "password1": PASSWORD}, headers=forged
+    )
 
-    assert answer.status_code == 302
+    assert response.status_code == 302
     mail = mails.wait_for(ALICE)
     assert link_in(mail).startswith(f"{CABINET}/accounts/")
     for part in (text_of_mail(mail), html_of(mail)):
@@ -224,10 +226,10 @@ def test_a_forged_host_does_not_change_the_link(mails):
 
 
 def test_an_unknown_host_is_refused(mails):
-    answer = Visitor().get("/accounts/login/", headers={"host": "evil.example"})
+    response = Visitor().get("/accounts/login/", headers={"host": "evil.example"})
 
-    assert answer.status_code == 400
-    assert "evil" not in text_of(answer)
+    assert response.status_code == 400
+    assert "evil" not in text_of(response)
 
 
 INVALID_ADDRESSES = [
@@ -317,10 +319,10 @@ def test_without_a_mail_server_the_page_says_where_the_link_is(
 
 def test_a_failing_mail_server_is_reported_and_can_be_retried(mails):
     with unreachable_mail_server():
-        answer = Visitor().sign_up(ALICE)
+        response = Visitor().sign_up(ALICE)
 
-    assert answer.status_code == 503
-    assert "could not be sent" in words_of(answer)
+    assert response.status_code == 503
+    assert "could not be sent" in words_of(response)
     Visitor().log_in(ALICE)
     assert confirmation_link(mails)
 

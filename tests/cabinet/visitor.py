@@ -62,13 +62,13 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def text_of(answer: Any) -> str:
-    return answer.content.decode()
+def text_of(response: Any) -> str:
+    return response.content.decode()
 
 
-def words_of(answer: Any) -> str:
+def words_of(response: Any) -> str:
     """Return the text of a page in one line, without markup."""
-    without_tags = re.sub(r"<[^>]*>", " ", text_of(answer))
+    without_tags = re.sub(r"<[^>]*>", " ", text_of(response))
     return " ".join(unescape(without_tags).split())
 
 

@@ -90,8 +90,8 @@ class Person:
             },
         )
         try:
-            with urlopen(request, timeout=10) as answer:
-                return answer.status, json.load(answer)
+            with urlopen(request, timeout=10) as response:
+                return response.status, json.load(response)
         except HTTPError as refusal:
             with refusal:
                 return refusal.code, json.load(refusal)

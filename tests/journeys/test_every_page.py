@@ -74,7 +74,7 @@ def test_every_page_loads_less_than_60_kilobytes(a_person):
     paths = [*PUBLIC_PAGES, *pages_of(alice)]
     sizes = {}
     loaded: list[int] = []
-    alice.page.on("response", lambda answer: loaded.append(len(answer.body())))
+    alice.page.on("response", lambda response: loaded.append(len(response.body())))
     for path in paths:
         loaded.clear()
         alice.page.goto(path, wait_until="networkidle")

@@ -17,10 +17,10 @@ def make_first_request(alice: Person, accepted: str, arrived: str) -> None:
     key_path = alice.key_path
 
     client = OpenAI(base_url=alice.shown_address(), api_key=alice.key)
-    answer = client.chat.completions.create(
+    response = client.chat.completions.create(
         model=MODEL, messages=[{"role": "user", "content": TEXT}]
     )
-    assert answer.choices[0].message.content == TEXT
+    assert response.choices[0].message.content == TEXT
 
     # The page updates without any action since the key was copied.
     alice.expect_to_see(arrived)

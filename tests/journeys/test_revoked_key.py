@@ -21,7 +21,7 @@ def test_a_revoked_key_is_refused(a_person):
     alice.take_screenshot("revoked")
 
     deadline = time.monotonic() + DEADLINE
-    while (answer := alice.send_request())[0] == 200:
+    while (response := alice.send_request())[0] == 200:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert answer == (401, {"error": {"code": "invalid_key"}})
+    assert response == (401, {"error": {"code": "invalid_key"}})
