@@ -1,1 +1,1 @@
-"""The account plane from the inside: models, services, selectors, on both databases."""
+"""Tests of the account plane: models, services, pages, on SQLite and PostgreSQL."""

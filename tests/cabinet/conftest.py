@@ -1,7 +1,7 @@
-"""Django in the test's process, on a fresh, migrated database for every test.
+"""Django in the test process, with a fresh, migrated database for every test.
 
-Each test that asks for `database` runs twice: on SQLite and on PostgreSQL. The
-migrations run once for each; every test gets a copy.
+Each test that uses `database` runs twice: on SQLite and on PostgreSQL. The migrations
+run once for each; every test gets a copy.
 """
 
 import os
@@ -19,21 +19,21 @@ from tests.support.postgres import Postgres, postgres
 
 
 def _set_up_django() -> None:
-    """Read Readback's settings as if none were set: a developer's must not matter."""
+    """Set Django up with default settings, ignoring the developer's environment."""
     import django
 
     names = [name for name in os.environ if name.startswith("READBACK_")]
-    outside = {name: os.environ.pop(name) for name in names}
+    environment = {name: os.environ.pop(name) for name in names}
     os.environ["DJANGO_SETTINGS_MODULE"] = "readback.cabinet.settings"
     os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
     django.setup()
     _hash_quickly()
     del os.environ["READBACK_SECRET_KEY"]
-    os.environ |= outside
+    os.environ |= environment
 
 
 def _hash_quickly() -> None:
-    """The same kind of hash, made with less memory: most of a run was hashing."""
+    """Use the same hash with less memory: hashing took most of the run."""
     from django.contrib.auth.hashers import Argon2PasswordHasher
 
     Argon2PasswordHasher.memory_cost = 1024
@@ -45,7 +45,7 @@ _set_up_django()
 
 @contextmanager
 def _connected(url: str) -> Iterator[None]:
-    """Let Django use the database at the URL."""
+    """Connect Django to the database at the URL."""
     from django.db import connections
     from django.test import override_settings
 
@@ -65,7 +65,7 @@ def _connected(url: str) -> Iterator[None]:
 
 
 def _disconnect() -> None:
-    """Close the connection and forget it, so that the next one is another."""
+    """Close and discard the connection, so that the next access opens a new one."""
     from django.db import connections
 
     connections.close_all()
@@ -75,7 +75,7 @@ def _disconnect() -> None:
 
 @pytest.fixture(autouse=True)
 def language() -> Iterator[None]:
-    """The language of the last request stays with its thread: begin with none."""
+    """Reset the language, which Django keeps per thread after a request."""
     from django.utils import translation
 
     translation.deactivate()
@@ -111,7 +111,7 @@ def migrated_postgresql(postgresql: Postgres) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a migrated database that only this test has."""
+    """The URL of a migrated database used only by this test."""
     if request.param == "sqlite":
         template = request.getfixturevalue("migrated_sqlite")
         return f"sqlite:///{shutil.copy(template, tmp_path / 'readback.sqlite3')}"
@@ -133,7 +133,7 @@ def mail_server() -> Iterator[Mailbox]:
 
 @pytest.fixture
 def mails(database: str, mail_server: Mailbox) -> Iterator[Mailbox]:
-    """A real mail server that the cabinet uses, empty at the start of every test."""
+    """A real mail server for the cabinet, empty at the start of every test."""
     from django.conf import settings
     from django.test import override_settings
 
@@ -147,7 +147,7 @@ def mails(database: str, mail_server: Mailbox) -> Iterator[Mailbox]:
 
 @pytest.fixture
 def settings_without_mail(mails: Mailbox) -> Iterator[None]:
-    """The cabinet as it is without a mail server, whatever other fixtures set."""
+    """Run the cabinet without a mail server, whatever other fixtures set."""
     from django.conf import settings
     from django.test import override_settings
 
@@ -160,7 +160,7 @@ def settings_without_mail(mails: Mailbox) -> Iterator[None]:
 
 @pytest.fixture
 def settings_without_limits() -> Iterator[None]:
-    """No count of tries, for a test that tries many things one after the other."""
+    """Disable rate limits, for a test that makes many attempts."""
     from django.test import override_settings
 
     with override_settings(ACCOUNT_RATE_LIMITS=False):

@@ -1,4 +1,4 @@
-"""Accounts with keys, and what the API would have written about their requests."""
+"""Accounts with keys, and the rows that the API writes about their requests."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,10 +23,10 @@ def logged_in(owner: User, language: str = "en") -> Visitor:
 
 
 def entry(key: Key, *, seconds_ago: float = 0, **fields: Any) -> JournalEntry:
-    """Note one accepted chat request, or what the fields say instead."""
-    known = {"accepted": True, "endpoint": "chat", "status": 200}
-    moment = timezone.now() - timedelta(seconds=seconds_ago)
-    return JournalEntry.objects.create(key=key, at=moment, **(known | fields))
+    """Add a journal entry: an accepted chat request unless the fields say otherwise."""
+    defaults = {"accepted": True, "endpoint": "chat", "status": 200}
+    at = timezone.now() - timedelta(seconds=seconds_ago)
+    return JournalEntry.objects.create(key=key, at=at, **(defaults | fields))
 
 
 def refused(key: Key, code: str, status: int, detail: str = "", **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""Doing the same thing many times at once, each with a database connection."""
+"""Run the same action in several threads at once, each with its own connection."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from django.db import connection
 
 
 def in_parallel(action: Callable[[], Any], times: int) -> list[Any]:
-    """Give what each call returned, or the exception that it raised."""
+    """Return what each call returned, or the exception that it raised."""
     barrier = Barrier(times)
 
     def run() -> Any:

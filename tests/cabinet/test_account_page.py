@@ -1,4 +1,4 @@
-"""The Account page: address, password, language, and leaving for good."""
+"""The account page: address, password, language, and deleting the account."""
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -29,7 +29,7 @@ def visitor(alice) -> Visitor:
     return visitor
 
 
-def test_the_page_leads_to_all_that_can_be_changed(visitor):
+def test_the_page_links_to_everything_that_can_be_changed(visitor):
     page = text_of(visitor.get("/account/"))
 
     assert ALICE in page
@@ -37,15 +37,13 @@ def test_the_page_leads_to_all_that_can_be_changed(visitor):
         assert f'href="{path}"' in page
 
 
-def test_nobody_sees_it_without_a_login():
+def test_it_requires_a_login():
     for path in ("/account/", "/account/delete/", EMAIL):
-        answer = Visitor().get(path)
-        assert answer.headers["Location"] == f"/accounts/login/?next={path}"
+        response = Visitor().get(path)
+        assert response.headers["Location"] == f"/accounts/login/?next={path}"
 
 
-def test_a_new_address_counts_when_it_is_confirmed_and_not_before(
-    alice, visitor, mails
-):
+def test_a_new_address_is_used_only_after_it_is_confirmed(alice, visitor, mails):
     visitor.send(EMAIL, {"email": NEW, "action_add": ""})
 
     assert NEW in words_of(visitor.get("/account/"))
@@ -59,14 +57,16 @@ def test_a_new_address_counts_when_it_is_confirmed_and_not_before(
     assert alice.email == NEW
     assert selectors.account_is_confirmed(alice)
     assert [a.email for a in EmailAddress.objects.filter(user=alice)] == [NEW]
-    assert NEW in mails.wait_for(ALICE, "address at Readback was changed").as_string()
+    assert (
+        NEW in mails.wait_for(ALICE, "address at Readback has been changed").as_string()
+    )
     old, new = Visitor(), Visitor()
     old.log_in(ALICE)
     new.log_in(NEW)
     assert (old.is_logged_in, new.is_logged_in) == (False, True)
 
 
-def test_a_change_can_be_given_up(alice, visitor):
+def test_a_change_can_be_cancelled(alice, visitor):
     visitor.send(EMAIL, {"email": NEW, "action_add": ""})
 
     visitor.send(EMAIL, {"email": NEW, "action_remove": ""})
@@ -77,10 +77,10 @@ def test_a_change_can_be_given_up(alice, visitor):
 def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
     bob = services.account_create("bob@example.org", PASSWORD, confirmed=True)
 
-    answer = visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
+    response = visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
 
-    # The page does not tell that Bob has an account; the link does not help.
-    assert answer.status_code == 302
+    # The page does not reveal that Bob has an account, and the link does not work.
+    assert response.status_code == 302
     link = link_in(mails.wait_for("bob@example.org", "Confirm"))
     assert "cannot be confirmed" in words_of(visitor.get(link))
     visitor.send(link, page="/account/")
@@ -88,16 +88,16 @@ def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
     assert User.objects.get(email=ALICE)
 
 
-def test_an_address_that_was_never_confirmed_belongs_to_nobody(visitor, mails):
-    """Mallory wants an address that will be Bob's: Bob does not notice."""
+def test_an_unconfirmed_address_does_not_block_its_owner(visitor, mails):
+    """Mallory claims Bob's address before Bob signs up; Bob is not affected."""
     visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
-    stranger = Visitor()
-    stranger.log_in("bob@example.org")
-    assert not stranger.is_logged_in
+    other_browser = Visitor()
+    other_browser.log_in("bob@example.org")
+    assert not other_browser.is_logged_in
     Visitor().send("/accounts/password/reset/", {"email": "bob@example.org"})
-    assert mails.wait_for("bob@example.org", "There is no account")
+    assert mails.wait_for("bob@example.org", "No Readback account")
 
-    cache.clear()  # the mail to Mallory's wish was sent just now
+    cache.clear()  # a confirmation was sent for Mallory less than three minutes ago
     bob = Visitor()
     bob.sign_up("bob@example.org")
     bob.send(link_in(mails.wait_for("bob@example.org", "Confirm")))
@@ -106,21 +106,23 @@ def test_an_address_that_was_never_confirmed_belongs_to_nobody(visitor, mails):
     assert User.objects.get(email=ALICE) != User.objects.get(email="bob@example.org")
 
 
-def test_the_link_of_a_change_that_was_replaced_is_dead(visitor, mails):
+def test_the_link_of_a_replaced_change_no_longer_works(visitor, mails):
     visitor.send(EMAIL, {"email": "typo@example.net", "action_add": ""})
     link = link_in(mails.wait_for("typo@example.net", "Confirm"))
 
     visitor.send(EMAIL, {"email": NEW, "action_add": ""})
 
-    assert "does not work any more" in words_of(Visitor().get(link))
+    assert "no longer works" in words_of(Visitor().get(link))
 
 
-def test_the_chosen_language_holds_on_every_device_and_in_mails(alice, visitor, mails):
+def test_the_chosen_language_applies_on_every_device_and_in_mails(
+    alice, visitor, mails
+):
     visitor.send("/account/language/", {"language": "ru"}, page="/account/")
 
-    elsewhere = Visitor(language="en")
-    elsewhere.log_in(ALICE)
-    assert 'lang="ru"' in text_of(elsewhere.get("/account/"))
+    other_browser = Visitor(language="en")
+    other_browser.log_in(ALICE)
+    assert 'lang="ru"' in text_of(other_browser.get("/account/"))
     alice.refresh_from_db()
     services.key_create(alice)
     assert "Новый ключ" in mails.wait_for(ALICE)["Subject"]
@@ -129,14 +131,14 @@ def test_the_chosen_language_holds_on_every_device_and_in_mails(alice, visitor, 
     assert 'lang="en"' in text_of(visitor.get("/account/"))
 
 
-def test_a_language_that_is_none_changes_nothing(alice, visitor):
+def test_an_unknown_language_changes_nothing(alice, visitor):
     visitor.send("/account/language/", {"language": "xx"}, page="/account/")
 
     alice.refresh_from_db()
     assert alice.language == ""
 
 
-def test_an_account_goes_with_everything_in_it(alice, visitor, mails):
+def test_deleting_an_account_deletes_all_its_data(alice, visitor, mails):
     key = services.key_create(alice, "mine").key
     used(key, 3)
     entry(key)
@@ -144,16 +146,16 @@ def test_an_account_goes_with_everything_in_it(alice, visitor, mails):
 
     page = visitor.get("/account/delete/")
     assert ALICE in words_of(page)
-    answer = visitor.send("/account/delete/", {"password": PASSWORD})
+    response = visitor.send("/account/delete/", {"password": PASSWORD})
 
-    assert answer.headers["Location"] == "/"
-    assert "are gone" in words_of(visitor.get("/"))
+    assert response.headers["Location"] == "/"
+    assert "have been deleted" in words_of(visitor.get("/"))
     assert not visitor.is_logged_in
-    assert mails.wait_for(ALICE, "is deleted")
+    assert mails.wait_for(ALICE, "has been deleted")
     assert _rows_about(pk) == []
 
 
-def test_an_account_stays_without_the_password(alice, visitor):
+def test_an_account_is_not_deleted_without_the_password(alice, visitor):
     for fields in ({}, {"password": ""}, {"password": "not the password"}):
         page = visitor.send("/account/delete/", fields)
         assert page.status_code == 200
@@ -161,14 +163,14 @@ def test_an_account_stays_without_the_password(alice, visitor):
     assert visitor.is_logged_in
 
 
-def test_the_password_to_delete_cannot_be_tried_out(alice, visitor):
+def test_the_password_to_delete_cannot_be_guessed(alice, visitor):
     wrong = {"password": "not the password"}
     seen = [visitor.send("/account/delete/", wrong).status_code for _ in range(6)]
 
     assert seen == [200] * 5 + [429]
 
 
-def test_an_account_without_a_password_is_named_to_be_deleted(mails):
+def test_an_account_without_a_password_is_deleted_by_its_address(mails):
     bob = services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()
     visitor.client.force_login(bob)
@@ -181,7 +183,7 @@ def test_an_account_without_a_password_is_named_to_be_deleted(mails):
 
 
 def _rows_about(account: int) -> list[tuple[str, str]]:
-    """Every table and column that still refers to the account."""
+    """Return every table and column that still refers to the account."""
     found = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):

@@ -1,4 +1,4 @@
-"""Making, shutting out and deleting accounts, through the services."""
+"""Creating, deactivating and deleting accounts through the services."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +20,14 @@ NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def test_an_account_is_found_by_its_address_in_any_case():
-    made = services.account_create(" Alice@Example.ORG ")
+    created = services.account_create(" Alice@Example.ORG ")
 
-    assert made.email == "alice@example.org"
-    assert selectors.account_find("ALICE@example.org") == made
+    assert created.email == "alice@example.org"
+    assert selectors.account_find("ALICE@example.org") == created
     assert selectors.account_find("bob@example.org") is None
 
 
-def test_an_account_is_confirmed_only_when_somebody_vouches_for_it():
+def test_an_account_is_confirmed_only_explicitly():
     alice = services.account_create("alice@example.org")
     bob = services.account_create("bob@example.org", confirmed=True)
 
@@ -43,33 +43,35 @@ def test_an_address_that_another_account_has_confirmed_stays_with_it():
     EmailAddress.objects.create(user=bob, email="alice@example.org", verified=True)
     mallory = services.account_create("alice@example.org")
 
-    with pytest.raises(ServiceError, match="Another account"):
+    with pytest.raises(ServiceError, match="another account"):
         services.account_confirm(mallory)
     assert not selectors.account_is_confirmed(mallory)
 
 
-def test_an_address_has_one_account_in_whatever_case_it_is_written():
+def test_an_address_has_one_account_regardless_of_case():
     services.account_create("alice@example.org")
 
-    with pytest.raises(ServiceError, match="There is an account"):
+    with pytest.raises(ServiceError, match="already exists"):
         services.account_create("Alice@Example.org")
     with pytest.raises(IntegrityError), transaction.atomic():
         User.objects.create(email="ALICE@EXAMPLE.ORG")
     assert User.objects.count() == 1
 
 
-def test_of_many_who_make_the_same_account_at_once_one_succeeds():
+def test_creating_the_same_account_in_parallel_succeeds_once():
     outcomes = in_parallel(lambda: services.account_create("alice@example.org"), 8)
 
-    assert len([one for one in outcomes if isinstance(one, User)]) == 1
-    assert len([one for one in outcomes if isinstance(one, ServiceError)]) == 7
+    assert len([outcome for outcome in outcomes if isinstance(outcome, User)]) == 1
+    assert (
+        len([outcome for outcome in outcomes if isinstance(outcome, ServiceError)]) == 7
+    )
 
 
 @pytest.mark.parametrize(
     "email",
     ["", "alice", "alice@", "a@b\r\nBcc: c@example.org", f"{'a' * 250}@example.org"],
 )
-def test_what_is_no_address_makes_no_account(email):
+def test_an_invalid_address_creates_no_account(email):
     with pytest.raises(ServiceError):
         services.account_create(email)
     assert not User.objects.exists()
@@ -78,7 +80,7 @@ def test_what_is_no_address_makes_no_account(email):
 @pytest.mark.parametrize(
     "password", ["", "eleven char", "password1234", "alice@example.org"]
 )
-def test_a_weak_password_makes_no_account(password):
+def test_a_weak_password_creates_no_account(password):
     with pytest.raises(ServiceError):
         services.account_create("alice@example.org", password)
     assert not User.objects.exists()
@@ -87,7 +89,7 @@ def test_a_weak_password_makes_no_account(password):
 @pytest.mark.parametrize(
     "password", ["correct horse battery staple", "ключ " * 30, "7" * 4 + "pin codes"]
 )
-def test_any_long_password_will_do_and_none_of_it_is_ignored(password):
+def test_any_long_password_is_accepted_and_all_of_it_counts(password):
     alice = services.account_create("alice@example.org", password)
 
     assert alice.check_password(password)
@@ -102,7 +104,7 @@ def test_an_account_without_a_password_cannot_log_in_but_can_have_keys():
     assert services.key_create(alice)
 
 
-def test_an_account_can_be_shut_out_and_let_in_again():
+def test_an_account_can_be_deactivated_and_activated_again():
     alice = services.account_create("alice@example.org")
 
     services.account_deactivate(alice)
@@ -111,10 +113,10 @@ def test_an_account_can_be_shut_out_and_let_in_again():
     assert User.objects.get().is_active
 
 
-def test_deleting_an_account_deletes_all_that_belongs_to_it_and_nothing_else():
+def test_deleting_an_account_deletes_its_data_and_nothing_else():
     for email in ("alice@example.org", "bob@example.org"):
         account = services.account_create(email, confirmed=True)
-        _leave_traces(services.key_create(account).key)
+        _add_usage(services.key_create(account).key)
 
     services.account_delete(selectors.account_find("alice@example.org"))
 
@@ -124,13 +126,13 @@ def test_deleting_an_account_deletes_all_that_belongs_to_it_and_nothing_else():
         assert model.objects.count() == 1, model
 
 
-def test_the_database_itself_refuses_rows_of_a_key_that_does_not_exist():
+def test_the_database_refuses_rows_of_a_missing_key():
     with pytest.raises(IntegrityError), transaction.atomic():
         Usage.objects.create(key_id=77, hour=NOON, endpoint="chat", requests=1)
         connection.check_constraints()
 
 
-def test_deleting_waits_for_rows_that_the_api_is_writing_just_now(database):
+def test_deleting_waits_for_rows_that_the_api_is_writing(database):
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has one writer at a time")
     alice = services.account_create("alice@example.org", confirmed=True)
@@ -139,7 +141,7 @@ def test_deleting_waits_for_rows_that_the_api_is_writing_just_now(database):
     with ThreadPoolExecutor(1) as pool, psycopg.connect(database) as api:
         api.execute("SELECT 1 FROM cabinet_key WHERE id = %s FOR KEY SHARE", [key.pk])
         deletion = pool.submit(_deleted, alice)
-        _wait_until_somebody_waits_for_a_lock()
+        _wait_for_a_blocked_lock()
         api.execute(
             "INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests)"
             " VALUES (%s, %s, 'chat', '', 1)",
@@ -151,7 +153,7 @@ def test_deleting_waits_for_rows_that_the_api_is_writing_just_now(database):
     assert not Usage.objects.exists() and not User.objects.exists()
 
 
-def _leave_traces(key: Key) -> None:
+def _add_usage(key: Key) -> None:
     Usage.objects.create(key=key, hour=NOON, endpoint="chat", requests=3)
     JournalEntry.objects.create(
         key=key, accepted=True, at=NOON, endpoint="chat", status=200
@@ -165,7 +167,7 @@ def _deleted(account: User) -> None:
         connection.close()
 
 
-def _wait_until_somebody_waits_for_a_lock() -> None:
+def _wait_for_a_blocked_lock() -> None:
     deadline = time.monotonic() + 30
     with connection.cursor() as cursor:
         while time.monotonic() < deadline:

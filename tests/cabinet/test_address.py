@@ -1,4 +1,4 @@
-"""The API's address: on every page for people, and as JSON for programs."""
+"""The API's address: on every page, and as JSON for programs."""
 
 from dataclasses import replace
 
@@ -17,47 +17,47 @@ OLD, NEW = "https://old.example.org/v1", "https://api.example.org/v1"
 
 @pytest.fixture
 def moved(database):
-    """The operator has changed the address, and the service has started since."""
+    """The operator has changed the address and restarted the service."""
     services.address_record(OLD)
     services.address_record(NEW)
     with override_settings(CONFIG=replace(settings.CONFIG, public_base_url=NEW)):
         yield Address.objects.get(base_url=NEW)
 
 
-def test_a_program_reads_the_address_since_when_and_the_one_before(moved):
-    answer = Visitor().get("/address.json")
+def test_the_json_contains_the_address_its_date_and_the_previous_one(moved):
+    response = Visitor().get("/address.json")
 
-    assert answer.headers["Content-Type"] == "application/json"
-    said = answer.json()
-    assert set(said) == {"base_url", "since", "previous"}
-    assert (said["base_url"], said["previous"]) == (NEW, OLD)
-    assert said["since"][:19] == moved.since.isoformat()[:19]
+    assert response.headers["Content-Type"] == "application/json"
+    data = response.json()
+    assert set(data) == {"base_url", "since", "previous"}
+    assert (data["base_url"], data["previous"]) == (NEW, OLD)
+    assert data["since"][:19] == moved.since.isoformat()[:19]
 
 
-def test_a_page_of_any_origin_may_read_it(moved):
-    answer = Visitor().get("/address.json")
+def test_scripts_of_any_origin_may_read_it(moved):
+    response = Visitor().get("/address.json")
 
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
 @pytest.mark.parametrize("path", ["/", "/docs/", "/accounts/login/"])
-def test_every_page_shows_the_address_and_the_one_before(moved, path):
+def test_every_page_shows_the_address_and_the_previous_one(moved, path):
     words = words_of(Visitor().get(path))
 
     assert f"API address {NEW}" in words
-    assert f"since {moved.since:%Y-%m-%d} ; before that {OLD}" in words
+    assert f"since {moved.since:%Y-%m-%d} ; previously {OLD}" in words
 
 
-def test_a_first_address_has_none_before_it():
+def test_the_first_address_has_no_previous_one():
     services.address_record(settings.CONFIG.base_url)
 
     assert Visitor().get("/address.json").json()["previous"] is None
-    assert "before that" not in words_of(Visitor().get("/"))
+    assert "previously" not in words_of(Visitor().get("/"))
 
 
-def test_an_address_that_is_set_but_not_noted_yet_is_shown_without_a_day(moved):
+def test_an_address_not_recorded_yet_is_shown_without_a_date(moved):
     newest = "https://newest.example.org/v1"
     with override_settings(CONFIG=replace(settings.CONFIG, public_base_url=newest)):
-        said = Visitor().get("/address.json").json()
+        data = Visitor().get("/address.json").json()
 
-    assert said == {"base_url": newest, "since": None, "previous": NEW}
+    assert data == {"base_url": newest, "since": None, "previous": NEW}

@@ -1,4 +1,4 @@
-"""The operators' pages: what they find and do, and who gets in."""
+"""The operators' pages: search, actions and access."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -9,7 +9,7 @@ from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.support.mailbox import link_in
 
-ALICE, OLGA = "alice@example.org", "olga@example.org"
+ALICE, OPERATOR = "alice@example.org", "operator@example.org"
 
 pytestmark = pytest.mark.usefixtures("mails")
 
@@ -21,19 +21,19 @@ def alice(mails) -> User:
 
 @pytest.fixture
 def key(alice) -> Key:
-    made = services.key_create(alice, "the key of alice").key
-    used(made, 7)
-    used(made, 2, code="unknown_field")
-    entry(made)
-    return made
+    created = services.key_create(alice, "the key of alice").key
+    used(created, 7)
+    used(created, 2, code="unknown_field")
+    entry(created)
+    return created
 
 
 @pytest.fixture
 def operator(mails) -> Visitor:
-    olga = services.account_create(OLGA, PASSWORD, confirmed=True)
-    User.objects.filter(pk=olga.pk).update(is_staff=True, is_superuser=True)
+    operator_account = services.account_create(OPERATOR, PASSWORD, confirmed=True)
+    User.objects.filter(pk=operator_account.pk).update(is_staff=True, is_superuser=True)
     visitor = Visitor()
-    visitor.log_in(OLGA)
+    visitor.log_in(OPERATOR)
     return visitor
 
 
@@ -42,34 +42,34 @@ def act(operator: Visitor, model: str, action: str, row: int) -> object:
     return operator.send(path, {"action": action, "_selected_action": str(row)})
 
 
-def test_a_stranger_comes_to_the_one_login_page_with_its_limits():
+def test_the_admin_redirects_to_the_rate_limited_login_page():
     for path in ("/admin/", "/admin/login/", "/admin/cabinet/user/"):
-        answer = Visitor().get(path)
-        while answer.headers["Location"].startswith("/admin/login/"):
-            answer = Visitor().get(answer.headers["Location"])
-        assert answer.headers["Location"].startswith("/accounts/login/?next=%2Fadmin")
+        response = Visitor().get(path)
+        while response.headers["Location"].startswith("/admin/login/"):
+            response = Visitor().get(response.headers["Location"])
+        assert response.headers["Location"].startswith("/accounts/login/?next=%2Fadmin")
 
 
-def test_the_login_form_of_the_admin_takes_no_password(operator):
-    fields = {"username": OLGA, "password": PASSWORD}
+def test_the_login_form_of_the_admin_accepts_no_password(operator):
+    fields = {"username": OPERATOR, "password": PASSWORD}
     mallory = Visitor()
 
-    answer = mallory.send("/admin/login/", fields, page="/accounts/login/")
+    response = mallory.send("/admin/login/", fields, page="/accounts/login/")
 
-    assert answer.headers["Location"].startswith("/accounts/login/")
+    assert response.headers["Location"].startswith("/accounts/login/")
     assert not mallory.is_logged_in
 
 
-def test_an_ordinary_account_is_kept_out(alice, key):
+def test_an_ordinary_account_has_no_access(alice, key):
     visitor = Visitor()
     visitor.log_in(ALICE)
 
     for path in ("/admin/login/", "/admin/cabinet/user/", "/admin/cabinet/key/"):
-        answer = visitor.get(path)
-        if answer.status_code == 302:
-            answer = visitor.get(answer.headers["Location"])
-        assert answer.status_code == 403
-        assert "cannot open this page" in words_of(answer)
+        response = visitor.get(path)
+        if response.status_code == 302:
+            response = visitor.get(response.headers["Location"])
+        assert response.status_code == 403
+        assert "cannot open this page" in words_of(response)
     assert act_refused(visitor, key)
 
 
@@ -87,10 +87,10 @@ def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, ke
         assert ALICE in page
     page = words_of(operator.get("/admin/cabinet/user/", data={"q": "ALICE@example"}))
     assert ALICE in page
-    assert OLGA not in page.replace(f"Welcome, {OLGA}", "")
+    assert OPERATOR not in page.replace(f"Welcome, {OPERATOR}", "")
 
 
-def test_usage_and_journal_are_seen(operator, key):
+def test_usage_and_journal_are_shown(operator, key):
     page = words_of(operator.get(f"/admin/cabinet/key/{key.pk}/change/"))
     assert "Requests accepted: 7" in page
     assert "Requests refused: 2" in page
@@ -98,18 +98,18 @@ def test_usage_and_journal_are_seen(operator, key):
     assert operator.get("/admin/cabinet/journalentry/").status_code == 200
 
 
-def test_a_revoked_key_leaves_a_trail_and_its_owner_is_told(operator, key, mails):
+def test_revoking_a_key_is_logged_and_its_owner_is_notified(operator, key, mails):
     act(operator, "key", "revoke", key.pk)
 
     key.refresh_from_db()
     assert key.revoked_at
     line = LogEntry.objects.get()
-    assert (line.user.email, line.object_id) == (OLGA, str(key.pk))
+    assert (line.user.email, line.object_id) == (OPERATOR, str(key.pk))
     assert "Revoked" in words_of(operator.get("/admin/admin/logentry/"))
-    assert mails.wait_for(ALICE, "was revoked")
+    assert mails.wait_for(ALICE, "revoked")
 
 
-def test_an_account_is_shut_and_opened_again_with_a_trail(operator, alice):
+def test_deactivating_and_activating_an_account_is_logged(operator, alice):
     act(operator, "user", "deactivate", alice.pk)
     alice.refresh_from_db()
     assert not alice.is_active
@@ -117,24 +117,24 @@ def test_an_account_is_shut_and_opened_again_with_a_trail(operator, alice):
     act(operator, "user", "activate", alice.pk)
     alice.refresh_from_db()
     assert alice.is_active
-    said = [entry.get_change_message() for entry in LogEntry.objects.order_by("id")]
-    assert said == ["Deactivated", "Activated"]
+    changes = [entry.get_change_message() for entry in LogEntry.objects.order_by("id")]
+    assert changes == ["Deactivated", "Activated"]
 
 
-def test_operators_cannot_shut_themselves_out(operator):
-    olga = User.objects.get(email=OLGA)
+def test_operators_cannot_deactivate_themselves(operator):
+    operator_account = User.objects.get(email=OPERATOR)
 
-    act(operator, "user", "deactivate", olga.pk)
+    act(operator, "user", "deactivate", operator_account.pk)
 
     assert operator.is_logged_in
 
 
-def test_an_operator_who_may_only_look_is_offered_no_action(operator, key):
+def test_an_operator_with_view_permission_has_no_actions(operator, key):
     from django.contrib.auth.models import Permission
 
-    User.objects.filter(email=OLGA).update(is_superuser=False)
-    olga = User.objects.get(email=OLGA)
-    olga.user_permissions.add(Permission.objects.get(codename="view_key"))
+    User.objects.filter(email=OPERATOR).update(is_superuser=False)
+    operator_account = User.objects.get(email=OPERATOR)
+    operator_account.user_permissions.add(Permission.objects.get(codename="view_key"))
 
     page = operator.get("/admin/cabinet/key/")
     assert f"…{key.last_four}" in words_of(page)
@@ -144,7 +144,7 @@ def test_an_operator_who_may_only_look_is_offered_no_action(operator, key):
     assert key.revoked_at is None
 
 
-def test_nothing_is_added_edited_or_deleted_by_hand(operator, alice, key):
+def test_rows_cannot_be_added_changed_or_deleted(operator, alice, key):
     for model, row in (("user", alice.pk), ("key", key.pk)):
         base = f"/admin/cabinet/{model}"
         assert operator.get(f"{base}/add/").status_code == 403
@@ -166,19 +166,19 @@ def test_no_page_shows_a_digest_or_a_password(operator, alice, key):
         assert "argon2" not in page
 
 
-def test_the_password_is_changed_on_the_cabinets_own_page(operator):
-    answer = operator.get("/admin/password_change/")
+def test_the_password_is_changed_on_the_cabinets_page(operator):
+    response = operator.get("/admin/password_change/")
 
-    assert answer.headers["Location"] == "/accounts/password/change/"
+    assert response.headers["Location"] == "/accounts/password/change/"
 
 
-def test_an_operator_made_by_the_command_confirms_the_address_first(mails):
-    User.objects.create_superuser(OLGA, PASSWORD)
-    olga = Visitor()
+def test_an_operator_created_by_the_command_confirms_the_address_first(mails):
+    User.objects.create_superuser(OPERATOR, PASSWORD)
+    operator_account = Visitor()
 
-    answer = olga.log_in(OLGA)
-    assert answer.headers["Location"] == "/accounts/confirm-email/"
-    assert olga.get("/admin/").status_code == 302
-    olga.send(link_in(mails.wait_for(OLGA, "Confirm")))
+    response = operator_account.log_in(OPERATOR)
+    assert response.headers["Location"] == "/accounts/confirm-email/"
+    assert operator_account.get("/admin/").status_code == 302
+    operator_account.send(link_in(mails.wait_for(OPERATOR, "Confirm")))
 
-    assert olga.get("/admin/").status_code == 200
+    assert operator_account.get("/admin/").status_code == 200

@@ -1,4 +1,4 @@
-"""From Readback's settings to Django's: secret, database, mail, cookies."""
+"""Django's settings derived from Readback's: secret, database, mail, cookies."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ from readback.cabinet import databases, mail, secret_key
 from readback.config import Config, ConfigError
 
 
-def test_a_secret_is_made_once_and_only_its_owner_can_read_it(tmp_path):
+def test_a_secret_is_generated_once_and_only_its_owner_can_read_it(tmp_path):
     config = Config(data_dir=tmp_path / "new" / "var")
 
     secret = secret_key.load(config)
@@ -23,7 +23,7 @@ def test_a_secret_is_made_once_and_only_its_owner_can_read_it(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_processes_that_start_at_once_have_the_same_secret(tmp_path):
+def test_processes_that_start_in_parallel_have_the_same_secret(tmp_path):
     config = Config(data_dir=tmp_path)
 
     with ThreadPoolExecutor(8) as pool:
@@ -32,21 +32,21 @@ def test_processes_that_start_at_once_have_the_same_secret(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_given_secret_is_used_and_no_file_is_made(tmp_path):
+def test_a_configured_secret_is_used_without_a_file(tmp_path):
     given = "x" * 50
 
     assert secret_key.load(Config(data_dir=tmp_path, secret_key=given)) == given
     assert not list(tmp_path.iterdir())
 
 
-def test_a_data_directory_that_cannot_be_used_is_named(tmp_path):
+def test_an_unusable_data_directory_is_named_in_the_error(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigError, match="READBACK_DATA_DIR"):
         secret_key.load(Config(data_dir=tmp_path / "file"))
 
 
-def test_every_part_of_a_postgresql_address_reaches_django():
+def test_every_part_of_a_postgresql_url_reaches_django():
     url = "postgresql://alice:p%40ss%2Fword@db.example:6432/readback?sslmode=require"
 
     settings = databases.default(Config(database_url=url))
@@ -68,13 +68,13 @@ def test_nothing_on_postgresql_outlives_a_transaction():
     assert settings["OPTIONS"]["prepare_threshold"] is None
 
 
-def test_a_fault_in_a_postgresql_address_does_not_show_its_password():
+def test_an_error_in_a_postgresql_url_does_not_show_the_password():
     url = "postgresql://alice:hunter2@localhost/readback?no_such_option=1"
 
-    with pytest.raises(ConfigError) as fault:
+    with pytest.raises(ConfigError) as error:
         databases.default(Config(database_url=url))
-    assert "READBACK_DATABASE_URL" in str(fault.value)
-    assert "hunter2" not in str(fault.value)
+    assert "READBACK_DATABASE_URL" in str(error.value)
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,7 @@ def test_a_fault_in_a_postgresql_address_does_not_show_its_password():
         ("smtps://a:b@mail.example", "mail.example", 465, False, True),
     ],
 )
-def test_mail_goes_to_the_server_and_encrypted_when_there_is_a_password(
-    url, host, port, tls, ssl
-):
+def test_mail_is_encrypted_if_there_is_a_password(url, host, port, tls, ssl):
     settings = mail.settings(url)
 
     assert (settings["EMAIL_HOST"], settings["EMAIL_PORT"]) == (host, port)
@@ -95,29 +93,29 @@ def test_mail_goes_to_the_server_and_encrypted_when_there_is_a_password(
     assert settings["EMAIL_USE_SSL"] is ssl
 
 
-def test_characters_of_a_mail_password_are_decoded():
+def test_the_mail_password_is_url_decoded():
     settings = mail.settings("smtp://alice%40example.org:a%3Ab@mail.example:587")
 
     assert settings["EMAIL_HOST_USER"] == "alice@example.org"
     assert settings["EMAIL_HOST_PASSWORD"] == "a:b"
 
 
-def test_without_a_mail_server_no_server_is_asked():
+def test_without_a_mail_server_smtp_is_not_used():
     settings = mail.settings("")
 
     assert "smtp" not in settings["EMAIL_BACKEND"] and "EMAIL_HOST" not in settings
 
 
-def test_django_finds_no_fault_in_the_settings_of_a_public_cabinet(tmp_path):
+def test_djangos_deployment_check_passes_for_a_public_cabinet(tmp_path):
     public = {
         "READBACK_DATA_DIR": str(tmp_path),
         "READBACK_CABINET_URL": "https://readback.example",
         "READBACK_TRUSTED_PROXY_COUNT": "1",
         "READBACK_SMTP_URL": "smtp://mail.example",
     }
-    outside = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
 
     check = ["manage", "check", "--deploy", "--fail-level", "WARNING"]
     subprocess.run(
-        [sys.executable, "-m", "readback", *check], env=outside | public, check=True
+        [sys.executable, "-m", "readback", *check], env=environment | public, check=True
     )

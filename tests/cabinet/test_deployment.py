@@ -1,4 +1,4 @@
-"""Settings of production: what Django's own checks say, and what a start says."""
+"""Production settings: Django's checks, and the warnings logged at start."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def check(folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess
     )
 
 
-def test_django_finds_nothing_to_warn_of_in_production(tmp_path):
+def test_djangos_checks_report_nothing_in_production(tmp_path):
     done = check(tmp_path, PUBLIC)
 
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_a_public_cabinet_without_a_mail_server_is_a_warning(tmp_path):
     assert "READBACK_SMTP_URL" in done.stderr
 
 
-def test_its_start_says_so_and_a_start_on_loopback_does_not(tmp_path):
+def test_the_warning_is_logged_at_start_but_not_on_loopback(tmp_path):
     public, local = tmp_path / "public", tmp_path / "local"
     for folder, settings in (
         (public, {**PUBLIC, "READBACK_SMTP_URL": ""}),
@@ -56,7 +56,7 @@ def test_its_start_says_so_and_a_start_on_loopback_does_not(tmp_path):
         with cabinet_server(folder, settings):
             pass
 
-    assert "No mail server is set" in (public / "stderr").read_text()
+    assert "No mail server is configured" in (public / "stderr").read_text()
     assert "mail" not in (local / "stderr").read_text()
 
 
@@ -74,25 +74,25 @@ def test_its_start_says_so_and_a_start_on_loopback_does_not(tmp_path):
         ),
     ],
 )
-def test_only_a_cabinet_that_others_reach_misses_its_mail_server(config, missing):
+def test_a_mail_server_is_missing_only_if_the_cabinet_is_public(config, missing):
     assert mail.is_missing(config) is missing
 
 
-def test_a_fault_is_told_in_the_log_and_not_on_the_page(tmp_path):
-    """The database goes away under a running server: the page stays polite."""
+def test_an_error_is_described_in_the_log_and_not_on_the_page(tmp_path):
+    """The database is deleted while the server runs; the page shows no details."""
     with cabinet_server(tmp_path, {}) as server:
         before = httpx.get(f"{server.url}/accounts/login/")
         assert before.status_code == 200
         for file in (tmp_path / "data").glob("readback.sqlite3*"):
             file.unlink()
         session = {"cookie": "session=abcdefghijklmnopqrstuvwxyz012345"}
-        fault = httpx.get(f"{server.url}/account/", headers=session, timeout=60)
+        failed = httpx.get(f"{server.url}/account/", headers=session, timeout=60)
 
-        assert fault.status_code == 500
-        assert "We made a mistake" in fault.text
+        assert failed.status_code == 500
+        assert "Something went wrong" in failed.text
         for word in ("Traceback", "sqlite", "OperationalError", "django"):
-            assert word not in fault.text
-        assert "content-security-policy" in fault.headers
+            assert word not in failed.text
+        assert "content-security-policy" in failed.headers
         link = "/accounts/password/reset/key/1-d5bk5n-0123456789abcdef/"
         assert httpx.get(server.url + link, timeout=60).status_code == 500
         assert "OperationalError" in server.stderr

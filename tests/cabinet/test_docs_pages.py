@@ -1,4 +1,4 @@
-"""The documentation as pages: one source with docs/, and an anchor for every code."""
+"""The documentation pages, rendered from docs/, with an anchor for every code."""
 
 import re
 from html import unescape
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("database")
 NAMES = sorted(documents.names())
 
 
-def test_the_index_leads_to_every_page():
+def test_the_index_links_to_every_page():
     index = text_of(Visitor().get("/docs/"))
 
     assert "contract" in NAMES
@@ -22,22 +22,22 @@ def test_the_index_leads_to_every_page():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_page_opens_and_its_links_into_the_docs_lead_somewhere(name):
+def test_every_page_opens_and_its_links_to_the_docs_work(name):
     page = Visitor().get(f"/docs/{name}")
 
     assert page.status_code == 200
     assert "<h1" in text_of(page)
     for target in re.findall(r'href="(/docs/[^"]*)"', text_of(page)):
         path, _, anchor = target.partition("#")
-        there = Visitor().get(path)
-        assert there.status_code == 200, target
-        assert not anchor or f'id="{anchor}"' in text_of(there), target
+        linked = Visitor().get(path)
+        assert linked.status_code == 200, target
+        assert not anchor or f'id="{anchor}"' in text_of(linked), target
 
 
-def test_a_slash_too_many_does_not_matter():
-    answer = Visitor().get("/docs/errors/")
+def test_a_trailing_slash_is_redirected():
+    response = Visitor().get("/docs/errors/")
 
-    assert (answer.status_code, answer["Location"]) == (302, "/docs/errors")
+    assert (response.status_code, response["Location"]) == (302, "/docs/errors")
 
 
 def test_an_unknown_page_is_not_found():
@@ -46,14 +46,14 @@ def test_an_unknown_page_is_not_found():
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-def test_the_link_of_every_refusal_leads_to_its_sentence(language):
+def test_the_link_of_every_refusal_has_its_anchor(language):
     page = text_of(Visitor(language).get("/docs/errors"))
 
     for code in REFUSALS:
         assert page.count(f'<h2 id="{code}">') == 1
 
 
-def test_the_page_of_errors_says_what_the_contract_says():
+def test_the_list_of_errors_matches_the_contract():
     words = unescape(words_of(Visitor().get("/docs/errors")))
 
     for row in REFUSALS.values():
@@ -61,7 +61,7 @@ def test_the_page_of_errors_says_what_the_contract_says():
         assert row.hint in words
 
 
-def test_how_to_connect_ends_in_programs_with_the_address_filled_in():
+def test_how_to_connect_ends_with_programs_for_this_address():
     page = text_of(Visitor().get("/docs/connect"))
 
     assert page.count("sk-echo-YOUR-KEY") == 8

@@ -1,4 +1,4 @@
-"""One key: charts, journal, revoking, clearing; for its owner alone."""
+"""The page of a key: charts, journal, revoking, clearing; only for its owner."""
 
 import re
 from html import unescape
@@ -26,7 +26,7 @@ def key(alice) -> Key:
 def test_a_key_without_requests_says_so(alice, key):
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
-    assert "Nothing has arrived with this key yet." in words
+    assert "No requests with this key yet." in words
 
 
 def test_the_charts_count_accepted_and_refused(alice, key):
@@ -52,7 +52,7 @@ def test_the_charts_are_readable_without_colour(alice, key):
     assert 'role="img" aria-label="Last 24 hours: 0 accepted, 5 refused"' in page
 
 
-def test_the_journal_tells_what_happened_and_how_to_mend_it(alice, key):
+def test_the_journal_says_what_happened_and_how_to_fix_it(alice, key):
     refused(
         key,
         "not_found",
@@ -74,7 +74,7 @@ def test_the_journal_tells_what_happened_and_how_to_mend_it(alice, key):
     assert 'href="/docs/errors#not_found"' in text_of(page)
 
 
-def test_a_russian_reader_is_told_in_russian_and_sees_what_the_api_said(alice, key):
+def test_a_russian_page_shows_the_russian_text_and_the_original_detail(alice, key):
     refused(key, "unknown_field", 400, "Field temperature is not accepted.")
 
     page = logged_in(alice, "ru").get(f"/keys/{key.pk}/")
@@ -82,16 +82,16 @@ def test_a_russian_reader_is_told_in_russian_and_sees_what_the_api_said(alice, k
     words = words_of(page)
     assert "отклонено chat 400 unknown_field В теле есть поле, которого нет" in words
     assert "Отправляйте только model, messages, stream" in words
-    said = '<p class="wire" lang="en">Field temperature is not accepted.</p>'
-    assert said in text_of(page)
+    detail = '<p class="wire-text" lang="en">Field temperature is not accepted.</p>'
+    assert detail in text_of(page)
 
 
 def test_a_code_of_an_older_release_is_shown_with_its_detail(alice, key):
-    refused(key, "forgotten_code", 400, "It was so.")
+    refused(key, "forgotten_code", 400, "An old detail.")
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
-    assert "forgotten_code It was so." in words
+    assert "forgotten_code An old detail." in words
 
 
 def test_equal_requests_in_one_row_are_counted(alice, key):
@@ -126,7 +126,7 @@ def test_the_journal_can_be_filtered_by_outcome(alice, key, outcome, shown, hidd
     assert hidden not in words
 
 
-def test_the_newest_row_comes_first(alice, key):
+def test_the_newest_row_is_first(alice, key):
     entry(key, seconds_ago=60, user_agent="older")
     entry(key, seconds_ago=1, user_agent="newer")
 
@@ -135,7 +135,7 @@ def test_the_newest_row_comes_first(alice, key):
     assert words.index("newer") < words.index("older")
 
 
-def test_a_long_journal_comes_in_pages_that_stay_light(alice, key):
+def test_a_long_journal_is_split_into_small_pages(alice, key):
     for number in range(60):
         refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")
     visitor = logged_in(alice)
@@ -151,10 +151,10 @@ def test_a_long_journal_comes_in_pages_that_stay_light(alice, key):
     assert ">Newer</a>" in text_of(second)
 
 
-def test_the_live_part_answers_only_what_is_new_and_keeps_the_filter(alice, key):
+def test_the_live_part_answers_only_if_changed_and_keeps_the_filter(alice, key):
     visitor = logged_in(alice)
     page = text_of(visitor.get(f"/keys/{key.pk}/?outcome=refused"))
-    live = re.search(r'data-live="([^"]+)" data-seen="(\w+)"', page)
+    live = re.search(r'data-live-url="([^"]+)" data-version="(\w+)"', page)
     assert live
     path, seen = unescape(live[1]), live[2]
 
@@ -165,15 +165,15 @@ def test_the_live_part_answers_only_what_is_new_and_keeps_the_filter(alice, key)
     assert changed.headers["X-Version"] != seen
 
 
-def test_revoking_asks_first_and_is_for_good(alice, key):
+def test_revoking_asks_first_and_is_permanent(alice, key):
     visitor = logged_in(alice)
     asked = visitor.get(f"/keys/{key.pk}/revoke/")
-    assert "cannot be brought back" in words_of(asked)
+    assert "You cannot undo this." in words_of(asked)
     assert Key.objects.get().revoked_at is None
 
-    answer = visitor.send(f"/keys/{key.pk}/revoke/")
+    response = visitor.send(f"/keys/{key.pk}/revoke/")
 
-    assert answer.headers["Location"] == "/keys/"
+    assert response.headers["Location"] == "/keys/"
     assert Key.objects.get().revoked_at is not None
     words = words_of(visitor.get("/keys/"))
     assert f"sk-echo-…{key.last_four} is revoked" in words
@@ -192,12 +192,12 @@ def test_clearing_empties_the_journal_and_keeps_the_counts(alice, key):
 
 
 @pytest.mark.parametrize("action", ["revoke", "clear"])
-def test_what_changes_a_key_needs_the_token_of_the_form(alice, key, action):
+def test_changing_a_key_needs_the_token_of_the_form(alice, key, action):
     entry(key)
 
-    answer = logged_in(alice).client.post(f"/keys/{key.pk}/{action}/")
+    response = logged_in(alice).client.post(f"/keys/{key.pk}/{action}/")
 
-    assert answer.status_code == 403
+    assert response.status_code == 403
     assert Key.objects.get().revoked_at is None
     assert JournalEntry.objects.exists()
 
@@ -210,7 +210,7 @@ def test_a_get_never_clears(alice, key):
 
 
 @pytest.mark.parametrize("page", ["", "numbers/", "revoke/", "new/", "arrived/"])
-def test_a_key_of_another_does_not_exist(key, page):
+def test_a_key_of_another_account_is_not_found(key, page):
     bob = logged_in(account(BOB))
 
     assert bob.get(f"/keys/{key.pk}/{page}").status_code == 404
@@ -218,12 +218,12 @@ def test_a_key_of_another_does_not_exist(key, page):
 
 
 @pytest.mark.parametrize("action", ["revoke", "clear"])
-def test_mallory_can_neither_revoke_nor_clear_the_key_of_alice(key, action):
+def test_mallory_cannot_revoke_or_clear_the_key_of_alice(key, action):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
 
-    answer = mallory.send(f"/keys/{key.pk}/{action}/", page="/keys/")
+    response = mallory.send(f"/keys/{key.pk}/{action}/", page="/keys/")
 
-    assert answer.status_code == 404
+    assert response.status_code == 404
     assert Key.objects.get().revoked_at is None
     assert JournalEntry.objects.exists()

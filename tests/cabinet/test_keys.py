@@ -1,4 +1,4 @@
-"""Making and revoking keys, through the services."""
+"""Creating and revoking keys through the services."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from readback import keys
 from readback.cabinet import selectors, services
-from readback.cabinet.models import Key, User
+from readback.cabinet.models import Key, KeyState, User
 from readback.cabinet.services import ServiceError
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.parallel import in_parallel
@@ -41,7 +41,7 @@ def test_no_column_of_any_table_holds_a_key(alice):
                 assert not [value for value in row if secret in str(value)], table
 
 
-def test_an_account_that_is_not_confirmed_gets_no_key():
+def test_an_unconfirmed_account_gets_no_key():
     bob = services.account_create("bob@example.org")
 
     with pytest.raises(ServiceError, match="not confirmed"):
@@ -55,19 +55,19 @@ def test_a_confirmed_address_that_is_not_the_primary_one_is_not_enough(alice):
         services.key_create(alice)
 
 
-def test_an_account_that_is_not_active_gets_no_key(alice):
+def test_a_deactivated_account_gets_no_key(alice):
     services.account_deactivate(alice)
 
     with pytest.raises(ServiceError, match="not active"):
         services.key_create(alice)
 
 
-def test_an_account_that_is_gone_gets_no_key(alice):
-    forgotten = User.objects.get()
+def test_a_deleted_account_gets_no_key(alice):
+    deleted = User.objects.get()
     services.account_delete(alice)
 
-    with pytest.raises(ServiceError, match="does not exist"):
-        services.key_create(forgotten)
+    with pytest.raises(ServiceError, match="no longer exists"):
+        services.key_create(deleted)
 
 
 def test_an_account_has_a_limited_number_of_active_keys(alice):
@@ -78,7 +78,7 @@ def test_an_account_has_a_limited_number_of_active_keys(alice):
         services.key_create(alice)
 
 
-def test_the_limit_counts_each_account_alone(alice):
+def test_the_limit_counts_each_account_separately(alice):
     for _ in range(MAX_ACTIVE_KEYS):
         services.key_create(alice)
     bob = services.account_create("bob@example.org", confirmed=True)
@@ -87,9 +87,9 @@ def test_the_limit_counts_each_account_alone(alice):
 
 
 def test_a_revoked_or_expired_key_makes_room_for_another(alice):
-    made = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
-    services.key_revoke(made[0])
-    Key.objects.filter(pk=made[1].pk).update(expires_at=timezone.now())
+    created = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    services.key_revoke(created[0])
+    Key.objects.filter(pk=created[1].pk).update(expires_at=timezone.now())
 
     services.key_create(alice)
     services.key_create(alice)
@@ -98,7 +98,7 @@ def test_a_revoked_or_expired_key_makes_room_for_another(alice):
         services.key_create(alice)
 
 
-def test_the_limit_holds_when_keys_are_made_at_the_same_time(alice):
+def test_the_limit_holds_for_parallel_requests(alice):
     outcomes = in_parallel(lambda: services.key_create(alice), MAX_ACTIVE_KEYS * 2)
 
     refused = [outcome for outcome in outcomes if isinstance(outcome, ServiceError)]
@@ -106,7 +106,7 @@ def test_the_limit_holds_when_keys_are_made_at_the_same_time(alice):
     assert selectors.keys_active(alice).count() == MAX_ACTIVE_KEYS
 
 
-def test_revoking_is_one_way_and_twice_is_harmless(alice):
+def test_revoking_is_permanent_and_repeating_it_is_harmless(alice):
     key = services.key_create(alice).key
 
     services.key_revoke(key)
@@ -115,6 +115,7 @@ def test_revoking_is_one_way_and_twice_is_harmless(alice):
 
     assert first is not None
     assert Key.objects.get().revoked_at == first == key.revoked_at
+    assert key.state is KeyState.REVOKED
     assert not key.is_active
 
 
@@ -122,23 +123,25 @@ def test_a_key_can_expire(alice):
     soon = timezone.now() + timedelta(minutes=1)
     key = services.key_create(alice, expires_at=soon).key
 
+    assert key.state is KeyState.ACTIVE
     assert key.is_active and list(selectors.keys_active(alice)) == [key]
     Key.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     key.refresh_from_db()
+    assert key.state is KeyState.EXPIRED
     assert not key.is_active and not selectors.keys_active(alice).exists()
 
 
 def test_a_key_cannot_expire_in_the_past(alice):
-    with pytest.raises(ServiceError, match="in the past"):
+    with pytest.raises(ServiceError, match="in the future"):
         services.key_create(alice, expires_at=timezone.now())
 
 
 @pytest.mark.parametrize("label", ["x" * 61, "two\nlines", "\x1b[31mred", "nul\0"])
-def test_a_name_that_would_spoil_a_list_is_refused(alice, label):
+def test_a_name_that_is_too_long_or_has_control_characters_is_refused(alice, label):
     with pytest.raises(ServiceError):
         services.key_create(alice, label)
 
 
 @pytest.mark.parametrize("label", ["", "x" * 60, "Ноутбук", "<b>&amp;"])
-def test_a_name_is_kept_as_it_is(alice, label):
+def test_a_name_is_stored_unchanged(alice, label):
     assert services.key_create(alice, f" {label} ").key.label == label

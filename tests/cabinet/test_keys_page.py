@@ -1,4 +1,4 @@
-"""The list of keys, and making one."""
+"""The list of keys, and the form that creates one."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,17 +21,17 @@ def alice(mails):
     return account()
 
 
-def test_a_stranger_is_sent_to_the_login_and_back():
-    answer = Visitor().get("/keys/")
+def test_a_visitor_is_redirected_to_the_login():
+    response = Visitor().get("/keys/")
 
-    assert answer.headers["Location"] == "/accounts/login/?next=/keys/"
+    assert response.headers["Location"] == "/accounts/login/?next=/keys/"
 
 
 def test_without_a_key_the_page_says_what_to_do(alice):
-    assert "You have no active key." in words_of(logged_in(alice).get("/keys/"))
+    assert "You have no active keys." in words_of(logged_in(alice).get("/keys/"))
 
 
-def test_the_list_tells_name_last_four_last_use_and_requests_of_today(alice):
+def test_the_list_shows_name_last_four_last_use_and_requests_today(alice):
     key = services.key_create(alice, "laptop").key
     used(key, 40)
     used(key, 2, code="unknown_field")
@@ -45,24 +45,24 @@ def test_the_list_tells_name_last_four_last_use_and_requests_of_today(alice):
     assert " 42 Revoke laptop" in words
 
 
-def test_nobody_sees_the_keys_of_another(alice):
+def test_keys_of_other_accounts_are_not_shown(alice):
     services.key_create(account(BOB), "of Bob")
 
     assert "of Bob" not in words_of(logged_in(alice).get("/keys/"))
 
 
 def test_creating_a_key_needs_the_token_of_the_form(alice):
-    answer = logged_in(alice).client.post("/keys/", {"label": "forged"})
+    response = logged_in(alice).client.post("/keys/", {"label": "forged"})
 
-    assert answer.status_code == 403
+    assert response.status_code == 403
     assert not Key.objects.exists()
 
 
 def test_a_key_gets_the_chosen_name_and_expiry(alice):
-    answer = logged_in(alice).send("/keys/", {"label": " laptop ", "days": "30"})
+    response = logged_in(alice).send("/keys/", {"label": " laptop ", "days": "30"})
 
     key = Key.objects.get()
-    assert answer.headers["Location"] == f"/keys/{key.pk}/new/"
+    assert response.headers["Location"] == f"/keys/{key.pk}/new/"
     assert key.label == "laptop"
     month = timezone.now() + timedelta(days=30)
     assert abs(key.expires_at - month) < timedelta(minutes=5)
@@ -71,29 +71,29 @@ def test_a_key_gets_the_chosen_name_and_expiry(alice):
 @pytest.mark.parametrize(
     ("field", "value"), [("label", "x" * 61), ("label", "a\tb"), ("days", "-1")]
 )
-def test_a_wrong_value_makes_no_key_and_is_explained_at_the_form(alice, field, value):
-    answer = logged_in(alice).send("/keys/", {field: value})
+def test_a_wrong_value_creates_no_key_and_is_explained(alice, field, value):
+    response = logged_in(alice).send("/keys/", {field: value})
 
-    assert answer.status_code == 200
-    assert 'class="errorlist' in text_of(answer)
+    assert response.status_code == 200
+    assert 'class="errorlist' in text_of(response)
     assert not Key.objects.exists()
 
 
-def test_the_eleventh_key_is_refused_with_the_reason(alice):
+def test_an_eleventh_key_is_refused_with_the_reason(alice):
     visitor = logged_in(alice)
     token = token_in(text_of(visitor.get("/keys/")))
     for _ in range(MAX_ACTIVE_KEYS):
         services.key_create(alice)
 
     page = words_of(visitor.get("/keys/"))
-    assert "You have 10 active keys, the most an account can have." in page
-    # The form that was open before is told the same.
-    answer = visitor.client.post("/keys/", {"csrfmiddlewaretoken": token})
-    assert "at most 10 active keys" in words_of(answer)
+    assert "You have 10 active keys, the maximum for an account." in page
+    # A form that was already open gets the same response.
+    response = visitor.client.post("/keys/", {"csrfmiddlewaretoken": token})
+    assert "at most 10 active keys" in words_of(response)
     assert Key.objects.count() == MAX_ACTIVE_KEYS
 
 
-def test_parallel_clicks_do_not_make_an_eleventh_key(alice):
+def test_parallel_clicks_do_not_create_an_eleventh_key(alice):
     for _ in range(MAX_ACTIVE_KEYS - 1):
         services.key_create(alice)
     visitors = [logged_in(alice) for _ in range(4)]
@@ -103,14 +103,14 @@ def test_parallel_clicks_do_not_make_an_eleventh_key(alice):
     assert Key.objects.count() == MAX_ACTIVE_KEYS
 
 
-def test_a_revoked_key_leaves_room_and_moves_to_the_ended_ones(alice):
+def test_a_revoked_key_makes_room_and_is_listed_as_inactive(alice):
     keys = [services.key_create(alice, f"no {n}").key for n in range(MAX_ACTIVE_KEYS)]
     services.key_revoke(keys[0])
 
     page = logged_in(alice).get("/keys/")
 
-    assert "1 key that is not accepted any more" in words_of(page)
-    ended = re.search(r'<details class="ended">.*', text_of(page), re.DOTALL)
-    assert ended
-    assert "no 0" in ended[0]
+    assert "1 inactive key" in words_of(page)
+    inactive = re.search(r'<details class="minor-details">.*', text_of(page), re.DOTALL)
+    assert inactive
+    assert "no 0" in inactive[0]
     assert "Create key" in words_of(page)

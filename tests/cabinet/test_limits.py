@@ -1,4 +1,4 @@
-"""How often one may try: by sender and by account, in every worker together."""
+"""Rate limits per client address and per account, shared by all workers."""
 
 import re
 import time
@@ -30,7 +30,7 @@ def alice(mails) -> User:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The clock of the limits, moved by hand."""
+    """The clock of the rate limits, which the test moves."""
     ahead = [0.0]
     real = time.time
     place = "allauth.core.internal.ratelimit.time.time"
@@ -43,17 +43,17 @@ def statuses(visitor: Visitor, email: str, times: int) -> list[int]:
 
 
 @in_process
-def test_one_account_takes_five_wrong_passwords_in_five_minutes(alice, clock):
-    # Each try from another sender: the account is what is counted.
-    tries = [Visitor(address=f"203.0.113.{n}") for n in range(1, 7)]
-    seen = [visitor.log_in(ALICE, WRONG).status_code for visitor in tries]
+def test_an_account_allows_five_wrong_passwords_in_five_minutes(alice, clock):
+    # Each attempt has another client address, so only the account is counted.
+    attempts = [Visitor(address=f"203.0.113.{n}") for n in range(1, 7)]
+    seen = [visitor.log_in(ALICE, WRONG).status_code for visitor in attempts]
     assert seen == [200] * 5 + [429]
 
     refused = Visitor().log_in(ALICE)
     assert refused.status_code == 429
     assert refused.headers["Retry-After"] == "300"
-    assert "Too many tries" in words_of(refused)
-    # Its owner is not shut out for longer than that.
+    assert "Too many attempts" in words_of(refused)
+    # After that, the owner can log in again.
     clock[0] += 301
     owner = Visitor()
     owner.log_in(ALICE)
@@ -61,7 +61,7 @@ def test_one_account_takes_five_wrong_passwords_in_five_minutes(alice, clock):
 
 
 @in_process
-def test_one_sender_takes_ten_wrong_passwords_a_minute(alice, clock):
+def test_a_client_address_allows_ten_wrong_passwords_a_minute(alice, clock):
     mallory = Visitor()
     seen = [
         mallory.log_in(f"nobody{n}@example.org", WRONG).status_code for n in range(11)
@@ -73,7 +73,7 @@ def test_one_sender_takes_ten_wrong_passwords_a_minute(alice, clock):
 
 
 @in_process
-def test_a_login_that_succeeds_does_not_clear_the_count_of_its_sender(alice):
+def test_a_successful_login_does_not_reset_the_count_of_its_address(alice):
     for n in range(9):
         Visitor().log_in(f"nobody{n}@example.org", WRONG)
     Visitor().log_in(ALICE)
@@ -84,7 +84,7 @@ def test_a_login_that_succeeds_does_not_clear_the_count_of_its_sender(alice):
 
 
 @in_process
-def test_another_port_in_the_host_is_no_new_count(alice):
+def test_another_port_in_the_host_does_not_reset_the_count(alice):
     seen = []
     for port in range(6):
         visitor = Visitor(address=f"203.0.113.{port + 1}")
@@ -95,7 +95,7 @@ def test_another_port_in_the_host_is_no_new_count(alice):
 
 
 @in_process
-def test_sign_ups_and_logins_are_counted_by_sender():
+def test_sign_ups_and_logins_are_limited_per_client_address():
     limits = {
         "/accounts/signup/": ({"email": "", "password1": ""}, 20),
         "/accounts/login/": ({"login": "", "password": ""}, 30),
@@ -107,7 +107,7 @@ def test_sign_ups_and_logins_are_counted_by_sender():
 
 
 @in_process
-def test_resets_are_counted_by_sender_and_by_account(mails):
+def test_resets_are_limited_per_client_address_and_per_account(mails):
     path = "/accounts/password/reset/"
     one = [Visitor().send(path, {"email": ALICE}).status_code for _ in range(6)]
     assert one == [302] * 5 + [429]
@@ -121,7 +121,7 @@ def test_resets_are_counted_by_sender_and_by_account(mails):
 
 
 @in_process
-def test_a_mail_to_confirm_is_sent_once_in_three_minutes(mails, clock):
+def test_a_confirmation_mail_is_sent_once_in_three_minutes(mails, clock):
     Visitor().sign_up(ALICE)
     Visitor().log_in(ALICE)
     assert len(mails.to(ALICE)) == 1
@@ -132,7 +132,7 @@ def test_a_mail_to_confirm_is_sent_once_in_three_minutes(mails, clock):
 
 
 @in_process
-def test_a_reset_password_lets_its_owner_in_at_once(alice, mails):
+def test_a_password_reset_lifts_the_limit_of_its_account(alice, mails):
     from tests.cabinet.test_password_reset import NEW, ask, choose, link
 
     statuses(Visitor(), ALICE, 6)
@@ -145,7 +145,7 @@ def test_a_reset_password_lets_its_owner_in_at_once(alice, mails):
 
 
 @in_process
-def test_counts_are_kept_in_the_database_and_a_flood_does_not_push_them_out(alice):
+def test_counts_are_in_the_database_and_survive_a_flood_of_entries(alice):
     statuses(Visitor(), ALICE, 5)
     for n in range(400):
         cache.set(f"flood-{n}", n)
@@ -161,12 +161,12 @@ def address_of(proxies: int, **headers: str) -> str:
         return clients.address(request)
 
 
-def test_without_a_proxy_no_header_changes_who_asks():
+def test_without_a_proxy_no_header_changes_the_client_address():
     for name in ("x-forwarded-for", "x-real-ip", "forwarded", "true-client-ip"):
         assert address_of(0, **{name: "203.0.113.5"}) == "198.51.100.1"
 
 
-def test_behind_proxies_the_entry_that_they_wrote_counts():
+def test_behind_proxies_only_the_entry_they_wrote_is_used():
     forged = "192.0.2.66, 203.0.113.5"
     assert address_of(1, **{"x-forwarded-for": forged}) == "203.0.113.5"
     assert address_of(2, **{"x-forwarded-for": f"{forged}, 10.0.0.1"}) == "203.0.113.5"
@@ -175,20 +175,20 @@ def test_behind_proxies_the_entry_that_they_wrote_counts():
     assert address_of(1, **v6) == "2001:db8::1"
 
 
-def test_a_header_that_is_missing_or_spoilt_fools_nobody():
+def test_a_missing_or_invalid_header_gives_an_unknown_address():
     assert address_of(1) == "unknown"
     assert address_of(3, **{"x-forwarded-for": "203.0.113.5"}) == "203.0.113.5"
-    spoilt = {"x-forwarded-for": "<script>\u00ff"}
-    assert address_of(1, **spoilt) == "unknown"
+    invalid = {"x-forwarded-for": "<script>\u00ff"}
+    assert address_of(1, **invalid) == "unknown"
 
 
 @in_process
-def test_a_made_up_forwarded_address_is_no_new_count(alice):
+def test_a_forged_forwarded_address_does_not_reset_the_count(alice):
     seen = []
     for n in range(11):
         forged = {"x-forwarded-for": f"192.0.2.{n}", "x-real-ip": f"192.0.2.{n}"}
-        answer = Visitor().log_in(f"nobody{n}@example.org", WRONG, headers=forged)
-        seen.append(answer.status_code)
+        response = Visitor().log_in(f"nobody{n}@example.org", WRONG, headers=forged)
+        seen.append(response.status_code)
 
     assert seen == [200] * 10 + [429]
 
@@ -202,11 +202,11 @@ def test_several_workers_count_together(tmp_path):
         ) as server,
         ThreadPoolExecutor(5) as pool,
     ):
-        tries = [pool.submit(_wrong_login, server.url, n) for n in range(15)]
-        seen = [one.result() for one in tries]
+        attempts = [pool.submit(_wrong_login, server.url, n) for n in range(15)]
+        seen = [one.result() for one in attempts]
 
-    # allauth's counting may refuse one too early when several come at once; it
-    # must not let through what three workers with three counts would.
+    # allauth may refuse one attempt too early if several arrive at once. It must not
+    # accept as many as three workers with separate counts would.
     assert seen.count(429) >= 5, seen
     assert seen.count(200) <= 10, seen
     assert set(seen) == {200, 429}

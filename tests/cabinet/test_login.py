@@ -1,4 +1,4 @@
-"""Logging in and out: what is answered, to whom, and where it leads."""
+"""Logging in and out: answers, redirects and tokens."""
 
 import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher
@@ -21,13 +21,13 @@ def alice(mails) -> User:
 def test_a_confirmed_account_logs_in_with_its_address_in_any_case(alice):
     visitor = Visitor()
 
-    answer = visitor.log_in("Alice@Example.ORG")
+    response = visitor.log_in("Alice@Example.ORG")
 
-    assert answer.headers["Location"] == "/keys/"
+    assert response.headers["Location"] == "/keys/"
     assert visitor.is_logged_in
 
 
-def test_a_failed_login_does_not_tell_whether_there_is_an_account(alice):
+def test_a_failed_login_does_not_reveal_whether_an_account_exists(alice):
     services.account_create("bob@example.org", PASSWORD)
     carol = services.account_create("carol@example.org", PASSWORD, confirmed=True)
     services.account_deactivate(carol)
@@ -40,10 +40,10 @@ def test_a_failed_login_does_not_tell_whether_there_is_an_account(alice):
     assert known == seen("bob@example.org")
     assert known == seen("carol@example.org")
     assert known == seen("nobody@example.org")
-    assert "address or the password is wrong" in known[1]
+    assert "address or password is incorrect" in known[1]
 
 
-def test_a_failed_login_costs_one_password_hash_for_anybody(alice, monkeypatch):
+def test_a_failed_login_always_computes_one_password_hash(alice, monkeypatch):
     import argon2.low_level
 
     hashed = []
@@ -65,18 +65,18 @@ def test_a_failed_login_costs_one_password_hash_for_anybody(alice, monkeypatch):
     assert len(hashed) == 2
 
 
-def test_an_account_that_was_shut_cannot_log_in_and_is_told_why(alice):
+def test_a_deactivated_account_cannot_log_in_and_is_told_why(alice):
     services.account_deactivate(alice)
     visitor = Visitor()
 
-    answer = visitor.log_in(ALICE)
+    response = visitor.log_in(ALICE)
 
-    assert answer.headers["Location"] == "/accounts/inactive/"
-    assert "not active" in words_of(visitor.get("/accounts/inactive/"))
+    assert response.headers["Location"] == "/accounts/inactive/"
+    assert "deactivated" in words_of(visitor.get("/accounts/inactive/"))
     assert not visitor.is_logged_in
 
 
-def test_shutting_an_account_ends_its_sessions(alice):
+def test_deactivating_an_account_ends_its_sessions(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
     assert visitor.is_logged_in
@@ -86,7 +86,7 @@ def test_shutting_an_account_ends_its_sessions(alice):
     assert not visitor.is_logged_in
 
 
-def test_logging_out_takes_a_button_and_ends_the_session_on_the_server(alice):
+def test_logging_out_needs_a_post_and_ends_the_session_on_the_server(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
     stolen = visitor.client.cookies["session"].value
@@ -102,7 +102,7 @@ def test_logging_out_takes_a_button_and_ends_the_session_on_the_server(alice):
     assert not mallory.is_logged_in
 
 
-ELSEWHERE = [
+OTHER_SITES = [
     "//evil.example",
     "///evil.example",
     "/\\evil.example",
@@ -123,19 +123,19 @@ ELSEWHERE = [
 
 
 @override_settings(ACCOUNT_RATE_LIMITS=False)
-def test_a_login_never_leads_off_the_site(alice):
-    for place in ELSEWHERE:
+def test_a_login_never_redirects_to_another_site(alice):
+    for url in OTHER_SITES:
         visitor = Visitor()
-        fields = {"login": ALICE, "password": PASSWORD, "next": place}
-        answer = visitor.send("/accounts/login/", fields)
+        fields = {"login": ALICE, "password": PASSWORD, "next": url}
+        response = visitor.send("/accounts/login/", fields)
 
-        assert answer.status_code == 302, place
-        assert answer.headers["Location"] == "/keys/", place
-        out = visitor.send("/accounts/logout/", {"next": place})
-        assert out.headers["Location"] == "/", place
+        assert response.status_code == 302, url
+        assert response.headers["Location"] == "/keys/", url
+        out = visitor.send("/accounts/logout/", {"next": url})
+        assert out.headers["Location"] == "/", url
 
 
-def test_a_login_leads_back_to_the_page_that_asked_for_it(alice):
+def test_a_login_redirects_to_the_page_that_required_it(alice):
     visitor = Visitor()
     first = visitor.get("/account/").headers["Location"]
     assert first == "/accounts/login/?next=/account/"
@@ -143,9 +143,9 @@ def test_a_login_leads_back_to_the_page_that_asked_for_it(alice):
     page = visitor.get(first)
     assert 'name="next" value="/account/"' in text_of(page)
     fields = {"login": ALICE, "password": PASSWORD, "next": "/account/"}
-    answer = visitor.send("/accounts/login/", fields)
+    response = visitor.send("/accounts/login/", fields)
 
-    assert answer.headers["Location"] == "/account/"
+    assert response.headers["Location"] == "/account/"
 
 
 def test_a_hostile_next_is_shown_as_text(alice):
@@ -169,7 +169,7 @@ FORMS = [
 ]
 
 
-def test_every_form_is_refused_without_its_token_or_from_elsewhere(alice):
+def test_every_form_is_refused_without_its_token_or_from_another_site(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
     foreign = {"csrfmiddlewaretoken": "a" * 64}
@@ -178,14 +178,14 @@ def test_every_form_is_refused_without_its_token_or_from_elsewhere(alice):
     for path in FORMS:
         without = visitor.client.post(path)
         assert without.status_code == 403, path
-        assert "This form is no longer valid" in words_of(without)
+        assert "This form has expired" in words_of(without)
         assert visitor.client.post(path, foreign).status_code == 403, path
         page = "/account/"
         assert visitor.send(path, page=page, headers=evil).status_code == 403, path
     assert visitor.is_logged_in
 
 
-def test_a_hash_of_older_strength_is_renewed_at_the_login(alice):
+def test_a_weak_hash_is_renewed_at_the_login(alice):
     weak = Argon2PasswordHasher()
     weak.time_cost = 1
     User.objects.update(password=weak.encode(PASSWORD, weak.salt()))

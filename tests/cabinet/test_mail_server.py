@@ -22,7 +22,7 @@ ENCODED = f"{quote(USER, safe='')}:{quote(PASSWORD, safe='')}"
 
 
 class Post:
-    """Takes mails of whoever knows the password."""
+    """Accept mail from clients that know the password."""
 
     def __init__(self) -> None:
         self.logins: list[LoginPassword] = []
@@ -48,7 +48,7 @@ def authority(tmp_path_factory) -> Authority:
 
 @pytest.fixture
 def trusted(authority, monkeypatch) -> None:
-    """Let this machine trust the authority that signed the servers' certificates."""
+    """Trust the authority that signed the servers' certificates."""
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
 
 
@@ -90,13 +90,13 @@ def deliver(url: str) -> None:
             connection.close()
 
 
-def test_a_plain_server_takes_mails():
+def test_a_plain_server_accepts_mail():
     with mailbox() as box:
         deliver(box.url)
         assert box.wait_for("alice@example.org", "Привет")
 
 
-def test_a_password_goes_over_starttls_and_special_characters_arrive(
+def test_a_password_with_special_characters_is_sent_over_starttls(
     post, starttls_port, trusted
 ):
     deliver(f"smtp://{ENCODED}@{HOST}:{starttls_port}")
@@ -105,9 +105,7 @@ def test_a_password_goes_over_starttls_and_special_characters_arrive(
     assert len(post.subjects) == 1
 
 
-def test_a_server_whose_certificate_is_not_trusted_gets_no_password(
-    post, starttls_port
-):
+def test_a_server_with_an_untrusted_certificate_gets_no_password(post, starttls_port):
     with pytest.raises(ssl.SSLCertVerificationError):
         deliver(f"smtp://{ENCODED}@{HOST}:{starttls_port}")
 
@@ -122,7 +120,7 @@ def test_a_server_without_starttls_gets_no_password():
         assert box.messages == []
 
 
-def test_smtps_speaks_tls_from_the_first_byte(post, authority, free_port, trusted):
+def test_smtps_uses_tls_from_the_first_byte(post, authority, free_port, trusted):
     server = Controller(
         post,
         hostname=HOST,

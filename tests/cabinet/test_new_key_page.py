@@ -1,4 +1,4 @@
-"""The new key: shown once, never stored, with all that is needed to use it."""
+"""The page of a new key: shown once, never stored, with everything to use it."""
 
 import re
 
@@ -22,7 +22,7 @@ def alice(mails):
 
 
 def create(visitor: Visitor) -> str:
-    """Send the form; give where the browser is sent."""
+    """Send the form and return the URL of the redirect."""
     return visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
 
 
@@ -32,7 +32,7 @@ def shown_key(page) -> str:
     return found[1]
 
 
-def test_the_key_is_shown_and_is_the_one_that_was_made(alice):
+def test_the_page_shows_the_key_that_was_created(alice):
     visitor = logged_in(alice)
     page = visitor.get(create(visitor))
 
@@ -41,7 +41,7 @@ def test_the_key_is_shown_and_is_the_one_that_was_made(alice):
     assert "no-store" in page.headers["Cache-Control"]
 
 
-def test_a_reload_neither_shows_it_again_nor_makes_another(alice):
+def test_a_reload_does_not_show_it_again_or_create_another(alice):
     visitor = logged_in(alice)
     path = create(visitor)
     text = shown_key(visitor.get(path))
@@ -50,11 +50,13 @@ def test_a_reload_neither_shows_it_again_nor_makes_another(alice):
 
     assert again.redirect_chain == [(f"/keys/{Key.objects.get().pk}/", 302)]
     assert text not in text_of(again)
-    assert "A key is shown once, and this one has been." in words_of(again)
+    assert "This key has already been shown and cannot be shown again." in words_of(
+        again
+    )
     assert Key.objects.count() == 1
 
 
-def test_a_head_request_does_not_use_the_showing_up(alice):
+def test_a_head_request_does_not_count_as_showing_the_key(alice):
     visitor = logged_in(alice)
     path = create(visitor)
 
@@ -62,7 +64,7 @@ def test_a_head_request_does_not_use_the_showing_up(alice):
     assert keys.why_invalid(shown_key(visitor.get(path)).encode()) is None
 
 
-def test_on_its_way_to_the_page_no_table_holds_the_key(alice):
+def test_between_form_and_page_no_table_contains_the_key(alice):
     visitor = logged_in(alice)
     path = create(visitor)
     tables = _all_tables()
@@ -76,28 +78,28 @@ def test_on_its_way_to_the_page_no_table_holds_the_key(alice):
     assert secret.encode().hex() not in "".join(sessions)
 
 
-def test_nobody_else_can_open_the_page(alice):
+def test_other_accounts_cannot_open_the_page(alice):
     path = create(logged_in(alice))
 
     assert logged_in(account(BOB)).get(path).status_code == 404
     assert Visitor().get(path).status_code == 302
 
 
-def test_a_browser_without_the_other_half_is_told_to_make_another(alice):
+def test_without_the_cookie_the_page_says_to_create_another_key(alice):
     visitor = logged_in(alice)
     path = create(visitor)
     del visitor.client.cookies["new-key"]
 
     page = visitor.get(path, follow=True)
 
-    assert "revoke it and create another" in words_of(page)
+    assert "revoke it and create a new one" in words_of(page)
 
 
-@pytest.mark.parametrize("half", ["zz", "00", ""])
-def test_a_spoilt_half_shows_nothing_and_breaks_nothing(alice, half):
+@pytest.mark.parametrize("cookie", ["zz", "00", ""])
+def test_an_invalid_cookie_shows_nothing(alice, cookie):
     visitor = logged_in(alice)
     path = create(visitor)
-    visitor.client.cookies["new-key"] = half
+    visitor.client.cookies["new-key"] = cookie
 
     assert visitor.get(path).status_code == 302
 
@@ -110,12 +112,12 @@ def test_every_snippet_has_the_address_and_the_key_filled_in(alice):
     assert "&lt;BASE_URL&gt;" not in text
     assert "&lt;API_KEY&gt;" not in text
     assert "&lt;MODEL&gt;" not in text
-    # The key itself, three settings' row, eight programs.
+    # The key itself, the settings table and eight programs.
     assert text.count(shown_key(page)) == 1 + 1 + 8
     assert f'id="setting-1">{settings.CONFIG.base_url}</code>' in text
 
 
-def test_the_page_waits_until_something_arrives(alice):
+def test_the_page_waits_for_the_first_request(alice):
     key = services.key_create(alice).key
     visitor = logged_in(alice)
 
@@ -128,10 +130,10 @@ def test_the_page_waits_until_something_arrives(alice):
     entry(key)
     arrived = visitor.get(f"/keys/{key.pk}/arrived/?seen={seen}")
     assert arrived.status_code == 200
-    assert "Your text was read back, unchanged." in words_of(arrived)
+    assert "Your text came back unchanged." in words_of(arrived)
 
 
-def test_a_refusal_that_arrives_is_explained(alice):
+def test_a_refused_request_is_explained(alice):
     key = services.key_create(alice).key
     refused(key, "unknown_field", 400, "Field temperature is not accepted.")
 
@@ -141,7 +143,7 @@ def test_a_refusal_that_arrives_is_explained(alice):
     assert "Field temperature is not accepted. Send only model, messages" in words
 
 
-def test_what_arrives_is_for_the_owner_alone(alice):
+def test_only_the_owner_sees_the_latest_request(alice):
     key = services.key_create(alice).key
 
     bob = logged_in(account(BOB)).get(f"/keys/{key.pk}/arrived/")

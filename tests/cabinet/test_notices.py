@@ -1,10 +1,10 @@
-"""Mails about keys: to the owner, in any case, and never in the way."""
+"""E-mails to the owner about keys; a failed e-mail does not undo the change."""
 
 import pytest
 
 from readback.cabinet import services
 from readback.cabinet.models import User
-from tests.cabinet.test_signup import away
+from tests.cabinet.test_signup import unreachable_mail_server
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import html_of, text_of
 
@@ -23,11 +23,11 @@ def visitor(alice) -> Visitor:
     return visitor
 
 
-def test_a_new_key_is_mailed_about_without_the_key(alice, visitor, mails):
+def test_the_mail_about_a_new_key_does_not_contain_the_key(alice, visitor, mails):
     visitor.send("/keys/", {"label": "my laptop"})
     key = alice.keys.get()
 
-    mail = mails.wait_for(ALICE, "A new key")
+    mail = mails.wait_for(ALICE, "New key")
 
     for part in (text_of(mail), html_of(mail)):
         assert "my laptop" in part
@@ -36,27 +36,29 @@ def test_a_new_key_is_mailed_about_without_the_key(alice, visitor, mails):
     assert mail.as_string().count("sk-echo-") == mail.as_string().count("sk-echo-…")
 
 
-def test_a_revoked_key_is_mailed_about_once(alice, visitor, mails):
+def test_a_revoked_key_is_announced_once(alice, visitor, mails):
     key = services.key_create(alice, "my laptop").key
     for _ in range(2):
         visitor.send(f"/keys/{key.pk}/revoke/", page="/account/")
 
-    mails.wait_for(ALICE, "was revoked")
+    mails.wait_for(ALICE, "revoked")
     assert len([m for m in mails.to(ALICE) if "revoked" in m["Subject"]]) == 1
 
 
 def test_a_mail_that_cannot_be_sent_undoes_nothing(alice, visitor, capsys):
-    with away():
-        answer = visitor.send("/keys/", {"label": "my laptop"})
+    with unreachable_mail_server():
+        response = visitor.send("/keys/", {"label": "my laptop"})
 
-    assert answer.status_code == 302
+    assert response.status_code == 302
     assert alice.keys.count() == 1
 
 
-def test_the_operators_hand_is_named_as_such(alice, mails):
+def test_the_mail_says_that_the_operator_did_it(alice, mails):
     services.key_create(alice)
 
-    assert "by the operator" in text_of(mails.wait_for(ALICE, "A new key"))
+    assert "The operator of the service did this" in text_of(
+        mails.wait_for(ALICE, "New key")
+    )
 
 
 def test_a_command_without_a_mail_server_prints_no_mail(
@@ -73,7 +75,7 @@ def test_markup_in_a_label_is_text_in_the_mail(alice, visitor, mails):
     hostile = "<img src=x onerror=alert(1)>"
     visitor.send("/keys/", {"label": hostile})
 
-    mail = mails.wait_for(ALICE, "A new key")
+    mail = mails.wait_for(ALICE, "New key")
 
     assert hostile in text_of(mail)
     assert hostile not in html_of(mail)

@@ -1,4 +1,4 @@
-"""What browsers see of a public cabinet behind an HTTPS proxy: headers and cookies."""
+"""Headers and cookies of a public cabinet behind an HTTPS proxy."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.support.mailbox import Mailbox, link_in, mailbox
 
 ALICE, PASSWORD = "alice@example.org", "a lamp in the harbour"
 HOST = "cabinet.example.org"
-# What a proxy that speaks HTTPS adds.
+# Added by an HTTPS proxy.
 PROXIED = {
     "host": HOST,
     "x-forwarded-proto": "https",
@@ -46,24 +46,24 @@ def browser(server) -> Iterator[httpx.Client]:
 
 
 def send(browser: httpx.Client, path: str, **fields: str) -> httpx.Response:
-    """Send the form of a page; cookies are kept by hand, since the line is HTTP."""
+    """Send the form of a page; keep Secure cookies, which httpx drops over HTTP."""
     page = browser.get(path)
     keep_cookies(browser, page)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)[1]
-    answer = browser.post(path, data={"csrfmiddlewaretoken": token, **fields})
-    keep_cookies(browser, answer)
-    return answer
+    response = browser.post(path, data={"csrfmiddlewaretoken": token, **fields})
+    keep_cookies(browser, response)
+    return response
 
 
-def keep_cookies(browser: httpx.Client, answer: httpx.Response) -> None:
+def keep_cookies(browser: httpx.Client, response: httpx.Response) -> None:
     kept = dict(re.findall(r"([\w-]+)=([^;]+)", browser.headers.get("cookie", "")))
-    for line in answer.headers.get_list("set-cookie"):
+    for line in response.headers.get_list("set-cookie"):
         name, _, value = line.partition(";")[0].partition("=")
         kept[name] = value
     browser.headers["cookie"] = "; ".join(f"{k}={v}" for k, v in kept.items())
 
 
-ANSWERS = {
+EXPECTED_STATUS = {
     "/": 200,
     "/accounts/login/": 200,
     "/accounts/signup/": 200,
@@ -79,16 +79,16 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("path", ANSWERS)
-def test_every_answer_has_the_headers_that_protect_it(browser, path):
-    answer = browser.get(path)
+@pytest.mark.parametrize("path", EXPECTED_STATUS)
+def test_every_response_has_security_headers(browser, path):
+    response = browser.get(path)
 
-    assert answer.status_code == ANSWERS[path]
-    assert_protected(answer)
+    assert response.status_code == EXPECTED_STATUS[path]
+    assert_protected(response)
 
 
-def assert_protected(answer: httpx.Response) -> None:
-    policy = answer.headers["content-security-policy"]
+def assert_protected(response: httpx.Response) -> None:
+    policy = response.headers["content-security-policy"]
     for rule in (
         "default-src 'none'",
         "object-src 'none'",
@@ -98,28 +98,28 @@ def assert_protected(answer: httpx.Response) -> None:
     ):
         assert rule in policy
     assert "unsafe" not in policy
-    hsts = re.search(r"max-age=(\d+)", answer.headers["strict-transport-security"])
+    hsts = re.search(r"max-age=(\d+)", response.headers["strict-transport-security"])
     assert int(hsts[1]) >= 31_536_000
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "same-origin"
-    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
-    assert answer.headers["x-frame-options"] == "DENY"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["referrer-policy"] == "same-origin"
+    assert response.headers["cross-origin-opener-policy"] == "same-origin"
+    assert response.headers["x-frame-options"] == "DENY"
 
 
-def test_refusals_have_them_too(browser):
+def test_error_responses_have_security_headers(browser):
     forbidden = browser.post("/accounts/login/")
     assert forbidden.status_code == 403
     assert_protected(forbidden)
-    elsewhere = browser.get("/", headers={"host": "evil.example"})
-    assert elsewhere.status_code == 400
-    assert_protected(elsewhere)
+    wrong_host = browser.get("/", headers={"host": "evil.example"})
+    assert wrong_host.status_code == 400
+    assert_protected(wrong_host)
     large = browser.post("/accounts/login/", data={"login": "x" * 200_000})
     assert large.status_code in (400, 403)
     assert_protected(large)
 
 
 def test_no_page_has_a_script_or_a_style_inline(browser):
-    for path in ANSWERS:
+    for path in EXPECTED_STATUS:
         page = browser.get(path).text
         assert not re.search(r"<script(?![^>]*\bsrc=)", page), path
         assert not re.search(r"<style|\sstyle=|\son\w+=", page), path
@@ -128,9 +128,11 @@ def test_no_page_has_a_script_or_a_style_inline(browser):
 def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
     page = browser.get("/accounts/login/")
     keep_cookies(browser, page)
-    answer = send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
+    response = send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
 
-    lines = page.headers.get_list("set-cookie") + answer.headers.get_list("set-cookie")
+    lines = page.headers.get_list("set-cookie") + response.headers.get_list(
+        "set-cookie"
+    )
     names = {line.partition("=")[0] for line in lines}
     assert names >= {"__Host-session", "__Host-csrf"}
     for line in lines:
@@ -140,13 +142,13 @@ def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
         assert len(line) < 4096
 
 
-def test_pages_of_an_account_are_not_stored(browser):
+def test_pages_of_an_account_are_not_cached(browser):
     send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
 
     for path in ("/keys/", "/account/", "/accounts/email/", "/"):
-        answer = browser.get(path)
-        assert answer.status_code == 200, path
-        assert "no-store" in answer.headers["cache-control"], path
+        response = browser.get(path)
+        assert response.status_code == 200, path
+        assert "no-store" in response.headers["cache-control"], path
 
 
 def test_links_in_mails_have_the_public_address(browser, mails):
@@ -159,7 +161,7 @@ def test_links_in_mails_have_the_public_address(browser, mails):
     assert link.startswith(f"https://{HOST}/accounts/confirm-email/")
 
 
-def test_the_log_knows_the_sender_behind_the_proxy(browser, server):
+def test_the_log_contains_the_client_address_behind_the_proxy(browser, server):
     browser.headers["x-forwarded-for"] = "192.0.2.66, 203.0.113.77"
     send(browser, "/accounts/login/", login=ALICE, password="wrong" * 4)
 
@@ -167,17 +169,17 @@ def test_the_log_knows_the_sender_behind_the_proxy(browser, server):
     assert '"ip": "203.0.113.77"' in lines[-1]
 
 
-def test_a_key_is_on_one_page_once_and_never_in_the_log(browser, server, mails):
+def test_a_key_is_shown_once_and_never_logged(browser, server, mails):
     send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
-    made = send(browser, "/keys/", label="mine", lifetime="")
-    page = browser.get(made.headers["location"])
+    created = send(browser, "/keys/", label="mine", lifetime="")
+    page = browser.get(created.headers["location"])
     keep_cookies(browser, page)
     key = re.search(r"sk-echo-[0-9A-Za-z]{38}", page.text)[0]
 
     assert "no-store" in page.headers["cache-control"]
-    assert key not in browser.get(made.headers["location"]).text
+    assert key not in browser.get(created.headers["location"]).text
     assert key not in browser.get("/keys/").text
-    mails.wait_for(ALICE, "A new key")
+    mails.wait_for(ALICE, "New key")
     written = server.stderr + "".join(mail.as_string() for mail in mails.messages)
     assert "key_created" in written
     for secret in (key, key[8:40], PASSWORD):
@@ -191,14 +193,16 @@ def test_a_form_from_another_origin_is_refused(browser):
     form = {"csrfmiddlewaretoken": token, "login": ALICE, "password": PASSWORD}
 
     for origin in ("https://evil.example", f"http://{HOST}", "null"):
-        answer = browser.post("/accounts/login/", data=form, headers={"origin": origin})
-        assert answer.status_code == 403, origin
+        response = browser.post(
+            "/accounts/login/", data=form, headers={"origin": origin}
+        )
+        assert response.status_code == 403, origin
 
 
 def test_on_loopback_cookies_have_plain_names(tmp_path):
     with cabinet_server(tmp_path, {}) as server:
-        answer = httpx.get(f"{server.url}/accounts/login/")
+        response = httpx.get(f"{server.url}/accounts/login/")
 
-    assert answer.headers["set-cookie"].startswith("csrf=")
-    assert "secure" not in answer.headers["set-cookie"].lower()
-    assert "strict-transport-security" not in answer.headers
+    assert response.headers["set-cookie"].startswith("csrf=")
+    assert "secure" not in response.headers["set-cookie"].lower()
+    assert "strict-transport-security" not in response.headers

@@ -1,4 +1,4 @@
-"""A lost password: the link, who gets it, and when it dies."""
+"""Resetting a password: the link, its recipient and its validity."""
 
 from datetime import datetime, timedelta
 
@@ -27,11 +27,11 @@ def ask(email: str = ALICE) -> None:
 
 
 def link(mails: Mailbox) -> str:
-    return link_in(mails.wait_for(ALICE, "Choose a new password"))
+    return link_in(mails.wait_for(ALICE, "Set a new password"))
 
 
 def choose(visitor: Visitor, url: str, password: str = NEW) -> object:
-    """Open the link as a browser does, which leads to the form, and send it."""
+    """Open the link, follow the redirect to the form, and send it."""
     opened = visitor.get(url)
     if opened.status_code != 302:
         return opened
@@ -39,17 +39,17 @@ def choose(visitor: Visitor, url: str, password: str = NEW) -> object:
     return visitor.send(form, {"password1": password, "password2": password})
 
 
-def test_a_lost_password_is_replaced_by_the_mailed_link(alice, mails):
+def test_a_forgotten_password_is_reset_with_the_link(alice, mails):
     ask()
 
-    answer = choose(Visitor(), link(mails))
+    response = choose(Visitor(), link(mails))
 
-    assert answer.headers["Location"] == "/accounts/password/reset/key/done/"
+    assert response.headers["Location"] == "/accounts/password/reset/key/done/"
     old, new = Visitor(), Visitor()
     old.log_in(ALICE, PASSWORD)
     new.log_in(ALICE, NEW)
     assert (old.is_logged_in, new.is_logged_in) == (False, True)
-    assert mails.wait_for(ALICE, "was reset")
+    assert mails.wait_for(ALICE, "has been reset")
 
 
 def test_the_link_works_once(alice, mails):
@@ -59,49 +59,49 @@ def test_the_link_works_once(alice, mails):
 
     again = choose(Visitor(), url, "yet another long password")
 
-    assert "does not work any more" in words_of(again)
+    assert "no longer works" in words_of(again)
 
 
-def test_the_link_dies_when_the_password_is_changed_otherwise(alice, mails):
+def test_the_link_is_invalid_after_a_password_change(alice, mails):
     ask()
     url = link(mails)
     alice.set_password(NEW)
     alice.save()
 
-    assert "does not work any more" in words_of(choose(Visitor(), url))
+    assert "no longer works" in words_of(choose(Visitor(), url))
 
 
-def test_the_link_dies_when_the_address_changes(alice, mails):
+def test_the_link_is_invalid_after_an_address_change(alice, mails):
     ask()
     url = link(mails)
     EmailAddress.objects.filter(user=alice).update(email="new@example.org")
     User.objects.update(email="new@example.org")
 
-    assert "does not work any more" in words_of(choose(Visitor(), url))
+    assert "no longer works" in words_of(choose(Visitor(), url))
 
 
-def test_the_link_dies_after_an_hour(alice, mails, monkeypatch):
+def test_the_link_is_invalid_after_an_hour(alice, mails, monkeypatch):
     ask()
     url = link(mails)
     later = datetime.now() + timedelta(hours=1, seconds=2)
     now = "django.contrib.auth.tokens.PasswordResetTokenGenerator._now"
     monkeypatch.setattr(now, lambda self: later)
 
-    assert "does not work any more" in words_of(choose(Visitor(), url))
+    assert "no longer works" in words_of(choose(Visitor(), url))
 
 
 def test_every_other_session_ends(alice, mails):
-    elsewhere = Visitor()
-    elsewhere.log_in(ALICE)
-    assert elsewhere.is_logged_in
+    other_browser = Visitor()
+    other_browser.log_in(ALICE)
+    assert other_browser.is_logged_in
     ask()
 
     choose(Visitor(), link(mails))
 
-    assert not elsewhere.is_logged_in
+    assert not other_browser.is_logged_in
 
 
-def test_the_address_bar_does_not_keep_the_secret_of_the_link(alice, mails):
+def test_the_secret_of_the_link_does_not_stay_in_the_address_bar(alice, mails):
     ask()
     url = link(mails)
     secret = url.rstrip("/").rpartition("-")[2]
@@ -115,36 +115,36 @@ def test_the_address_bar_does_not_keep_the_secret_of_the_link(alice, mails):
     assert form.headers["Referrer-Policy"] == "same-origin"
 
 
-def test_asking_does_not_tell_whether_there_is_an_account(alice, mails):
+def test_a_reset_request_does_not_reveal_whether_an_account_exists(alice, mails):
     services.account_create("bob@example.org", PASSWORD)
     carol = services.account_create("carol@example.org", PASSWORD, confirmed=True)
     services.account_deactivate(carol)
 
     def seen(email: str) -> tuple[object, ...]:
         visitor = Visitor()
-        answer = visitor.send(RESET, {"email": email})
-        page = visitor.get(answer.headers["Location"])
-        return answer.status_code, answer.headers["Location"], words_of(page)
+        response = visitor.send(RESET, {"email": email})
+        page = visitor.get(response.headers["Location"])
+        return response.status_code, response.headers["Location"], words_of(page)
 
     known = seen(ALICE)
     for email in ("bob@example.org", "carol@example.org", "nobody@example.org"):
         assert seen(email) == known
-    # Everybody gets a mail, so the time that it takes tells nothing either.
-    assert mails.wait_for("nobody@example.org", "There is no account")
-    assert mails.wait_for("carol@example.org", "There is no account")
+    # A mail is sent in every case, so the time reveals nothing either.
+    assert mails.wait_for("nobody@example.org", "No Readback account")
+    assert mails.wait_for("carol@example.org", "No Readback account")
 
 
-def test_an_address_that_only_looks_the_same_gets_no_link(mails):
+def test_a_lookalike_address_gets_no_link(mails):
     services.account_create("mike@example.org", PASSWORD, confirmed=True)
 
     for look_alike in ("mi\u212ae@example.org", "m\u0131ke@example.org"):
         page = Visitor().send(RESET, {"email": look_alike})
         assert page.status_code == 200
-        assert "not an e-mail address" in words_of(page)
+        assert "Enter a valid e-mail address" in words_of(page)
     assert mails.messages == []
 
 
-def test_a_made_up_link_is_refused(alice):
+def test_a_forged_link_is_refused(alice):
     visitor = Visitor()
     for key in (
         "1-abc",
@@ -154,10 +154,10 @@ def test_a_made_up_link_is_refused(alice):
         "1-" + "a" * 3000,
     ):
         page = visitor.get(f"{CABINET}/accounts/password/reset/key/{key}/")
-        assert "does not work any more" in words_of(page), key
+        assert "no longer works" in words_of(page), key
 
 
-def test_the_mail_of_a_russian_account_is_russian_whoever_asks(mails):
+def test_the_mail_uses_the_language_of_the_account(mails):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     services.account_set_language(alice, "ru")
 

@@ -1,4 +1,4 @@
-"""Which passwords are taken, and how they are kept."""
+"""Which passwords are accepted, and how they are stored."""
 
 import pytest
 from django.contrib.auth.password_validation import CommonPasswordValidator
@@ -29,7 +29,9 @@ def alice(mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
-def test_any_characters_will_do_and_all_of_them_count(alice, settings_without_limits):
+def test_any_characters_are_accepted_and_all_of_them_count(
+    alice, settings_without_limits
+):
     for password in GOOD:
         services.account_delete(alice)
         Visitor().sign_up(ALICE, password)
@@ -43,20 +45,20 @@ def test_any_characters_will_do_and_all_of_them_count(alice, settings_without_li
         assert not cut.is_logged_in, password
 
 
-def test_a_short_password_is_refused_and_the_page_says_how_long_it_must_be(mails):
+def test_a_short_password_is_refused_with_the_minimum_length(mails):
     page = Visitor().sign_up(ALICE, "elevenchars")
 
     assert "12" in words_of(page)
     assert not User.objects.exists()
 
 
-def test_no_mix_of_characters_is_asked_for(mails):
+def test_no_mix_of_characters_is_required(mails):
     Visitor().sign_up(ALICE, "onlysmallletters")
 
     assert User.objects.exists()
 
 
-def test_every_common_password_that_is_long_enough_is_refused(settings_without_limits):
+def test_common_passwords_are_refused(settings_without_limits):
     common = sorted(p for p in CommonPasswordValidator().passwords if len(p) >= 12)
     assert common
     for password in [*common[:10], common[0].upper()]:
@@ -80,36 +82,36 @@ def test_words_of_this_site_are_refused(settings_without_limits):
     assert not User.objects.exists()
 
 
-def test_a_change_asks_for_the_current_password(alice):
+def test_a_change_requires_the_current_password(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
     new = {"password1": "a bell in the fog", "password2": "a bell in the fog"}
 
     page = visitor.send(CHANGE, {"oldpassword": "wrong" * 4, **new})
-    assert "not your current password" in words_of(page)
+    assert "The current password is incorrect" in words_of(page)
     alice.refresh_from_db()
     assert alice.check_password(PASSWORD)
 
-    answer = visitor.send(CHANGE, {"oldpassword": PASSWORD, **new})
-    assert answer.status_code == 302
+    response = visitor.send(CHANGE, {"oldpassword": PASSWORD, **new})
+    assert response.status_code == 302
     alice.refresh_from_db()
     assert alice.check_password("a bell in the fog")
 
 
-def test_a_change_ends_the_other_sessions_and_is_mailed(alice, mails):
-    here, elsewhere = Visitor(), Visitor()
+def test_a_change_ends_the_other_sessions_and_sends_a_mail(alice, mails):
+    here, other_browser = Visitor(), Visitor()
     here.log_in(ALICE)
-    elsewhere.log_in(ALICE)
+    other_browser.log_in(ALICE)
     new = {"password1": "a bell in the fog", "password2": "a bell in the fog"}
 
     here.send(CHANGE, {"oldpassword": PASSWORD, **new})
 
     assert here.is_logged_in
-    assert not elsewhere.is_logged_in
-    assert mails.wait_for(ALICE, "password at Readback was changed")
+    assert not other_browser.is_logged_in
+    assert mails.wait_for(ALICE, "Readback password has been changed")
 
 
-def test_passwords_are_kept_as_argon2id(alice):
+def test_passwords_are_stored_as_argon2id(alice):
     assert alice.password.startswith("argon2$argon2id$")
     assert PASSWORD not in alice.password
 
@@ -121,8 +123,8 @@ def test_a_password_of_a_megabyte_is_refused_before_it_is_hashed(alice, monkeypa
     monkeypatch.setattr(encode, lambda *_: hashed.append(1))
     monkeypatch.setattr(verify, lambda *_: hashed.append(1))
 
-    answer = Visitor().log_in(ALICE, "x" * 1_000_000)
+    response = Visitor().log_in(ALICE, "x" * 1_000_000)
 
-    assert answer.status_code == 400
-    assert "too large" in words_of(answer)
+    assert response.status_code == 400
+    assert "too large" in words_of(response)
     assert hashed == []

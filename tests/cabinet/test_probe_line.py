@@ -1,4 +1,4 @@
-"""The page of a new key shows the one line that installs and runs the probe."""
+"""The page of a new key shows a command that installs and runs the probe."""
 
 import re
 from html import unescape
@@ -13,7 +13,7 @@ from tests.cabinet.visitor import text_of
 pytestmark = pytest.mark.usefixtures("mails")
 
 
-def test_the_line_names_the_address_and_not_the_key(mails):
+def test_the_command_contains_the_address_but_not_the_key(mails):
     visitor = logged_in(account())
     path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
 

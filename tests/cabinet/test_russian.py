@@ -1,4 +1,4 @@
-"""Account pages and mails in Russian: every word, allauth's and Django's included."""
+"""Account pages and e-mails are fully Russian, including allauth's texts."""
 
 import re
 
@@ -12,10 +12,10 @@ from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
 ALICE = "alice@example.org"
-# Names, and the parts of addresses.
+# Names, abbreviations and the parts of addresses.
 FOREIGN = {
     *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
-    *("cookie", "ip", "sk", "echo", "https", "laptop"),
+    *("cookie", "IP", "ip", "sk", "echo", "https", "laptop"),
 }
 
 pytestmark = pytest.mark.usefixtures("mails")
@@ -30,7 +30,7 @@ def latin_in(text: str) -> set[str]:
     return set(re.findall("[A-Za-z]+", text)) - FOREIGN
 
 
-STRANGERS = [
+PUBLIC_PAGES = [
     "/accounts/login/",
     "/accounts/signup/",
     "/accounts/confirm-email/",
@@ -42,7 +42,7 @@ STRANGERS = [
     "/accounts/inactive/",
     "/no-such-page",
 ]
-OWNERS = [
+ACCOUNT_PAGES = [
     "/account/",
     "/account/delete/",
     "/accounts/email/",
@@ -53,36 +53,36 @@ OWNERS = [
 ]
 
 
-def test_every_page_of_a_stranger():
-    stranger = Visitor(language="ru")
-    for path in STRANGERS:
-        assert latin_in(words_of(stranger.get(path))) == set(), path
+def test_every_public_page():
+    visitor = Visitor(language="ru")
+    for path in PUBLIC_PAGES:
+        assert latin_in(words_of(visitor.get(path))) == set(), path
 
 
-def test_every_page_of_an_owner(alice):
+def test_every_account_page(alice):
     owner = Visitor(language="ru")
     owner.log_in(ALICE)
-    for path in OWNERS:
+    for path in ACCOUNT_PAGES:
         page = owner.get(path)
         assert latin_in(words_of(page).replace(ALICE, "")) == set(), path
 
 
-def test_every_error_of_a_form(alice, settings_without_limits):
-    stranger, owner = Visitor(language="ru"), Visitor(language="ru")
+def test_every_form_error(alice, settings_without_limits):
+    visitor, owner = Visitor(language="ru"), Visitor(language="ru")
     owner.log_in(ALICE)
     new = {"password1": "a bell in the fog", "password2": "another bell"}
     pages = [
-        stranger.sign_up("", ""),
-        stranger.sign_up("nonsense", "short"),
-        stranger.sign_up("x" * 300 + "@example.org", "readbackreadback"),
-        stranger.sign_up(ALICE, ALICE),
-        stranger.sign_up(ALICE, "1234567890123"),
-        stranger.log_in(ALICE, "not the password"),
-        stranger.send("/accounts/password/reset/", {"email": "@"}),
+        visitor.sign_up("", ""),
+        visitor.sign_up("nonsense", "short"),
+        visitor.sign_up("x" * 300 + "@example.org", "readbackreadback"),
+        visitor.sign_up(ALICE, ALICE),
+        visitor.sign_up(ALICE, "1234567890123"),
+        visitor.log_in(ALICE, "not the password"),
+        visitor.send("/accounts/password/reset/", {"email": "@"}),
         owner.send("/accounts/password/change/", {"oldpassword": "x", **new}),
         owner.send("/accounts/email/", {"email": ALICE, "action_add": ""}),
         owner.send("/account/delete/", {"password": "not the password"}),
-        stranger.client.post("/accounts/login/"),
+        visitor.client.post("/accounts/login/"),
     ]
     for page in pages:
         shown = re.sub(r'value="[^"]*"', "", page.content.decode())
@@ -91,7 +91,7 @@ def test_every_error_of_a_form(alice, settings_without_limits):
         assert latin_in(words_of(page)) == set()
 
 
-def test_too_many_tries_and_faults():
+def test_error_pages():
     visitor = Visitor(language="ru")
     for n in range(11):
         last = visitor.log_in(f"nobody{n}@example.org", "not the password")

@@ -1,4 +1,4 @@
-"""The tables: what the migrations make is what the models and the API expect."""
+"""The tables that the migrations create match the models and the API."""
 
 import pytest
 from django.core.management import call_command
@@ -26,12 +26,12 @@ def test_a_migrated_database_has_the_tables_that_the_api_reads():
     assert schema.pending() == []
 
 
-def test_the_models_have_no_change_without_a_migration():
+def test_every_model_change_has_a_migration():
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 
 
 @pytest.mark.parametrize("accepted", [True, False])
-def test_the_last_entries_of_a_key_are_read_from_an_index(accepted):
+def test_the_newest_entries_of_a_key_are_read_from_an_index(accepted):
     plan = _plan(
         "SELECT * FROM cabinet_journalentry WHERE key_id = 1 AND accepted = %s"
         " ORDER BY id DESC LIMIT 100",
@@ -42,12 +42,12 @@ def test_the_last_entries_of_a_key_are_read_from_an_index(accepted):
     assert "Sort" not in plan and "TEMP B-TREE" not in plan
 
 
-def test_migrating_twice_and_at_the_same_time_does_no_harm():
+def test_migrating_twice_and_in_parallel_is_harmless():
     assert schema.migrate() == []
     assert in_parallel(schema.migrate, 4) == [[]] * 4
 
 
-def test_the_address_is_noted_only_when_it_changes():
+def test_the_address_is_recorded_only_when_it_changes():
     for url in ("http://one/v1", "http://one/v1", "http://two/v1", "http://one/v1"):
         services.address_record(url)
 
@@ -59,7 +59,7 @@ def _plan(query: str, *parameters: object) -> str:
     explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            # A table without rows is cheaper to read as a whole.
+            # PostgreSQL would prefer a sequential scan of an empty table.
             cursor.execute("SET enable_seqscan = off")
         cursor.execute(f"{explain} {query}", parameters)
         return str(cursor.fetchall())

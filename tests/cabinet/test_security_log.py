@@ -1,4 +1,4 @@
-"""The security log: what is written, and what never is."""
+"""The security log: its events, and what it must never contain."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ NEW = "another lamp, another harbour"
 pytestmark = pytest.mark.usefixtures("mails")
 
 
-class Lines(logging.Handler):
+class LogLines(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
@@ -40,14 +40,14 @@ class Lines(logging.Handler):
 
 @pytest.fixture
 def log():
-    lines = Lines()
+    lines = LogLines()
     logger = logging.getLogger("readback.security")
     logger.addHandler(lines)
     yield lines
     logger.removeHandler(lines)
 
 
-def test_the_life_of_an_account_is_told_without_its_secrets(log, mails):
+def test_the_events_of_an_account_are_logged_without_its_secrets(log, mails):
     visitor = Visitor(address="203.0.113.7")
     visitor.sign_up(ALICE)
     visitor.send(link_in(mails.wait_for(ALICE, "Confirm")))
@@ -60,7 +60,7 @@ def test_the_life_of_an_account_is_told_without_its_secrets(log, mails):
     key = alice.keys.get()
     visitor.send(f"/keys/{key.pk}/revoke/", page="/account/")
     Visitor().send("/accounts/password/reset/", {"email": ALICE})
-    link = link_in(mails.wait_for(ALICE, "Choose a new password"))
+    link = link_in(mails.wait_for(ALICE, "Set a new password"))
     choose(Visitor(), link)
     services.account_deactivate(alice)
     services.account_activate(alice)
@@ -85,14 +85,14 @@ def test_the_life_of_an_account_is_told_without_its_secrets(log, mails):
         "login",
         "account_deleted",
     ]
-    _assert_lines_are_whole(log, alice.pk)
+    _assert_lines_are_complete(log, alice.pk)
     assert log.last("key_created")["key"] == log.last("key_revoked")["key"] == key.pk
     secrets = [ALICE, PASSWORD, NEW, "label of alice", link, key.last_four]
     for secret in [*secrets, bytes(key.digest).hex(), link.rpartition("-")[2]]:
         assert not any(secret in text for text in log.texts), secret
 
 
-def _assert_lines_are_whole(log: Lines, account: int) -> None:
+def _assert_lines_are_complete(log: LogLines, account: int) -> None:
     for line in log.events:
         assert set(line) == {"time", "event", "account", "key", "by", "ip"}
         assert datetime.fromisoformat(line["time"]).utcoffset() == timedelta()
@@ -103,7 +103,7 @@ def _assert_lines_are_whole(log: Lines, account: int) -> None:
     assert log.last("login")["ip"] == "203.0.113.7"
 
 
-def test_what_somebody_types_cannot_write_a_line_of_its_own(log):
+def test_user_input_cannot_forge_a_log_line(log):
     forged = 'x@example.org\n{"event": "login", "account": 1}'
     Visitor().log_in(forged, "wrong\r\n" * 3)
     Visitor().log_in(ALICE, forged, headers={"user-agent": forged})
@@ -113,7 +113,7 @@ def test_what_somebody_types_cannot_write_a_line_of_its_own(log):
         assert json.loads(text)["event"] == "login_failed"
 
 
-def test_too_many_tries_are_told(log, mails):
+def test_too_many_attempts_are_logged(log, mails):
     services.account_create(ALICE, PASSWORD, confirmed=True)
     for n in range(6):
         Visitor(address=f"203.0.113.{n}").log_in(ALICE, "not the password")
@@ -121,22 +121,26 @@ def test_too_many_tries_are_told(log, mails):
     assert log.last("login_limited")["ip"] == "203.0.113.5"
 
 
-def test_the_operator_who_did_it_is_named(log, mails):
+def test_the_operator_who_acted_is_logged(log, mails):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     key = services.key_create(alice).key
-    olga = services.account_create("olga@example.org", PASSWORD, confirmed=True)
-    User.objects.filter(pk=olga.pk).update(is_staff=True, is_superuser=True)
+    admin = services.account_create("operator@example.org", PASSWORD, confirmed=True)
+    User.objects.filter(pk=admin.pk).update(is_staff=True, is_superuser=True)
     operator = Visitor()
-    operator.log_in("olga@example.org")
+    operator.log_in("operator@example.org")
 
     fields = {"action": "revoke", "_selected_action": str(key.pk)}
     operator.send("/admin/cabinet/key/", fields)
 
     line = log.last("key_revoked")
-    assert (line["account"], line["by"], line["key"]) == (alice.pk, olga.pk, key.pk)
+    assert (line["account"], line["by"], line["key"]) == (
+        alice.pk,
+        admin.pk,
+        key.pk,
+    )
 
 
-def test_no_table_and_no_mail_holds_a_key_or_a_password(mails):
+def test_no_table_and_no_mail_contains_a_key_or_a_password(mails):
     visitor = Visitor()
     visitor.sign_up(ALICE)
     link = link_in(mails.wait_for(ALICE, "Confirm"))

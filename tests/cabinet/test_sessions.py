@@ -1,4 +1,4 @@
-"""How a session begins, how long it lasts, and what ends it."""
+"""How a session starts, how long it lasts, and what ends it."""
 
 from datetime import timedelta
 
@@ -8,6 +8,7 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from readback.cabinet import services
+from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import link_in
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("mails")
 
 
 class Clock:
-    """Django's clock, moved by hand."""
+    """Django's clock, which the test moves."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
@@ -53,7 +54,7 @@ def test_the_id_of_the_session_changes_at_the_login(alice):
     assert not planted.is_logged_in
 
 
-def test_a_session_that_nobody_uses_ends_after_two_days(alice, clock):
+def test_an_unused_session_ends_after_two_days(alice, clock):
     visitor = Visitor()
     visitor.log_in(ALICE)
     assert visitor.is_logged_in
@@ -63,7 +64,7 @@ def test_a_session_that_nobody_uses_ends_after_two_days(alice, clock):
     assert not visitor.is_logged_in
 
 
-def test_a_session_in_use_lives_on_but_not_beyond_two_weeks(alice, clock):
+def test_a_session_in_use_is_extended_up_to_two_weeks(alice, clock):
     visitor = Visitor()
     visitor.log_in(ALICE)
     for _ in range(13):
@@ -76,7 +77,7 @@ def test_a_session_in_use_lives_on_but_not_beyond_two_weeks(alice, clock):
     assert not visitor.is_logged_in
 
 
-def test_the_cookie_ends_no_later_than_the_session(alice):
+def test_the_cookie_expires_with_the_session(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
 
@@ -88,35 +89,35 @@ def test_a_session_is_not_written_at_every_request(alice):
     visitor.log_in(ALICE)
     visitor.get("/account/")
 
-    answer = visitor.get("/account/")
+    response = visitor.get("/account/")
 
-    assert "session" not in answer.cookies
+    assert "session" not in response.cookies
 
 
-def test_a_key_is_made_without_a_second_password_just_after_the_login(alice):
+def test_a_key_needs_no_second_password_right_after_the_login(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
 
-    answer = visitor.send("/keys/", {"label": "mine"})
+    response = visitor.send("/keys/", {"label": "mine"})
 
-    assert answer.headers["Location"].endswith("/new/")
+    assert response.headers["Location"].endswith("/new/")
     assert alice.keys.count() == 1
 
 
-def test_a_sign_up_that_is_confirmed_leads_to_a_key_without_a_second_password(mails):
+def test_a_key_needs_no_second_password_right_after_the_sign_up(mails):
     visitor = Visitor()
     visitor.sign_up(ALICE)
     visitor.send(link_in(mails.wait_for(ALICE, "Confirm")))
 
-    answer = visitor.send("/keys/", {"label": "mine"})
+    response = visitor.send("/keys/", {"label": "mine"})
 
-    assert answer.headers["Location"].endswith("/new/")
+    assert response.headers["Location"].endswith("/new/")
 
 
 def test_a_key_needs_the_password_again_long_after_the_login(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
-    _age_the_login(visitor)
+    _backdate_the_login(visitor)
 
     asked = visitor.send("/keys/", {"label": "mine"})
     assert asked.headers["Location"] == "/accounts/reauthenticate/?next=%2Fkeys%2F"
@@ -127,33 +128,33 @@ def test_a_key_needs_the_password_again_long_after_the_login(alice):
     visitor.send("/accounts/reauthenticate/", wrong, page=page)
     assert alice.keys.count() == 0
     right = {"password": PASSWORD, "next": "/keys/"}
-    answer = visitor.send("/accounts/reauthenticate/", right, page=page)
+    response = visitor.send("/accounts/reauthenticate/", right, page=page)
 
-    # The form that was sent before is done now: nobody types it twice.
-    assert answer.headers["Location"].endswith("/new/")
+    # The form that was sent before is processed now, without sending it again.
+    assert response.headers["Location"].endswith("/new/")
     assert [key.label for key in alice.keys.all()] == ["mine"]
 
 
-def test_an_address_is_changed_only_after_the_password_is_typed_again(alice):
+def test_changing_the_address_needs_the_password_again(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
-    _age_the_login(visitor)
+    _backdate_the_login(visitor)
 
     fields = {"email": "new@example.org", "action_add": ""}
-    answer = visitor.send("/accounts/email/", fields)
+    response = visitor.send("/accounts/email/", fields)
 
-    assert answer.headers["Location"].startswith("/accounts/reauthenticate/")
+    assert response.headers["Location"].startswith("/accounts/reauthenticate/")
 
 
-def _age_the_login(visitor: Visitor) -> None:
-    """Move the time of the login in the session to an hour ago."""
+def _backdate_the_login(visitor: Visitor) -> None:
+    """Set the time of the login in the session to an hour ago."""
     visitor.get("/account/")
     session = visitor.client.session
-    session["began"] -= 3600
+    session[SESSION_STARTED] -= 3600
     session.save()
 
 
-def test_a_login_takes_away_sessions_that_have_ended_and_no_others(alice, clock):
+def test_a_login_deletes_expired_sessions_and_no_others(alice, clock):
     for _ in range(3):
         Visitor().log_in(ALICE)
     clock.ahead += timedelta(days=1)

@@ -1,4 +1,4 @@
-"""Signing up: a stranger becomes a confirmed account, and learns nothing of others."""
+"""Signing up: confirmation, and revealing nothing about other accounts."""
 
 import socket
 import time
@@ -28,21 +28,21 @@ def confirmation_link(mails: Mailbox, email: str = ALICE) -> str:
     return link_in(mails.wait_for(email, "Confirm"))
 
 
-def test_a_stranger_signs_up_confirms_and_is_in(mails):
+def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     alice = Visitor()
-    answer = alice.sign_up(ALICE)
-    assert answer.headers["Location"] == "/accounts/confirm-email/"
-    assert "Check your mailbox" in words_of(alice.get("/accounts/confirm-email/"))
+    response = alice.sign_up(ALICE)
+    assert response.headers["Location"] == "/accounts/confirm-email/"
+    assert "Check your e-mail" in words_of(alice.get("/accounts/confirm-email/"))
 
     link = confirmation_link(mails)
-    answer = alice.send(link)
+    response = alice.send(link)
 
-    assert answer.headers["Location"] == "/keys/"
+    assert response.headers["Location"] == "/keys/"
     assert alice.is_logged_in
     assert selectors.account_is_confirmed(User.objects.get(email=ALICE))
 
 
-def test_opening_the_link_confirms_nothing_and_the_button_does(mails):
+def test_only_the_button_confirms_not_opening_the_link(mails):
     alice = Visitor()
     alice.sign_up(ALICE)
     link = confirmation_link(mails)
@@ -66,14 +66,14 @@ def test_confirming_needs_the_token_of_the_form(mails):
     assert not EmailAddress.objects.get(email=ALICE).verified
 
 
-def test_confirming_in_another_browser_does_not_log_that_browser_in(mails):
+def test_confirming_in_another_browser_does_not_log_it_in(mails):
     Visitor().sign_up(ALICE)
-    elsewhere = Visitor()
+    other_browser = Visitor()
 
-    answer = elsewhere.send(confirmation_link(mails))
+    response = other_browser.send(confirmation_link(mails))
 
-    assert answer.headers["Location"] == "/accounts/login/"
-    assert not elsewhere.is_logged_in
+    assert response.headers["Location"] == "/accounts/login/"
+    assert not other_browser.is_logged_in
 
 
 def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
@@ -81,9 +81,9 @@ def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
     alice.sign_up(ALICE)
     again = Visitor()
 
-    answer = again.log_in(ALICE)
+    response = again.log_in(ALICE)
 
-    assert answer.headers["Location"] == "/accounts/confirm-email/"
+    assert response.headers["Location"] == "/accounts/confirm-email/"
     assert not again.is_logged_in
     assert not alice.is_logged_in
     with pytest.raises(ServiceError, match="not confirmed"):
@@ -99,8 +99,8 @@ def test_a_link_works_once(mails):
 
     Visitor().send(link)
 
-    assert "does not work any more" in words_of(late.get(link))
-    # The button of a page that was opened before.
+    assert "no longer works" in words_of(late.get(link))
+    # The button on a page that was opened before.
     stale = late.send(link, page="/accounts/login/")
     assert stale.status_code == 404
 
@@ -111,13 +111,13 @@ def test_a_link_is_refused_after_a_day(mails, monkeypatch):
     tomorrow = time.time() + 24 * 3600 + 1
     monkeypatch.setattr("django.core.signing.time.time", lambda: tomorrow)
 
-    assert "does not work any more" in words_of(Visitor().get(link))
+    assert "no longer works" in words_of(Visitor().get(link))
     late = Visitor()
     assert late.send(link, page="/accounts/login/").status_code == 404
     assert not EmailAddress.objects.get(email=ALICE).verified
 
 
-def test_a_link_that_was_tampered_with_confirms_nothing(mails):
+def test_a_forged_link_confirms_nothing(mails):
     Visitor().sign_up(ALICE)
     path, _, key = confirmation_link(mails).rstrip("/").rpartition("/")
     forged_keys = [
@@ -132,40 +132,40 @@ def test_a_link_that_was_tampered_with_confirms_nothing(mails):
     mallory = Visitor()
 
     for forged in (f"{path}/{forged_key}/" for forged_key in forged_keys):
-        assert "does not work any more" in words_of(mallory.get(forged)), forged
+        assert "no longer works" in words_of(mallory.get(forged)), forged
         assert mallory.send(forged, page="/accounts/login/").status_code == 404
     assert not EmailAddress.objects.get(email=ALICE).verified
 
 
-def what_a_stranger_sees(email: str) -> dict[str, object]:
-    stranger = Visitor()
-    answer = stranger.sign_up(email)
-    page = stranger.get(answer.headers["Location"])
+def sign_up_response(email: str) -> dict[str, object]:
+    visitor = Visitor()
+    response = visitor.sign_up(email)
+    page = visitor.get(response.headers["Location"])
     return {
-        "status": answer.status_code,
-        "location": answer.headers["Location"],
-        "cookies": sorted(stranger.client.cookies),
-        "headers": sorted(answer.headers),
+        "status": response.status_code,
+        "location": response.headers["Location"],
+        "cookies": sorted(visitor.client.cookies),
+        "headers": sorted(response.headers),
         "words": words_of(page).replace(email, "ADDRESS"),
     }
 
 
-def test_signing_up_with_a_known_address_looks_like_any_other(mails):
+def test_signing_up_with_a_known_address_looks_the_same(mails):
     services.account_create(ALICE, PASSWORD, confirmed=True)
     services.account_create("bob@example.org", PASSWORD)
 
-    known = what_a_stranger_sees(ALICE)
-    unconfirmed = what_a_stranger_sees("bob@example.org")
-    fresh = what_a_stranger_sees("carol@example.org")
+    known = sign_up_response(ALICE)
+    unconfirmed = sign_up_response("bob@example.org")
+    fresh = sign_up_response("carol@example.org")
 
     assert known == unconfirmed == fresh
-    mails.wait_for(ALICE, "You have an account")
-    mails.wait_for("bob@example.org", "You have an account")
+    mails.wait_for(ALICE, "already have a Readback account")
+    mails.wait_for("bob@example.org", "already have a Readback account")
     mails.wait_for("carol@example.org", "Confirm")
     assert User.objects.count() == 3
 
 
-def test_a_known_address_costs_a_password_hash_like_a_new_one(monkeypatch):
+def test_a_known_address_computes_a_password_hash_like_a_new_one(monkeypatch):
     services.account_create(ALICE, PASSWORD, confirmed=True)
     hashed = []
     encode = "django.contrib.auth.hashers.Argon2PasswordHasher.encode"
@@ -179,11 +179,11 @@ def test_a_known_address_costs_a_password_hash_like_a_new_one(monkeypatch):
     assert len(hashed) == 2
 
 
-def test_two_sign_ups_at_once_with_one_address_make_one_account(mails):
+def test_parallel_sign_ups_with_one_address_create_one_account(mails):
     numbers = count(1)
 
     def sign_up() -> int:
-        # From several places: the count of one address waits for its turn.
+        # From several client addresses, because allauth counts one address serially.
         visitor = Visitor(address=f"203.0.113.{next(numbers)}")
         return visitor.sign_up(ALICE).status_code
 
@@ -193,7 +193,7 @@ def test_two_sign_ups_at_once_with_one_address_make_one_account(mails):
     assert User.objects.count() == 1
 
 
-def test_the_mail_comes_in_the_language_of_the_sign_up(mails):
+def test_the_mail_uses_the_language_of_the_sign_up(mails):
     Visitor(language="ru").sign_up(ALICE)
     Visitor(language="en").sign_up("bob@example.org")
 
@@ -208,14 +208,16 @@ def test_the_mail_comes_in_the_language_of_the_sign_up(mails):
     assert 'lang="ru"' in html_of(russian)
 
 
-def test_a_forged_host_changes_no_link(mails):
+def test_a_forged_host_does_not_change_the_link(mails):
     Visitor().log_in(ALICE, headers={"x-forwarded-host": "evil.example"})
     mallory = Visitor()
     forged = {"x-forwarded-host": "evil.example", "host": "localhost:6666"}
     page = "/accounts/signup/"
-    answer = mallory.send(page, {"email": ALICE, "password1": PASSWORD}, headers=forged)
+    response = mallory.send(
+        page, {"email": ALICE, "password1": PASSWORD}, headers=forged
+    )
 
-    assert answer.status_code == 302
+    assert response.status_code == 302
     mail = mails.wait_for(ALICE)
     assert link_in(mail).startswith(f"{CABINET}/accounts/")
     for part in (text_of_mail(mail), html_of(mail)):
@@ -223,14 +225,14 @@ def test_a_forged_host_changes_no_link(mails):
         assert "6666" not in part
 
 
-def test_a_host_that_is_not_ours_is_refused(mails):
-    answer = Visitor().get("/accounts/login/", headers={"host": "evil.example"})
+def test_an_unknown_host_is_refused(mails):
+    response = Visitor().get("/accounts/login/", headers={"host": "evil.example"})
 
-    assert answer.status_code == 400
-    assert "evil" not in text_of(answer)
+    assert response.status_code == 400
+    assert "evil" not in text_of(response)
 
 
-NO_ADDRESSES = [
+INVALID_ADDRESSES = [
     "alice@example.org\r\nBcc: mallory@example.org",
     "alice@example.org\nSubject: hello",
     '"alice\r\nBcc: m@example.org"@example.org',
@@ -238,8 +240,8 @@ NO_ADDRESSES = [
     "alice@example.org\x00",
     f"{'a' * 64}@{'b' * 60}.{'c' * 60}.{'d' * 60}.{'e' * 60}.org",
     f"{'a' * 300}@example.org",
-    "alic\u212a@example.org",  # the Kelvin sign, in lower case an ASCII k
-    "al\u0131ce@example.org",  # a dotless i, in upper case an ASCII I
+    "alic\u212a@example.org",  # the Kelvin sign, an ASCII k in lower case
+    "al\u0131ce@example.org",  # a dotless i, an ASCII I in upper case
     "\u202egro.elpmaxe@ecila",
     "<script>alert(1)</script>@example.org",
     "alice@[::1]'--",
@@ -253,8 +255,8 @@ NO_ADDRESSES = [
 
 
 @override_settings(ACCOUNT_RATE_LIMITS=False)
-def test_what_is_no_address_is_refused_and_sends_nothing(mails):
-    for text in NO_ADDRESSES:
+def test_an_invalid_address_is_refused_and_sends_nothing(mails):
+    for text in INVALID_ADDRESSES:
         page = Visitor().sign_up(text)
 
         assert page.status_code == 200, text
@@ -264,19 +266,19 @@ def test_what_is_no_address_is_refused_and_sends_nothing(mails):
     assert mails.messages == []
 
 
-FORMS_OF_ADDRESSES = [
+ADDRESS_FORMS = [
     ("Alice@Example.ORG", "alice@example.org"),
     ("alice+tag@example.org", "alice+tag@example.org"),
     ("o'brien@example.org", "o'brien@example.org"),
     ("alice@пример.рф", "alice@xn--e1afmkfd.xn--p1ai"),
-    # A look-alike of example.org with a Cyrillic letter is another domain.
+    # A lookalike of example.org with a Cyrillic letter is another domain.
     ("alice@ex\u0430mple.org", "alice@xn--exmple-4nf.org"),
 ]
 
 
 @override_settings(ACCOUNT_RATE_LIMITS=False)
-def test_an_address_is_one_account_in_whatever_form_it_is_typed(mails):
-    for typed, stored in FORMS_OF_ADDRESSES:
+def test_all_forms_of_an_address_are_one_account(mails):
+    for typed, stored in ADDRESS_FORMS:
         Visitor().sign_up(typed)
         Visitor().sign_up(typed.upper() if typed.isascii() else typed)
 
@@ -299,7 +301,7 @@ def test_hostile_text_in_a_field_is_shown_as_text():
     assert "<img src=x" not in text_of(page)
 
 
-def test_the_page_says_where_the_link_is_when_no_mail_server_is_set(
+def test_without_a_mail_server_the_page_says_where_the_link_is(
     database, settings_without_mail, capsys
 ):
     alice = Visitor()
@@ -315,19 +317,19 @@ def test_the_page_says_where_the_link_is_when_no_mail_server_is_set(
     assert printed.out == ""
 
 
-def test_a_mail_server_that_is_away_is_told_and_can_be_tried_again(mails):
-    with away():
-        answer = Visitor().sign_up(ALICE)
+def test_a_failing_mail_server_is_reported_and_can_be_retried(mails):
+    with unreachable_mail_server():
+        response = Visitor().sign_up(ALICE)
 
-    assert answer.status_code == 503
-    assert "could not be sent" in words_of(answer)
+    assert response.status_code == 503
+    assert "could not be sent" in words_of(response)
     Visitor().log_in(ALICE)
     assert confirmation_link(mails)
 
 
 @contextmanager
-def away() -> Iterator[None]:
-    """A port that is taken, so that nobody else listens there, and silent."""
+def unreachable_mail_server() -> Iterator[None]:
+    """Use a bound port that does not listen as the mail server."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         with override_settings(EMAIL_PORT=bound.getsockname()[1]):

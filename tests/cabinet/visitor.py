@@ -1,7 +1,7 @@
-"""Somebody with a browser: loads a page, fills its form in, sends it.
+"""A test client that works like a browser: load a page, fill in its form, send it.
 
-The token of a form is taken from the page as a browser does, and CSRF checks are on,
-so that what works here works there. An exception in a page fails the test.
+The form's token is taken from the page, and CSRF checks are on, as with a real browser.
+An exception in a view fails the test.
 """
 
 import re
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from django.test import Client
 
 PASSWORD = "a lamp in the harbour"
-# Where the cabinet is when nothing is set.
+# The default address of the cabinet.
 HOST, PORT = "127.0.0.1", "8001"
 CABINET = f"http://{HOST}:{PORT}"
 
@@ -39,7 +39,7 @@ class Visitor:
         page: str = "",
         **extra: Any,
     ) -> Any:
-        """Load the page that has the form, and post the form to the URL."""
+        """Load the page with the form, and post the form to the URL."""
         path = url.removeprefix(origin_of(url))
         loaded = self.get(page or path, **extra)
         form = {"csrfmiddlewaretoken": token_in(text_of(loaded)), **(fields or {})}
@@ -62,13 +62,13 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def text_of(answer: Any) -> str:
-    return answer.content.decode()
+def text_of(response: Any) -> str:
+    return response.content.decode()
 
 
-def words_of(answer: Any) -> str:
-    """The words of a page, without its markup, in one line."""
-    without_tags = re.sub(r"<[^>]*>", " ", text_of(answer))
+def words_of(response: Any) -> str:
+    """Return the text of a page in one line, without markup."""
+    without_tags = re.sub(r"<[^>]*>", " ", text_of(response))
     return " ".join(unescape(without_tags).split())
 
 

@@ -54,7 +54,7 @@ def test_an_account_can_be_created_deactivated_activated_and_deleted(on_each_dat
 def test_an_account_cannot_be_created_twice(with_alice):
     again = with_alice.run("account", "create", "Alice@Example.org")
 
-    assert again.returncode == 1 and "There is an account" in again.stderr
+    assert again.returncode == 1 and "already exists" in again.stderr
 
 
 def test_a_password_can_be_read_from_standard_input(migrated):

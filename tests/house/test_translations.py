@@ -1,6 +1,6 @@
-"""Every text of the cabinet has its Russian, in the catalogue that is shipped.
+"""Every text of the cabinet is translated in the compiled Russian catalogue.
 
-Needs no gettext tools: texts are found as Django finds them, and the compiled
+Needs no gettext tools: texts are extracted as Django does it, and the compiled
 catalogue is compared with its source.
 """
 
@@ -17,16 +17,16 @@ CABINET = Path(readback.cabinet.__file__).parent
 CATALOGUE = CABINET / "locale" / "ru" / "LC_MESSAGES" / "django"
 FUNCTIONS = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
 LITERAL = r"""u?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
-ADVICE = "run scripts/messages and translate what it finds"
+ADVICE = "run scripts/messages and translate the empty entries"
 
 
 def compiled() -> dict[str, str]:
-    """Give text and translation; for a plural the first form."""
+    """Return the translation of each text; for a plural, the first form."""
     with CATALOGUE.with_suffix(".mo").open("rb") as file:
         raw = GNUTranslations(file)._catalog
-    plain = {key: said for key, said in raw.items() if isinstance(key, str)}
-    plural = {key[0]: s for key, s in raw.items() if key[1:] == (0,)}
-    return {key: said for key, said in (plain | plural).items() if key}
+    plain = {key: text for key, text in raw.items() if isinstance(key, str)}
+    plural = {key[0]: text for key, text in raw.items() if key[1:] == (0,)}
+    return {key: text for key, text in (plain | plural).items() if key}
 
 
 def source() -> dict[str, str]:
@@ -37,8 +37,8 @@ def source() -> dict[str, str]:
         text,
         re.MULTILINE,
     )
-    joined = {_joined(key): _joined(said) for key, said in entries}
-    return {key: said for key, said in joined.items() if key}
+    joined = {_joined(key): _joined(text) for key, text in entries}
+    return {key: text for key, text in joined.items() if key}
 
 
 def _joined(lines: str) -> str:
@@ -75,17 +75,19 @@ def texts_of_contract() -> Iterator[str]:
 
 def test_every_text_has_a_translation():
     texts = {*texts_of_code(), *texts_of_templates(), *texts_of_contract()}
-    known = compiled()
+    translations = compiled()
 
     assert len(texts) > 250
-    assert not sorted(text for text in texts if not known.get(text)), ADVICE
+    assert not sorted(text for text in texts if not translations.get(text)), ADVICE
 
 
-def test_the_compiled_catalogue_is_that_of_its_source():
+def test_the_compiled_catalogue_matches_its_source():
     assert compiled() == source(), ADVICE
 
 
 def test_translations_have_the_placeholders_of_their_texts():
-    named = re.compile(r"%\(\w+\)[sd]")
-    for text, said in compiled().items():
-        assert set(named.findall(text)) == set(named.findall(said)), text
+    placeholder = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
+    for text, translation in compiled().items():
+        assert set(placeholder.findall(text)) == set(
+            placeholder.findall(translation)
+        ), text

@@ -1,1 +1,1 @@
-"""What people do, in a real browser, with the real service and a real mail server."""
+"""User journeys in a real browser, with the real service and a real mail server."""

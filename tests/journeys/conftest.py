@@ -1,4 +1,4 @@
-"""A running service, a mail server, and a Chromium in which every fault fails."""
+"""A running service, a mail server, and a Chromium whose errors fail the test."""
 
 import os
 import re
@@ -18,8 +18,8 @@ from tests.support.server import Server, ephemeral_server
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-PATIENCE_MS = 10_000
-# A page that does not exist; the console says so, and only of this one it may.
+TIMEOUT_MS = 10_000
+# A page that does not exist: the only one for which the console may report an error.
 MISSING = "/nothing-here"
 
 _ARGUMENTS = [
@@ -49,8 +49,8 @@ def server(
         yield running
 
 
-# Not longer than a module: while Playwright runs, its event loop occupies the thread,
-# and no other test of this process could run one.
+# Module scope: while Playwright runs, its event loop occupies the thread, so no other
+# test in this process could run one.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     chromium = os.environ.get("READBACK_TEST_CHROMIUM") or shutil.which("chromium")
@@ -64,22 +64,22 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, server: Server) -> Iterator[Open]:
-    """Open a page in a browser of its own, as the options of its context say.
+    """Open a page in a new browser context with the given options.
 
-    What the console complains about (a script that fails, a policy that is broken)
-    and every request to elsewhere fails the test in the end.
+    Console errors and warnings (such as a failing script or a blocked resource) and
+    requests to other origins fail the test at its end.
     """
-    contexts, faults = [], []
+    contexts, problems = [], []
 
     def watch_request(request: Any) -> None:
         if not request.url.startswith(server.cabinet_url):
-            faults.append(f"request to {request.url}")
+            problems.append(f"request to {request.url}")
 
     def watch_console(message: Any) -> None:
         if MISSING in message.location["url"]:
             return
         if message.type in ("error", "warning"):
-            faults.append(message.text)
+            problems.append(message.text)
 
     def open_page(**options: Any) -> Page:
         context = browser.new_context(
@@ -88,7 +88,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Open]:
         )
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(TIMEOUT_MS)
         context.on("request", watch_request)
         context.on("console", watch_console)
         return context.new_page()
@@ -96,14 +96,14 @@ def open_page(browser: Browser, server: Server) -> Iterator[Open]:
     yield open_page
     for context in contexts:
         context.close()
-    assert not faults
+    assert not problems
 
 
 @pytest.fixture
 def a_person(
     open_page: Open, server: Server, mails: Mailbox, request: pytest.FixtureRequest
 ) -> Callable[..., Person]:
-    """Somebody with a browser and a mailbox, whom the service does not know yet."""
+    """Return a person with a browser and a mailbox, but without an account."""
     name = re.sub(r"\W+", "-", request.node.name).strip("-")
     folder = SCREENSHOTS / name
     shutil.rmtree(folder, ignore_errors=True)

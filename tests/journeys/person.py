@@ -1,7 +1,6 @@
-"""What a person does in the browser, step by step; each step leaves a screenshot.
+"""The steps of a person in the browser; each step takes a screenshot.
 
-Elements are found by what they are, not by their words, so that the same steps walk
-in every language.
+Elements are found by structure, not by text, so that the steps work in every language.
 """
 
 import json
@@ -29,15 +28,15 @@ class Person:
     email: str
     folder: Path
     key: str = ""
-    _shots: list[str] = field(default_factory=list)
+    _screenshots: list[str] = field(default_factory=list)
 
-    def take_picture(self, name: str) -> None:
-        self._shots.append(name)
-        path = self.folder / f"{len(self._shots):02d}-{name}.png"
+    def take_screenshot(self, name: str) -> None:
+        self._screenshots.append(name)
+        path = self.folder / f"{len(self._screenshots):02d}-{name}.png"
         self.page.screenshot(path=path, full_page=True)
 
     def send_form(self, **fields: str) -> None:
-        """Fill the form of the page in and press its button."""
+        """Fill in the form of the page and press its button."""
         main = self.page.locator("main")
         for name, value in fields.items():
             main.locator(f"[name={name}]").fill(value)
@@ -45,12 +44,12 @@ class Person:
 
     def sign_up(self) -> None:
         self.page.goto("/accounts/signup/")
-        self.take_picture("sign-up")
+        self.take_screenshot("sign-up")
         self.send_form(email=self.email, password1=PASSWORD)
         self.page.wait_for_url("**/accounts/confirm-email/")
-        self.take_picture("look-into-your-mailbox")
+        self.take_screenshot("check-your-e-mail")
         self.page.goto(link_in(self.mails.wait_for(self.email)))
-        self.take_picture("confirm")
+        self.take_screenshot("confirm")
         self.send_form()
         self.page.wait_for_url("**/keys/")
 
@@ -59,24 +58,26 @@ class Person:
         self.send_form(login=self.email, password=password)
 
     def create_key(self, name: str = "laptop") -> None:
-        """Make a key and copy it with the button of the page."""
+        """Create a key and copy it with the button on the page."""
         self.page.goto("/keys/")
         self.send_form(label=name)
         self.page.wait_for_url("**/keys/*/new/")
         self.page.locator(".secret [data-copy]").click()
         self.key = self.page.evaluate("navigator.clipboard.readText()")
-        self.take_picture("new-key")
+        self.take_screenshot("new-key")
 
     @property
     def key_path(self) -> str:
-        """The address of the key's own page, from that of the new key."""
+        """Return the URL of the key's page, derived from that of the new key."""
         return self.page.url.removesuffix("new/")
 
     def shown_address(self) -> str:
         return self.page.locator("#address").inner_text()
 
-    def ask(self, path: str = "/chat/completions", **fields: Any) -> tuple[int, Any]:
-        """Send the text with the key, to the address on the page; give what comes."""
+    def send_request(
+        self, path: str = "/chat/completions", **fields: Any
+    ) -> tuple[int, Any]:
+        """Send the text to the address on the page; return the status and the body."""
         message = {"role": "user", "content": TEXT}
         body = {"model": MODEL, "messages": [message], **fields}
         request = Request(
@@ -89,8 +90,8 @@ class Person:
             },
         )
         try:
-            with urlopen(request, timeout=10) as answer:
-                return answer.status, json.load(answer)
+            with urlopen(request, timeout=10) as response:
+                return response.status, json.load(response)
         except HTTPError as refusal:
             with refusal:
                 return refusal.code, json.load(refusal)

@@ -1,4 +1,4 @@
-"""An account that is deleted takes its keys along."""
+"""Deleting an account, which stops its keys."""
 
 import time
 
@@ -9,22 +9,22 @@ from tests.journeys.person import PASSWORD
 DEADLINE = 10.0
 
 
-def test_a_deleted_account_is_gone_with_its_keys(a_person):
+def test_deleting_an_account_stops_its_keys(a_person):
     alice = a_person()
     alice.sign_up()
     alice.create_key()
-    assert alice.ask()[0] == 200
+    assert alice.send_request()[0] == 200
 
     alice.page.goto("/account/")
-    alice.take_picture("account")
+    alice.take_screenshot("account")
     alice.page.goto("/account/delete/")
-    alice.take_picture("asked")
+    alice.take_screenshot("confirmation")
     alice.send_form(password=PASSWORD)
     expect(alice.page.locator(".messages")).to_be_visible()
-    alice.take_picture("gone")
+    alice.take_screenshot("deleted")
 
     deadline = time.monotonic() + DEADLINE
-    while alice.ask()[0] == 200:
+    while alice.send_request()[0] == 200:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     alice.log_in()

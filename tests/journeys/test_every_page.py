@@ -1,4 +1,4 @@
-"""What holds for every page: it is readable by all, narrow, light, and calm."""
+"""Rules for every page: accessibility, width, weight and keyboard use."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -9,9 +9,9 @@ from tests.journeys.person import MODEL
 
 NARROW = {"width": 360, "height": 740}
 BUDGET = 60_000
-"""Bytes of a page with everything it loads, nothing compressed."""
+"""The maximum size in bytes of a page and everything it loads, uncompressed."""
 
-STRANGERS = [
+PUBLIC_PAGES = [
     "/",
     "/docs/",
     "/docs/connect",
@@ -23,18 +23,18 @@ STRANGERS = [
     "/accounts/password/reset/",
     MISSING,
 ]
-OWNERS = ["/keys/", "{key}", "{key}?outcome=refused", "{key}revoke/", "/account/"]
+KEY_PAGES = ["/keys/", "{key}", "{key}?outcome=refused", "{key}revoke/", "/account/"]
 
 
 def pages_of(person) -> list[str]:
-    """Every page, with a key that has accepted and refused requests."""
+    """Return the pages of a key with an accepted and a refused request."""
     person.sign_up()
     person.create_key("a name that is rather long, as names of machines can be")
     key = person.key_path
-    person.ask()
-    person.ask(temperature=0.7)
+    person.send_request()
+    person.send_request(temperature=0.7)
     person.expect_to_see("unknown_field")
-    return [path.replace("{key}", key) for path in OWNERS]
+    return [path.replace("{key}", key) for path in KEY_PAGES]
 
 
 def violations(page) -> list[str]:
@@ -43,10 +43,10 @@ def violations(page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(a_person, scheme):
+def test_axe_reports_no_violations(a_person, scheme):
     alice = a_person(color_scheme=scheme)
     found = []
-    for path in STRANGERS:
+    for path in PUBLIC_PAGES:
         alice.page.goto(path)
         found += violations(alice.page)
     for path in pages_of(alice):
@@ -60,7 +60,7 @@ def test_axe_finds_nothing(a_person, scheme):
 @pytest.mark.parametrize("locale", ["en-GB", "ru-RU"])
 def test_no_page_scrolls_sideways_at_360_pixels(a_person, locale):
     alice = a_person(viewport=NARROW, locale=locale)
-    for path in STRANGERS:
+    for path in PUBLIC_PAGES:
         alice.page.goto(path)
         alice.expect_no_sideways_scrolling()
     for path in pages_of(alice):
@@ -69,12 +69,12 @@ def test_no_page_scrolls_sideways_at_360_pixels(a_person, locale):
         alice.expect_no_sideways_scrolling()
 
 
-def test_every_page_weighs_less_than_60_kilobytes_with_everything(a_person):
+def test_every_page_loads_less_than_60_kilobytes(a_person):
     alice = a_person()
-    paths = [*STRANGERS, *pages_of(alice)]
+    paths = [*PUBLIC_PAGES, *pages_of(alice)]
     sizes = {}
     loaded: list[int] = []
-    alice.page.on("response", lambda answer: loaded.append(len(answer.body())))
+    alice.page.on("response", lambda response: loaded.append(len(response.body())))
     for path in paths:
         loaded.clear()
         alice.page.goto(path, wait_until="networkidle")
@@ -83,7 +83,7 @@ def test_every_page_weighs_less_than_60_kilobytes_with_everything(a_person):
     assert max(sizes.values()) < BUDGET, sizes
 
 
-def test_a_key_can_be_made_by_keyboard_alone(a_person):
+def test_a_key_can_be_created_with_the_keyboard_only(a_person):
     alice = a_person()
     alice.sign_up()
     page = alice.page
@@ -97,7 +97,7 @@ def test_a_key_can_be_made_by_keyboard_alone(a_person):
     page.wait_for_url("**/keys/*/new/")
 
 
-def test_a_copy_button_copies_says_so_and_returns_to_its_word(a_person):
+def test_a_copy_button_copies_confirms_and_resets_its_label(a_person):
     alice = a_person()
     alice.sign_up()
     alice.create_key()
@@ -109,7 +109,7 @@ def test_a_copy_button_copies_says_so_and_returns_to_its_word(a_person):
     expect(button).to_have_text("Copy Model")
 
 
-def test_the_switch_changes_the_language_and_stays_on_the_page(a_person):
+def test_the_language_switch_stays_on_the_page(a_person):
     alice = a_person()
     alice.page.goto("/docs/errors")
     alice.page.locator("button[value=ru]").click()

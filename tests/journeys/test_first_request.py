@@ -1,4 +1,4 @@
-"""From a stranger to a first answered request."""
+"""From the landing page to the first answered request."""
 
 from openai import OpenAI
 
@@ -6,10 +6,10 @@ from tests.journeys.conftest import PHONE
 from tests.journeys.person import MODEL, TEXT, Person
 
 
-def walk(alice: Person, accepted: str, arrived: str) -> None:
+def make_first_request(alice: Person, accepted: str, arrived: str) -> None:
     page = alice.page
     page.goto("/")
-    alice.take_picture("landing")
+    alice.take_screenshot("landing")
     page.locator(".hero .button").first.click()
     page.wait_for_url("**/accounts/signup/")
     alice.sign_up()
@@ -17,40 +17,40 @@ def walk(alice: Person, accepted: str, arrived: str) -> None:
     key_path = alice.key_path
 
     client = OpenAI(base_url=alice.shown_address(), api_key=alice.key)
-    answer = client.chat.completions.create(
+    response = client.chat.completions.create(
         model=MODEL, messages=[{"role": "user", "content": TEXT}]
     )
-    assert answer.choices[0].message.content == TEXT
+    assert response.choices[0].message.content == TEXT
 
-    # The page has not been touched since the key was copied.
+    # The page updates without any action since the key was copied.
     alice.expect_to_see(arrived)
     alice.expect_to_see(accepted)
-    alice.take_picture("first-request-arrived")
+    alice.take_screenshot("first-request-arrived")
     alice.expect_no_sideways_scrolling()
 
     page.goto(key_path)
     alice.expect_to_see("chat 200")
     alice.expect_to_see("OpenAI/Python")
-    alice.take_picture("journal")
+    alice.take_screenshot("journal")
     alice.expect_no_sideways_scrolling()
     page.goto("/keys/")
     alice.expect_to_see("laptop")
-    alice.take_picture("keys")
+    alice.take_screenshot("keys")
     alice.expect_no_sideways_scrolling()
 
 
-def test_a_stranger_gets_an_answer(a_person):
-    walk(a_person(), "accepted", "Your text was read back, unchanged.")
+def test_a_new_user_gets_an_answer(a_person):
+    make_first_request(a_person(), "accepted", "Your text came back unchanged.")
 
 
-def test_a_stranger_gets_an_answer_in_russian_on_a_phone_in_the_dark(a_person):
+def test_a_new_user_gets_an_answer_in_russian_on_a_phone_in_dark_mode(a_person):
     alice = a_person(locale="ru-RU", viewport=PHONE, color_scheme="dark")
 
-    walk(alice, "принято", "Текст вернулся без изменений.")
+    make_first_request(alice, "принято", "Текст вернулся без изменений.")
     assert alice.page.locator("html").get_attribute("lang") == "ru"
 
 
-def test_a_stranger_gets_an_answer_without_javascript(a_person, server):
+def test_a_new_user_gets_an_answer_without_javascript(a_person, server):
     alice = a_person(java_script_enabled=False)
     alice.sign_up()
     alice.page.goto("/keys/")
@@ -58,10 +58,10 @@ def test_a_stranger_gets_an_answer_without_javascript(a_person, server):
     alice.key = alice.page.locator("#key").inner_text()
     key_path = alice.key_path
 
-    assert alice.ask()[0] == 200
+    assert alice.send_request()[0] == 200
 
     alice.page.goto(key_path)
     while alice.page.locator("text=chat 200").count() == 0:
         alice.page.reload()
-    alice.take_picture("journal")
+    alice.take_screenshot("journal")
     assert alice.page.locator("[data-copy]").first.is_hidden()

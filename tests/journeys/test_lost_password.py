@@ -1,4 +1,4 @@
-"""A forgotten password: a mail, a new one, and back to the keys."""
+"""Resetting a forgotten password by e-mail."""
 
 from playwright.sync_api import expect
 
@@ -7,19 +7,19 @@ from tests.support.mailbox import link_in
 NEW_PASSWORD = "another lamp, another harbour"
 
 
-def test_a_lost_password_is_replaced_by_mail(a_person):
+def test_a_forgotten_password_is_reset_by_mail(a_person):
     alice = a_person()
     alice.sign_up()
     alice.page.locator("form[action='/accounts/logout/'] button").click()
     expect(alice.page.locator("a[href='/accounts/login/']")).to_be_visible()
 
     alice.page.goto("/accounts/password/reset/")
-    alice.take_picture("forgotten")
+    alice.take_screenshot("reset")
     alice.send_form(email=alice.email)
     alice.page.wait_for_url("**/password/reset/done/")
-    alice.take_picture("mail-is-on-its-way")
+    alice.take_screenshot("mail-sent")
     alice.page.goto(link_in(alice.mails.wait_for(alice.email, "new password")))
-    alice.take_picture("choose")
+    alice.take_screenshot("new-password")
     alice.send_form(password1=NEW_PASSWORD, password2=NEW_PASSWORD)
     alice.page.wait_for_url("**/password/reset/key/done/")
 
@@ -27,6 +27,6 @@ def test_a_lost_password_is_replaced_by_mail(a_person):
     bob.email = alice.email
     bob.log_in()
     expect(bob.page.locator("main .errorlist").first).to_be_visible()
-    bob.take_picture("the-old-one-is-wrong")
+    bob.take_screenshot("old-password-refused")
     bob.log_in(NEW_PASSWORD)
     bob.page.wait_for_url("**/keys/")

@@ -1,4 +1,4 @@
-"""A key that is revoked on the page stops at the API."""
+"""A key that is revoked on the page is refused by the API."""
 
 import time
 
@@ -9,19 +9,19 @@ def test_a_revoked_key_is_refused(a_person):
     alice = a_person()
     alice.sign_up()
     alice.create_key()
-    assert alice.ask()[0] == 200
+    assert alice.send_request()[0] == 200
 
     alice.page.goto(alice.key_path)
     alice.page.locator("a.danger").click()
     alice.page.wait_for_url("**/revoke/")
-    alice.take_picture("asked")
+    alice.take_screenshot("confirmation")
     alice.send_form()
     alice.page.wait_for_url("**/keys/")
-    alice.expect_to_see("is revoked and will not be accepted again")
-    alice.take_picture("revoked")
+    alice.expect_to_see("is revoked. The API no longer accepts it.")
+    alice.take_screenshot("revoked")
 
     deadline = time.monotonic() + DEADLINE
-    while (answer := alice.ask())[0] == 200:
+    while (response := alice.send_request())[0] == 200:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert answer == (401, {"error": {"code": "invalid_key"}})
+    assert response == (401, {"error": {"code": "invalid_key"}})

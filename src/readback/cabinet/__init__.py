@@ -1,5 +1,5 @@
-"""The account plane: accounts, keys, and the pages where people look after both.
+"""The account plane: accounts, keys, and the pages where people manage both.
 
 Ordinary Django with django-allauth. Nothing here imports the API: the two planes
-meet in the database, whose tables `models.py` and the migrations own.
+share only the database, whose tables `models.py` and the migrations define.
 """

@@ -1,12 +1,11 @@
-"""The forms of the account pages: allauth's, with our fields and words.
+"""The forms of the account pages: allauth's forms with our fields and labels.
 
-Rules of an address stand in `AddressField`, rules of a password in the settings'
-validators; nothing here sends or decides what is sent.
+The rules for an e-mail address are in `NormalisedEmailField`, the rules for a password
+in the settings' validators. Nothing here sends mail.
 
-An account is known by `User.email` alone. An address that it wants to change to, and
-that nobody has confirmed, is no account: allauth would let Mallory claim the address
-of Alice in that way, so that Alice could not sign up, or would reset a password of
-Mallory's.
+Only `User.email` identifies an account. An address that an account wants to change to
+but has not confirmed does not: with allauth's default, Mallory could claim Alice's
+address that way, and Alice could not sign up, or would reset Mallory's password.
 """
 
 from typing import Any
@@ -20,24 +19,28 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.encoding import punycode
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.models import User
 
-EMAIL_LENGTH = 254
-PASSWORD_HELP = _("At least 12 characters, of any kind. A short sentence is fine.")
+EMAIL_LENGTH = User._meta.get_field("email").max_length
+PASSWORD_HELP = format_lazy(
+    _("At least {length} characters of any kind. A short sentence is fine."),
+    length=settings.MIN_PASSWORD_LENGTH,
+)
 
 
-class AddressField(forms.EmailField):
-    """An e-mail address in the one form in which it is compared, stored and used.
+class NormalisedEmailField(forms.EmailField):
+    """An e-mail address, normalised to the form that is compared, stored and used.
 
-    Lower case, the domain in ASCII. The part before the @ must be ASCII as typed:
-    some other letters become ASCII in lower case (the Kelvin sign, for one), and a
-    reset link for one person's account would go to another person's address.
+    The address is in lower case and the domain in ASCII. The part before the @ must be
+    typed in ASCII: some other letters (such as the Kelvin sign) become ASCII in lower
+    case, and a reset link for one person's account would go to another's address.
     """
 
     widget = forms.EmailInput(attrs={"autocomplete": "email"})
-    default_error_messages = {"invalid": _("This is not an e-mail address.")}
+    default_error_messages = {"invalid": _("Enter a valid e-mail address.")}
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("label", _("E-mail address"))
@@ -48,26 +51,26 @@ class AddressField(forms.EmailField):
         if not local.isascii():
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         address = f"{local}@{punycode(domain)}".lower()
-        # In ASCII the domain is longer.
+        # The ASCII form of a domain is longer, so check the length again.
         self.run_validators(address)
         return address
 
 
-class _Plain:
-    """Labels without a colon, as everywhere in the cabinet."""
+class NoLabelSuffixForm:
+    """Show labels without a colon, as on all pages of the cabinet."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **options})
 
 
-class _Worded(_Plain):
-    """Gives allauth's password fields our words, and takes their placeholders."""
+class RelabelledForm(NoLabelSuffixForm):
+    """Replace the labels of allauth's password fields and remove the placeholders."""
 
     _LABELS = {
         "password": _("Password"),
         "oldpassword": _("Current password"),
         "password1": _("New password"),
-        "password2": _("New password, once more"),
+        "password2": _("Repeat the new password"),
     }
     fields: dict[str, forms.Field]
 
@@ -80,23 +83,23 @@ class _Worded(_Plain):
                 field.widget.attrs.pop("placeholder", None)
 
 
-# The new account, or the answer to somebody whose address is known.
-Saved = tuple[AbstractBaseUser | None, HttpResponse | None]
+# The new account, or the response if the address already has an account.
+SaveResult = tuple[AbstractBaseUser | None, HttpResponse | None]
 
 
-class SignupForm(_Worded, allauth_forms.SignupForm):
+class SignupForm(RelabelledForm, allauth_forms.SignupForm):
     _LABELS = {"password1": _("Password")}
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["email"] = AddressField()
+        self.fields["email"] = NormalisedEmailField()
 
     def validate_unique_email(self, value: str) -> str:
         self.account_already_exists = User.objects.filter(email=value).exists()
         return value
 
-    def try_save(self, request: HttpRequest) -> Saved:
-        """Save, or answer a known address as slowly and in the same words."""
+    def try_save(self, request: HttpRequest) -> SaveResult:
+        """Save the account; for a known address, take as long and answer the same."""
         if self.account_already_exists:
             User().set_password(self.cleaned_data["password1"])
         else:
@@ -104,20 +107,20 @@ class SignupForm(_Worded, allauth_forms.SignupForm):
                 with transaction.atomic():
                     return self.save(request), None
             except IntegrityError:
-                # Somebody signed up with it between our question and now.
+                # Another request created the account after our check.
                 self.account_already_exists = True
-        known: Saved = super().try_save(request)
-        return known
+        result: SaveResult = super().try_save(request)
+        return result
 
 
-class LoginForm(_Worded, allauth_forms.LoginForm):
+class LoginForm(RelabelledForm, allauth_forms.LoginForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["login"] = AddressField()
+        self.fields["login"] = NormalisedEmailField()
 
 
-class ResetPasswordForm(_Plain, allauth_forms.ResetPasswordForm):
-    email = AddressField()  # type: ignore[assignment]
+class ResetPasswordForm(NoLabelSuffixForm, allauth_forms.ResetPasswordForm):
+    email = NormalisedEmailField()  # type: ignore[assignment]
 
     def clean_email(self) -> str:
         email = super().clean_email()
@@ -125,43 +128,43 @@ class ResetPasswordForm(_Plain, allauth_forms.ResetPasswordForm):
         return email
 
 
-class AddEmailForm(_Plain, allauth_forms.AddEmailForm):
-    email = AddressField(label=_("New e-mail address"))  # type: ignore[assignment]
+class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
+    email = NormalisedEmailField(label=_("New e-mail address"))  # type: ignore[assignment]
 
 
-class ChangePasswordForm(_Worded, allauth_forms.ChangePasswordForm):
+class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
     pass
 
 
-class SetPasswordForm(_Worded, allauth_forms.SetPasswordForm):
+class SetPasswordForm(RelabelledForm, allauth_forms.SetPasswordForm):
     pass
 
 
-class ResetPasswordKeyForm(_Worded, allauth_forms.ResetPasswordKeyForm):
+class ResetPasswordKeyForm(RelabelledForm, allauth_forms.ResetPasswordKeyForm):
     pass
 
 
-class ReauthenticateForm(_Worded, allauth_forms.ReauthenticateForm):
+class ReauthenticateForm(RelabelledForm, allauth_forms.ReauthenticateForm):
     pass
 
 
 class LanguageForm(forms.Form):
     language = forms.ChoiceField(
         label=_("Language"),
-        choices=[("", _("The browser's")), *settings.LANGUAGES],
+        choices=[("", _("Same as the browser")), *settings.LANGUAGES],
         required=False,
     )
 
 
-class DeleteAccountForm(_Plain, forms.Form):
-    """Asks for the password; an account without one is named by its address."""
+class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
+    """Ask for the password, or for the address if the account has no password."""
 
     password = forms.CharField(
         label=_("Password"),
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
-    email = AddressField()
+    email = NormalisedEmailField()
 
     def __init__(self, *args: Any, account: User, **options: Any) -> None:
         super().__init__(*args, **options)

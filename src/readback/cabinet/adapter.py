@@ -1,7 +1,7 @@
-"""Where our accounts differ from allauth's defaults: addresses, limits and mails.
+"""Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
-Pages are templates, rules for fields are in `account_forms.py`. Links in mails come
-from the settings alone, never from a request, which anybody can forge.
+The rules for form fields are in `account_forms.py`. Links in e-mails are built from the
+settings, never from the request: anyone can forge its Host header.
 """
 
 import logging
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.core import context as current
+from allauth.core import context as allauth_context
 from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
@@ -28,16 +28,17 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import clients, security_log, selectors, services
+from readback.cabinet.middleware import SESSION_STARTED
 
 _log = logging.getLogger(__name__)
 
 
 class CabinetAdapter(DefaultAccountAdapter):
     error_messages = DefaultAccountAdapter.error_messages | {
-        "email_password_mismatch": _("The e-mail address or the password is wrong."),
-        "enter_current_password": _("This is not your current password."),
-        "incorrect_password": _("The password is wrong."),
-        "duplicate_email": _("This is your address already."),
+        "email_password_mismatch": _("The e-mail address or password is incorrect."),
+        "enter_current_password": _("The current password is incorrect."),
+        "incorrect_password": _("The password is incorrect."),
+        "duplicate_email": _("This is already your address."),
     }
 
     # Requests
@@ -46,11 +47,11 @@ class CabinetAdapter(DefaultAccountAdapter):
         return clients.address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Pages answer as pages, whatever the headers ask for."""
+        """Return False: always answer with a page, whatever the headers ask for."""
         return False
 
     def is_safe_url(self, url: str | None) -> bool:
-        """Redirect within the cabinet only, by a path."""
+        """Return whether the URL is a path within the cabinet."""
         return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 
     # Accounts and sessions
@@ -62,7 +63,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         form: BaseForm,
         commit: bool = True,
     ) -> AbstractBaseUser:
-        """Remember the language of the sign-up: mails have to be written in one."""
+        """Save the account with the language of the sign-up page, for its e-mails."""
         user.language = translation.get_language()  # type: ignore[attr-defined]
         return super().save_user(request, user, form, commit)
 
@@ -76,38 +77,40 @@ class CabinetAdapter(DefaultAccountAdapter):
     def authenticate(
         self, request: HttpRequest, **credentials: Any
     ) -> AbstractBaseUser | None:
-        """Let nobody in by an address that they have not confirmed to be theirs."""
+        """Authenticate by the account's own address, not by one still unconfirmed."""
         user = super().authenticate(request, **credentials)
-        is_theirs = user and user.get_username() == credentials.get("email")
-        return user if is_theirs else None
+        is_own_address = user and user.get_username() == credentials.get("email")
+        return user if is_own_address else None
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
-        """Begin a session, and take away some that have ended."""
+        """Start a session, and delete some of the expired ones."""
         super().login(request, user)
-        services.session_clear_ended()
+        services.session_delete_expired()
 
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        # allauth puts the Host in front: a new port in it would be a new count.
+        # allauth prepends the Host header, so another port would start a new count.
         return str(credentials.get("email", "")).lower()
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """A fresh login, by whichever way, is as good as a password typed again."""
-        session = (self.request or current.request).session
-        age = timezone.now().timestamp() - session.get("began", 0)
+        """Require the password unless the login, by any method, is recent."""
+        session = (self.request or allauth_context.request).session
+        age = timezone.now().timestamp() - session.get(SESSION_STARTED, 0)
         return bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
 
-    # Mails
+    # E-mails
 
     def get_email_confirmation_url(
         self, request: HttpRequest, emailconfirmation: Any
     ) -> str:
-        return _link("account_confirm_email", key=emailconfirmation.key)
+        return _absolute_url("account_confirm_email", key=emailconfirmation.key)
 
     def get_reset_password_from_key_url(self, key: str) -> str:
         uidb36, _dash, token = key.partition("-")
-        return _link("account_reset_password_from_key", uidb36=uidb36, key=token)
+        return _absolute_url(
+            "account_reset_password_from_key", uidb36=uidb36, key=token
+        )
 
     def send_password_reset_mail(
         self, user: AbstractBaseUser, email: str, context: dict[str, Any]
@@ -122,37 +125,39 @@ class CabinetAdapter(DefaultAccountAdapter):
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Tell the owner; what has happened stays so when the mail fails."""
-        facts = {
+        """Notify the owner; log a failed e-mail, because the change is already made."""
+        request = allauth_context.request
+        details = {
             "user": user,
             "at": timezone.now(),
-            "ip": clients.address(current.request) if current.request else "",
+            "ip": clients.address(request) if request else "",
         }
         try:
             to = email or user.get_username()
-            self._send(template_prefix, to, facts | (context or {}))
+            self._send(template_prefix, to, details | (context or {}))
         except OSError as error:
-            _log_failure(template_prefix, error)
+            _log_mail_failure(template_prefix, error)
 
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
     ) -> None:
-        """Send a mail without which its reader cannot go on, or say that it failed."""
+        """Send an e-mail that the user needs to continue, or show an error page."""
+        request = allauth_context.request
         try:
             self._send(template_prefix, email, context)
         except OSError as error:
-            _log_failure(template_prefix, error)
-            # The next try must be allowed to send, not wait for this one's time.
-            ratelimit.clear(current.request, action="confirm_email", key=email.lower())
+            _log_mail_failure(template_prefix, error)
+            # Reset the limit, so that the next attempt is allowed to send.
+            ratelimit.clear(request, action="confirm_email", key=email.lower())
             status = HTTPStatus.SERVICE_UNAVAILABLE
-            page = render(current.request, "account/mail_failed.html", status=status)
-            raise ImmediateHttpResponse(page) from None
+            response = render(request, "account/mail_failed.html", status=status)
+            raise ImmediateHttpResponse(response) from None
 
-    def _send(self, name: str, email: str, context: dict[str, Any]) -> None:
-        reader = context.get("user") or selectors.account_find(email)
-        language = reader.language if reader else ""
+    def _send(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        recipient = context.get("user") or selectors.account_find(email)
+        language = recipient.language if recipient else ""
         with translation.override(language or translation.get_language()):
-            self.render_mail(name, email, context).send()
+            self.render_mail(template_prefix, email, context).send()
 
     def render_mail(
         self,
@@ -161,11 +166,11 @@ class CabinetAdapter(DefaultAccountAdapter):
         context: dict[str, Any],
         headers: dict[str, str] | None = None,
     ) -> EmailMultiAlternatives:
-        """Write a mail as text; its HTML says the same, paragraph by paragraph."""
+        """Return the e-mail as text, with the same paragraphs as HTML."""
         url: str = settings.CABINET_URL
-        facts = context | {"cabinet_url": url, "site": urlsplit(url).netloc}
-        subject = render_to_string(f"{template_prefix}_subject.txt", facts)
-        text = render_to_string(f"{template_prefix}_message.txt", facts).strip()
+        context = context | {"cabinet_url": url, "site": urlsplit(url).netloc}
+        subject = render_to_string(f"{template_prefix}_subject.txt", context)
+        text = render_to_string(f"{template_prefix}_message.txt", context).strip()
         mail = EmailMultiAlternatives(
             " ".join(subject.split()),
             text,
@@ -173,17 +178,17 @@ class CabinetAdapter(DefaultAccountAdapter):
             headers=headers,
         )
         html = render_to_string(
-            "account/email/frame.html",
-            {"subject": mail.subject, "paragraphs": text.split("\n\n"), **facts},
+            "account/email/layout.html",
+            {"subject": mail.subject, "paragraphs": text.split("\n\n"), **context},
         )
         mail.attach_alternative(html, "text/html")
         return mail
 
 
-def _link(view: str, **arguments: str) -> str:
+def _absolute_url(view: str, **arguments: str) -> str:
     return settings.CABINET_URL + reverse(view, kwargs=arguments)
 
 
-def _log_failure(name: str, error: OSError) -> None:
-    # The exception's own words may hold the address, or what the server said of it.
-    _log.error("The mail %s could not be sent: %s", name, type(error).__name__)
+def _log_mail_failure(template_prefix: str, error: OSError) -> None:
+    # The exception's text may contain the address or the mail server's reply to it.
+    _log.error("Cannot send mail %s: %s", template_prefix, type(error).__name__)

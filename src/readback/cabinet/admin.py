@@ -1,8 +1,7 @@
-"""The operators' pages: find accounts and keys, shut them, see what they did.
+"""The operators' pages: find accounts and keys, deactivate or revoke them, see usage.
 
-Django's admin, made to look rather than to edit: what may change, changes by an
-action that calls a service and leaves a line in the audit trail. A key itself is in
-no column, so no page here can show it.
+Django's admin, read-only: changes are made by actions, which call a service and write
+an entry to the audit trail. No column holds a key, so no page here can show one.
 """
 
 from collections.abc import Callable
@@ -18,14 +17,14 @@ from django.shortcuts import redirect
 from readback.cabinet import selectors, services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 
-if TYPE_CHECKING:  # generic for the type checker alone
+if TYPE_CHECKING:  # generic only for the type checker
     _ModelAdmin = admin.ModelAdmin[Any]
 else:
     _ModelAdmin = admin.ModelAdmin
 
 
 class OperatorSite(admin.AdminSite):
-    """The admin with no door of its own: login and password are the cabinet's."""
+    """The admin site, which uses the cabinet's login and password pages."""
 
     site_header = site_title = "Readback"
     index_title = "Operators"
@@ -33,9 +32,9 @@ class OperatorSite(admin.AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        guarded = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
-        answer: HttpResponse = guarded(request, extra_context)
-        return answer
+        login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
+        response: HttpResponse = login_view(request, extra_context)
+        return response
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -43,11 +42,11 @@ class OperatorSite(admin.AdminSite):
         return redirect("account_change_password")
 
 
-operators = OperatorSite(name="admin")
+operator_site = OperatorSite(name="admin")
 
 
-class _Seen(_ModelAdmin):
-    """Rows are looked at; nobody adds, edits or deletes them here."""
+class ReadOnlyAdmin(_ModelAdmin):
+    """Show rows without forms to add, change or delete them."""
 
     actions_on_bottom = False
 
@@ -65,7 +64,7 @@ class _Seen(_ModelAdmin):
         return False
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Actions ask for the right to change, though no form uses it."""
+        """Return whether the user may run actions: they need the change permission."""
         name = f"{self.opts.app_label}.change_{self.opts.model_name}"
         return bool(request.user.has_perm(name))
 
@@ -74,16 +73,17 @@ class _Seen(_ModelAdmin):
         request: HttpRequest,
         rows: QuerySet[Any],
         service: Callable[[Any], None],
-        what: str,
+        message: str,
     ) -> None:
+        """Call the service for each row and write it to the audit trail."""
         for row in rows:
             service(row)
-            self.log_change(request, row, what)
-        messages.success(request, f"{what}: {len(rows)}.")
+            self.log_change(request, row, message)
+        messages.success(request, f"{message}: {len(rows)}.")
 
 
-@admin.register(User, site=operators)
-class AccountAdmin(_Seen):
+@admin.register(User, site=operator_site)
+class AccountAdmin(ReadOnlyAdmin):
     list_display = (
         "email",
         "is_active",
@@ -108,20 +108,21 @@ class AccountAdmin(_Seen):
         return selectors.keys_active(account).count()
 
     @admin.action(
-        description="Deactivate: keys stop, no login", permissions=["operate"]
+        description="Deactivate: stop its keys and block login",
+        permissions=["operate"],
     )
     def deactivate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        # Whoever shuts themselves out cannot undo it here.
+        # Operators who deactivate themselves could not log in to undo it.
         others = rows.exclude(email=request.user.get_username())
         self._apply(request, others, services.account_deactivate, "Deactivated")
 
-    @admin.action(description="Activate again", permissions=["operate"])
+    @admin.action(description="Activate", permissions=["operate"])
     def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         self._apply(request, rows, services.account_activate, "Activated")
 
 
-@admin.register(Key, site=operators)
-class KeyAdmin(_Seen):
+@admin.register(Key, site=operator_site)
+class KeyAdmin(ReadOnlyAdmin):
     list_display = (
         "__str__",
         "owner",
@@ -139,30 +140,28 @@ class KeyAdmin(_Seen):
 
     @admin.display
     def state(self, key: Key) -> str:
-        if key.revoked_at:
-            return "revoked"
-        return "expired" if key.is_expired else "active"
+        return str(key.state.label)
 
     @admin.display(description="requests accepted")
     def accepted(self, key: Key) -> int:
-        return _requests(key, Q(code=""))
+        return _count_requests(key, Q(code=""))
 
     @admin.display(description="requests refused")
     def refused(self, key: Key) -> int:
-        return _requests(key, ~Q(code=""))
+        return _count_requests(key, ~Q(code=""))
 
-    @admin.action(description="Revoke, for good", permissions=["operate"])
+    @admin.action(description="Revoke permanently", permissions=["operate"])
     def revoke(self, request: HttpRequest, rows: QuerySet[Key]) -> None:
         self._apply(request, rows, services.key_revoke, "Revoked")
 
 
-def _requests(key: Key, which: Q) -> int:
-    found = Usage.objects.filter(which, key=key).aggregate(all=Sum("requests"))
-    return found["all"] or 0
+def _count_requests(key: Key, condition: Q) -> int:
+    usage = Usage.objects.filter(condition, key=key)
+    return usage.aggregate(total=Sum("requests"))["total"] or 0
 
 
-@admin.register(Usage, site=operators)
-class UsageAdmin(_Seen):
+@admin.register(Usage, site=operator_site)
+class UsageAdmin(ReadOnlyAdmin):
     list_display = ("hour", "key", "owner", "endpoint", "outcome", "requests")
     list_filter = ("hour", "endpoint", "code")
     list_select_related = ("key__owner",)
@@ -170,16 +169,16 @@ class UsageAdmin(_Seen):
     ordering = ("-hour",)
 
     @admin.display
-    def owner(self, cell: Usage) -> User:
-        return cell.key.owner
+    def owner(self, usage: Usage) -> User:
+        return usage.key.owner
 
     @admin.display
-    def outcome(self, cell: Usage) -> str:
-        return cell.code or "accepted"
+    def outcome(self, usage: Usage) -> str:
+        return usage.outcome
 
 
-@admin.register(JournalEntry, site=operators)
-class JournalAdmin(_Seen):
+@admin.register(JournalEntry, site=operator_site)
+class JournalAdmin(ReadOnlyAdmin):
     list_display = (
         "at",
         "key",
@@ -200,16 +199,16 @@ class JournalAdmin(_Seen):
         return entry.key.owner
 
 
-@admin.register(LogEntry, site=operators)
-class AuditAdmin(_Seen):
+@admin.register(LogEntry, site=operator_site)
+class AuditAdmin(ReadOnlyAdmin):
     """The audit trail: which operator did what, and when."""
 
-    list_display = ("action_time", "user", "content_type", "object_repr", "said")
+    list_display = ("action_time", "user", "content_type", "object_repr", "change")
     list_filter = ("action_time", "content_type")
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
     fields = list_display
 
-    @admin.display(description="what")
-    def said(self, entry: LogEntry) -> str:
+    @admin.display
+    def change(self, entry: LogEntry) -> str:
         return entry.get_change_message()

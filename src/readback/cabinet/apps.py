@@ -1,4 +1,4 @@
-"""The one Django app of the cabinet; its label is the prefix of its tables."""
+"""The cabinet's Django app; its label is the prefix of its tables."""
 
 from django.apps import AppConfig
 
@@ -9,5 +9,5 @@ class CabinetConfig(AppConfig):
     verbose_name = "Readback"
 
     def ready(self) -> None:
-        # Both register themselves with Django when they are imported.
+        # Importing them registers the checks and the signal handlers.
         from readback.cabinet import checks, security_log  # noqa: F401

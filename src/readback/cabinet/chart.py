@@ -1,7 +1,7 @@
-"""The chart of a key's requests: numbers to the lines and boxes of an SVG.
+"""The chart of a key's requests: converts counts to the coordinates of an SVG.
 
-Accepted is drawn full, refused hatched and on top, so that the picture needs no
-colour. Everything here is arithmetic; the template draws.
+Accepted requests are drawn solid, refused ones hatched above them, so that the chart
+is readable without colour. Only arithmetic lives here; the template draws.
 """
 
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 WIDTH = 480
 HEIGHT = 120
-_GAP = 3
-# A single refusal among thousands must still be seen.
-_LEAST = 3.0
+_BAR_GAP = 3
+# A single refusal among thousands must still be visible.
+_MIN_BAR_HEIGHT = 3.0
 
 Count = tuple[datetime, bool, int]
-"""The start of an hour, whether accepted, how many requests."""
+"""The start of the hour, whether accepted, and the number of requests."""
 
 
 class Bar(NamedTuple):
-    """One hour or day: its numbers, and where its two boxes stand."""
+    """One hour or day: its counts and the position of its two rectangles."""
 
     start: datetime
     accepted: int
@@ -43,7 +43,7 @@ class Chart(NamedTuple):
     accepted: int
     refused: int
     top: int
-    """What the highest bar stands for."""
+    """The number of requests in the highest bar."""
 
     @property
     def total(self) -> int:
@@ -51,13 +51,13 @@ class Chart(NamedTuple):
 
 
 def last_day(counts: Iterable[Count], now: datetime) -> Chart:
-    """Draw the hours of the last 24, the one that runs included."""
+    """Return the chart of the last 24 hours, including the current one."""
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     return _chart(counts, hour + timedelta(hours=1), timedelta(hours=1), 24)
 
 
 def last_month(counts: Iterable[Count], now: datetime) -> Chart:
-    """Draw the days of the last 30, today included, in UTC."""
+    """Return the chart of the last 30 days in UTC, including today."""
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return _chart(counts, midnight + timedelta(days=1), timedelta(days=1), 30)
 
@@ -77,8 +77,8 @@ def _chart(
             start=begin + step * index,
             accepted=accepted,
             refused=refused,
-            x=round(index * width + _GAP / 2, 1),
-            width=round(width - _GAP, 1),
+            x=round(index * width + _BAR_GAP / 2, 1),
+            width=round(width - _BAR_GAP, 1),
             accepted_height=_height(accepted, top),
             refused_height=_height(refused, top),
         )
@@ -89,5 +89,5 @@ def _chart(
 
 
 def _height(requests: int, top: int) -> float:
-    # The least heights may reach above the frame by as much; the template leaves room.
-    return round(max(requests / top * HEIGHT, _LEAST), 1) if requests else 0.0
+    # Minimum heights can exceed the frame by the same amount; the template leaves room.
+    return round(max(requests / top * HEIGHT, _MIN_BAR_HEIGHT), 1) if requests else 0.0

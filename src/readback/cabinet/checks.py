@@ -1,6 +1,4 @@
-"""What Django checks at every start, beside its own: settings that work against
-people, though each of them is well-formed.
-"""
+"""Django system checks for settings that are valid but would lock people out."""
 
 import logging
 from typing import Any
@@ -12,20 +10,20 @@ from readback.cabinet import mail
 
 _log = logging.getLogger(__name__)
 
-MAIL_IS_MISSING = Warning(
-    "No mail server is set, so nobody elsewhere can sign up or reset a password: "
-    "the mails with their links are printed to this terminal.",
+NO_MAIL_SERVER = Warning(
+    "No mail server is configured, so people on other machines cannot sign up or reset "
+    "a password: e-mails with their links are printed to this terminal.",
     hint="Set READBACK_SMTP_URL.",
     id="readback.W001",
 )
 
 
 @register()
-def mail_server(**_: Any) -> list[CheckMessage]:
-    return [MAIL_IS_MISSING] if mail.is_missing(settings.CONFIG) else []
+def check_mail_server(**_: Any) -> list[CheckMessage]:
+    return [NO_MAIL_SERVER] if mail.is_missing(settings.CONFIG) else []
 
 
-def warn() -> None:
-    """Say the same in the log of a server, which runs no checks by itself."""
-    for message in mail_server():
+def log_warnings() -> None:
+    """Log the same warnings in a server, which does not run the checks."""
+    for message in check_mail_server():
         _log.warning("%s %s", message.msg, message.hint)

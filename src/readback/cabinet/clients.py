@@ -1,7 +1,7 @@
-"""Who asks: the network address of a request's sender, past our own proxies.
+"""The network address of the client, behind any proxies of ours.
 
-The only place of the cabinet that reads X-Forwarded-For: rate limits, the security
-log and mails all ask here, so that a made-up header fools none of them.
+This is the only place in the cabinet that reads X-Forwarded-For. Rate limits, the
+security log and e-mails all use it, so a forged header affects none of them.
 """
 
 import ipaddress
@@ -10,22 +10,22 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpRequest
 
-# A unix socket has no address, and a proxy may write something that is none.
+# A Unix socket has no address, and a proxy may send something that is not one.
 UNKNOWN = "unknown"
 
 
 def address(request: HttpRequest) -> str:
-    """Give the address that the outermost of our own proxies saw."""
+    """Return the address from which our outermost proxy received the request."""
     proxies: int = settings.CONFIG.trusted_proxy_count
-    # Each proxy appends the address it was asked from, so the last entries are
-    # written by us; what stands before them is whatever the client claims.
+    # Each proxy appends the address of its own client, so our proxies wrote the last
+    # entries. The entries before them are whatever the client claims.
     forwarded = request.headers.get("x-forwarded-for", "")
     chain = [*forwarded.split(","), request.META.get("REMOTE_ADDR", "")]
     return _cleaned(chain[max(-1 - proxies, -len(chain))])
 
 
 def _cleaned(text: str) -> str:
-    """Drop a port, which some proxies write, and all that is not an address."""
+    """Return the address without a port, or UNKNOWN if the text is not an address."""
     text = text.strip()
     try:
         return str(ipaddress.ip_address(text))

@@ -1,15 +1,15 @@
-"""How Django reaches the database: SQLite in a file, or PostgreSQL.
+"""Django's DATABASES setting, for SQLite or PostgreSQL.
 
-Turns the settings into Django's DATABASES and nothing else; the schema is the
-migrations' business, and the API opens its own connections.
+Only the connection is configured here. The migrations define the schema, and the API
+opens its own connections.
 """
 
 from typing import Any
 
 from readback.config import Config, ConfigError
 
-# Seconds that a writer waits for another one before "database is locked".
-BUSY_SECONDS = 10
+# How long SQLite waits for another writer before it raises "database is locked".
+LOCK_TIMEOUT_SECONDS = 10
 
 
 def default(config: Config) -> dict[str, Any]:
@@ -23,27 +23,28 @@ def _sqlite(path: str) -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
         "OPTIONS": {
-            "timeout": BUSY_SECONDS,
-            # A transaction that reads first and writes later would otherwise fail
-            # at once, without waiting, when somebody wrote in between.
+            "timeout": LOCK_TIMEOUT_SECONDS,
+            # Otherwise, a transaction that reads first and writes later fails at
+            # once, without waiting, if another connection wrote in between.
             "transaction_mode": "IMMEDIATE",
-            # WAL: readers never wait for the writer, nor it for them.
+            # With WAL, readers and the writer never wait for each other.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL",
         },
     }
 
 
 def _postgresql(url: str) -> dict[str, Any]:
-    # Only PostgreSQL needs the driver, and only it knows all forms of its address.
+    # Imported here because only PostgreSQL needs the driver. It parses the URL,
+    # because it alone supports every form of it.
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
     try:
         options = conninfo_to_dict(url)
     except ProgrammingError:
-        # The driver's own words may quote the address, and so the password.
+        # The driver's message may quote the URL, which contains the password.
         raise ConfigError(
-            "READBACK_DATABASE_URL is not an address that PostgreSQL understands"
+            "READBACK_DATABASE_URL is not a valid PostgreSQL URL"
         ) from None
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -54,8 +55,8 @@ def _postgresql(url: str) -> dict[str, Any]:
         "PORT": options.pop("port", ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        # PgBouncer in transaction mode gives every transaction another session, so
-        # neither cursors nor prepared statements may outlive one.
+        # PgBouncer in transaction mode may use another session for each transaction,
+        # so neither cursors nor prepared statements may outlive one.
         "DISABLE_SERVER_SIDE_CURSORS": True,
         "OPTIONS": {"prepare_threshold": None, "connect_timeout": 10, **options},
     }

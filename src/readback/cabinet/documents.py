@@ -1,7 +1,7 @@
-"""The repository's docs/*.md as pages: found, ordered, and turned into HTML.
+"""The documentation pages: docs/*.md, ordered and rendered as HTML.
 
-The wheel carries docs/ inside the package; a clone has it at its root. The page of
-refusals is written from the contract, so it exists in every language.
+The wheel contains docs/ inside the package; a clone has it at its root. The list of
+errors is generated from the contract, so it exists in every language.
 """
 
 import re
@@ -16,11 +16,11 @@ from markdown_it.token import Token
 
 from readback.cabinet import errors_page
 
-_PACKAGED = Path(__file__).parent / "docs"
-_CLONED = Path(__file__).parents[3] / "docs"
-FOLDER = _PACKAGED if _PACKAGED.is_dir() else _CLONED
+_IN_PACKAGE = Path(__file__).parent / "docs"
+_IN_REPOSITORY = Path(__file__).parents[3] / "docs"
+FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
-# For whom a page is, in the order of the index.
+# The audience of each page, in the order of the index.
 FOR_CLIENTS = ("connect", "contract", "errors", "cabinet", "cli")
 FOR_OPERATORS = (
     "operations",
@@ -32,7 +32,7 @@ FOR_OPERATORS = (
 )
 
 
-class Document(NamedTuple):
+class DocPage(NamedTuple):
     name: str
     title: str
     html: SafeString
@@ -43,10 +43,10 @@ def names() -> set[str]:
     return {path.stem for path in FOLDER.glob("*.md")}
 
 
-def load(name: str, language: str) -> Document:
-    """Give a page in the reader's language, or in English where there is no other."""
+def load(name: str, language: str) -> DocPage:
+    """Return a page in the given language, or in English if it is not translated."""
     if name == "errors":
-        return _document(name, errors_page.markdown(), language)
+        return _render(name, errors_page.markdown(), language)
     translated = FOLDER / language / f"{name}.md"
     if translated.is_file():
         return _read(name, translated, language)
@@ -54,44 +54,45 @@ def load(name: str, language: str) -> Document:
 
 
 @cache
-def _read(name: str, path: Path, language: str) -> Document:
-    return _document(name, path.read_text(encoding="utf-8"), language)
+def _read(name: str, path: Path, language: str) -> DocPage:
+    return _render(name, path.read_text(encoding="utf-8"), language)
 
 
-def _document(name: str, text: str, language: str) -> Document:
+def _render(name: str, text: str, language: str) -> DocPage:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(text)
     title = _title(tokens)
     for token in tokens:
-        token.children = [_inline(child) for child in _shown(token)]
-    _anchor(tokens)
+        token.children = [_link_to_page(child) for child in _without_images(token)]
+    _add_heading_ids(tokens)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
-    # Wide tables scroll in a box of their own, so that the page does not.
+    # Wide tables scroll in their own box, so that the page does not scroll sideways.
     html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>')
     html = html.replace("</table>", "</table></div>")
-    # Markdown of our own, rendered with HTML switched off.
-    return Document(name, title, mark_safe(html), language)
+    # Safe: the Markdown is ours and is rendered with HTML disabled.
+    return DocPage(name, title, mark_safe(html), language)
 
 
 def _title(tokens: list[Token]) -> str:
     return tokens[1].content.replace("`", "")
 
 
-def _shown(token: Token) -> list[Token]:
-    """Leave pictures out: they show the pages that the reader is on."""
+def _without_images(token: Token) -> list[Token]:
+    """Return the children without images, which only show pages of the cabinet."""
     return [child for child in token.children or [] if child.type != "image"]
 
 
-def _inline(token: Token) -> Token:
+def _link_to_page(token: Token) -> Token:
+    """Point a link to another Markdown file at the page of that file."""
     href = token.attrGet("href")
     if isinstance(href, str) and (match := re.fullmatch(r"([a-z]+)\.md(#.*)?", href)):
         token.attrSet("href", reverse("docs_page", args=[match[1]]) + (match[2] or ""))
     return token
 
 
-def _anchor(tokens: list[Token]) -> None:
-    """Give each heading the name under which the code host links to it, too."""
-    for token, inside in zip(tokens, tokens[1:], strict=False):
+def _add_heading_ids(tokens: list[Token]) -> None:
+    """Set the id of each heading as code hosts derive it from the text."""
+    for token, content in zip(tokens, tokens[1:], strict=False):
         if token.type == "heading_open":
-            words = re.sub(r"[^\w\- ]", "", inside.content.lower())
+            words = re.sub(r"[^\w\- ]", "", content.content.lower())
             token.attrSet("id", words.strip().replace(" ", "-"))

@@ -1,8 +1,8 @@
-"""The page of refusals, written from the contract in the reader's language.
+"""The list of errors, generated from the contract in the reader's language.
 
-Its English form is docs/errors.md: `python -m readback.cabinet.errors_page` writes
-it, and a test holds that it is current. The headings are the codes, because the
-API's Link header points at them.
+Its English version is docs/errors.md: `python -m readback.cabinet.errors_page` writes
+the file, and a test checks that it is current. The headings are the codes, because the
+API's Link header points to them.
 """
 
 import os
@@ -14,23 +14,25 @@ from readback.contract import REFUSALS, Refusal
 
 
 def markdown() -> str:
-    parts = [_head(), _table(), *(_section(row) for row in REFUSALS.values())]
+    parts = [_introduction(), _table(), *(_section(row) for row in REFUSALS.values())]
     return "\n\n".join(parts) + "\n"
 
 
-def _head() -> str:
-    told = _(
-        'Every refusal has the body `{"error":{"code":"…"}}`. The header '
-        "`X-Error-Detail` says in one sentence what came and what was expected, and "
-        "the reason phrase carries the code, as in `400 Bad Request (unknown_field)`. "
-        "The journal of your key in the cabinet shows the same sentence."
-    )
-    first = _(
-        "Checks run in a fixed order, and the first that fails answers: a request with "
-        "two mistakes shows the second one after you mend the first."
-    )
+def _introduction() -> str:
     title = _("Errors")
-    return f"# {title}\n\n{told}\n\n{first}"
+    format_ = _(
+        'Every refusal has the body `{"error":{"code":"…"}}`. The header '
+        "`X-Error-Detail` explains in one sentence what the API received and what it "
+        "expected. The reason phrase contains the code, for example "
+        "`400 Bad Request (unknown_field)`. The journal of your key in the cabinet "
+        "shows the same sentence."
+    )
+    order = _(
+        "Checks run in a fixed order, and the status and the code are those of the "
+        "first check that fails. If a request has two errors, you see the second code "
+        "after you fix the first error."
+    )
+    return f"# {title}\n\n{format_}\n\n{order}"
 
 
 def _table() -> str:
@@ -38,14 +40,14 @@ def _table() -> str:
         f"| [`{row.code}`](#{row.code}) | {row.status} | {_(row.sentence)} |"
         for row in REFUSALS.values()
     ]
-    head = [_("code"), _("status"), _("what happened")]
-    return "\n".join(["| {} | {} | {} |".format(*head), "| --- | --- | --- |", *rows])
+    names = [_("code"), _("status"), _("what happened")]
+    return "\n".join(["| {} | {} | {} |".format(*names), "| --- | --- | --- |", *rows])
 
 
 def _section(row: Refusal) -> str:
-    status, mend = _("Status"), _("To mend it:")
-    happened = f"{status} {row.status}. {_(row.sentence)}"
-    return f"## `{row.code}`\n\n{happened}\n\n**{mend}** {_(row.hint)}"
+    status, fix = _("Status"), _("How to fix it:")
+    meaning = f"{status} {row.status}. {_(row.sentence)}"
+    return f"## `{row.code}`\n\n{meaning}\n\n**{fix}** {_(row.hint)}"
 
 
 def _write(path: Path) -> None:

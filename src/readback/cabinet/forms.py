@@ -1,4 +1,4 @@
-"""The cabinet's own forms: what may be typed, before a service decides."""
+"""The cabinet's own forms. Services make the final checks."""
 
 from datetime import datetime, timedelta
 
@@ -10,21 +10,23 @@ from readback.cabinet.models import LABEL_LENGTH
 
 LIFETIMES = (
     ("", _("never")),
-    ("1", _("in a day")),
-    ("7", _("in a week")),
+    ("1", _("in 1 day")),
+    ("7", _("in 7 days")),
     ("30", _("in 30 days")),
-    ("365", _("in a year")),
+    ("365", _("in 1 year")),
 )
 
 
 class KeyForm(forms.Form):
-    """A new key: what the owner calls it, and when it ends by itself."""
+    """The name and the expiry of a new key."""
 
     label = forms.CharField(
         label=_("Name"),
         max_length=LABEL_LENGTH,
         required=False,
-        help_text=_("For you: where the key will live, such as “laptop”."),
+        help_text=_(
+            "Only you see the name, for example where you use the key: “laptop”."
+        ),
     )
     days = forms.ChoiceField(label=_("Expires"), choices=LIFETIMES, required=False)
 

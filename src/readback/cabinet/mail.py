@@ -1,4 +1,4 @@
-"""How mails leave: the settings' one address, taken apart. Sends nothing."""
+"""Django's mail settings, parsed from READBACK_SMTP_URL. Nothing here sends mail."""
 
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -10,7 +10,7 @@ _TIMEOUT_SECONDS = 10
 
 
 def settings(smtp_url: str) -> dict[str, Any]:
-    """Give Django's EMAIL_… settings; without a server, mails go to the terminal."""
+    """Return Django's EMAIL_… settings; without a server, e-mails are printed."""
     if not smtp_url:
         return {"EMAIL_BACKEND": "readback.cabinet.terminal_mail.TerminalBackend"}
     url = urlsplit(smtp_url)
@@ -21,14 +21,14 @@ def settings(smtp_url: str) -> dict[str, Any]:
         "EMAIL_HOST_USER": unquote(url.username or ""),
         "EMAIL_HOST_PASSWORD": unquote(url.password or ""),
         "EMAIL_USE_SSL": url.scheme == "smtps",
-        # A password never goes over a line that is not encrypted.
+        # Never send a password over an unencrypted connection.
         "EMAIL_USE_TLS": url.scheme == "smtp" and bool(url.username),
         "EMAIL_TIMEOUT": _TIMEOUT_SECONDS,
     }
 
 
 def is_missing(config: Config) -> bool:
-    """Whether people elsewhere wait for mails that only this terminal shows."""
+    """Return whether people on other machines cannot receive their e-mails."""
     host = urlsplit(config.effective_cabinet_url).hostname or ""
     is_local = host in ("localhost", "::1") or host.startswith("127.")
     return not config.smtp_url and not (is_local and config.cabinet_bind.is_loopback)

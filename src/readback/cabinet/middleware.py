@@ -1,4 +1,4 @@
-"""What stands around every request of the cabinet, before and behind any page."""
+"""The cabinet's middleware: security headers, health checks, sessions, language."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from django.utils import timezone, translation
 
 HEALTH_PATH = "/healthz"
 
-# Everything comes from here and nothing stands inline, so injected markup is inert.
+# Only our own files are loaded and nothing is inline, so injected markup is inert.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -24,32 +24,36 @@ CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 
-# How often a session in use is written back, which moves its end.
-_SLIDE_SECONDS = 600
+# The session's keys for the time of the login and of the last write.
+SESSION_STARTED = "began"
+_SESSION_SEEN = "seen"
+
+# A session in use is written at most this often; each write extends it.
+_REFRESH_SECONDS = 600
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
 
 def security_headers(get_response: Handler) -> Handler:
-    """Tell browsers what no answer of ours needs; outermost, so errors have it, too."""
+    """Add security headers; outermost, so that error responses get them, too."""
 
     def handle(request: HttpRequest) -> HttpResponse:
-        answer = get_response(request)
-        answer["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+        response = get_response(request)
+        response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
         if settings.SECURE_HSTS_SECONDS:
-            # Django adds it only if the proxy says that it was asked by HTTPS.
+            # Django adds it only if the proxy reports an HTTPS request.
             hsts = f"max-age={settings.SECURE_HSTS_SECONDS}"
-            answer.headers.setdefault("Strict-Transport-Security", hsts)
-        # What depends on the cookies is about one person, or has a form's token.
-        if "Cookie" in answer.get("Vary", ""):
-            answer["Cache-Control"] = "no-store, private"
-        return answer
+            response.headers.setdefault("Strict-Transport-Security", hsts)
+        # A page that depends on cookies is personal or contains a form's token.
+        if "Cookie" in response.get("Vary", ""):
+            response["Cache-Control"] = "no-store, private"
+        return response
 
     return handle
 
 
 def health(get_response: Handler) -> Handler:
-    """Answer health checks first: they come by address, under any Host."""
+    """Answer health checks first: they use an IP address, so any Host is allowed."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         if request.path == HEALTH_PATH:
@@ -60,30 +64,30 @@ def health(get_response: Handler) -> Handler:
 
 
 def session_lifetime(get_response: Handler) -> Handler:
-    """End sessions that nobody uses, and after a time those that somebody does.
+    """End sessions SESSION_ABSOLUTE_AGE after the login, and extend those in use.
 
-    Unused ones end by themselves, SESSION_COOKIE_AGE after they were last written.
+    Unused sessions expire SESSION_COOKIE_AGE after they were last written.
     """
 
     def handle(request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated:
-            _grow_older(request)
+            _end_or_extend(request)
         return get_response(request)
 
     return handle
 
 
-def _grow_older(request: HttpRequest) -> None:
+def _end_or_extend(request: HttpRequest) -> None:
     now = timezone.now().timestamp()
-    began = request.session.setdefault("began", now)
-    if now - began > settings.SESSION_ABSOLUTE_AGE:
+    started = request.session.setdefault(SESSION_STARTED, now)
+    if now - started > settings.SESSION_ABSOLUTE_AGE:
         logout(request)
-    elif now - request.session.get("seen", 0) > _SLIDE_SECONDS:
-        request.session["seen"] = now
+    elif now - request.session.get(_SESSION_SEEN, 0) > _REFRESH_SECONDS:
+        request.session[_SESSION_SEEN] = now
 
 
 def account_language(get_response: Handler) -> Handler:
-    """Speak the language that the account has chosen, on any device."""
+    """Use the language that the account has chosen, on any device."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         language = getattr(request.user, "language", "")

@@ -1,8 +1,8 @@
-"""The tables: accounts, keys, what the keys did, and the address over time.
+"""The tables: accounts, keys, usage, journal, and the history of the API's address.
 
-Names and types here are a contract with `readback.api.data.store`, which reads and
-writes these tables with SQL of its own. Rules that need more than one row live in
-`services.py`. Nothing of what a client said, and no key, has a column here.
+`readback.api.data.store` reads and writes these tables with its own SQL, so it depends
+on the names and types here. Rules that involve more than one row live in `services.py`.
+No column holds a key or any text that a client sent.
 """
 
 from typing import Any, ClassVar
@@ -12,20 +12,39 @@ from django.contrib.auth.models import PermissionsMixin
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from readback import keys
 
-# The journal's words for the two operations, and for all that is neither.
-ENDPOINTS = (("models", "models"), ("chat", "chat"), ("other", "other"))
-
 LABEL_LENGTH = 60
+ENDPOINT_LENGTH = 8
+CODE_LENGTH = 40
+DETAIL_LENGTH = 400
+USER_AGENT_LENGTH = 80
+CLIENT_ADDRESS_LENGTH = 45
+
+
+class Endpoint(models.TextChoices):
+    """The API's two operations, and any request that is neither."""
+
+    MODELS = "models", "models"
+    CHAT = "chat", "chat"
+    OTHER = "other", "other"
+
+
+class KeyState(models.TextChoices):
+    """The state of a key itself. Its account must be active and confirmed, too."""
+
+    ACTIVE = "active", _("active")
+    EXPIRED = "expired", _("expired")
+    REVOKED = "revoked", _("revoked")
 
 
 class UserManager(BaseUserManager["User"]):
     def create_user(
         self, email: str, password: str | None = None, **fields: Any
     ) -> "User":
-        """Make an account; without a password it cannot log in until one is set."""
+        """Create an account; without a password it cannot log in until one is set."""
         user = self.model(email=email.strip().lower(), **fields)
         user.set_password(password)
         user.save(using=self._db)
@@ -39,13 +58,13 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """An account. Whether its e-mail is confirmed is allauth's to know."""
+    """An account. allauth's EmailAddress stores whether its address is confirmed."""
 
     email = models.EmailField(unique=True)
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False)
     date_joined = models.DateTimeField(default=timezone.now)
-    # Empty: the browser's language.
+    # Empty means the browser's language.
     language = models.CharField(max_length=2, blank=True, default="")
 
     objects: ClassVar[UserManager] = UserManager()
@@ -62,8 +81,15 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
 
+class KeyQuerySet(models.QuerySet["Key"]):
+    def active(self) -> "KeyQuerySet":
+        """Filter by the same rule as `Key.state`, in SQL."""
+        unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
+        return self.filter(unexpired, revoked_at=None)
+
+
 class Key(models.Model):
-    """A key, of which only the digest and the last four characters are kept."""
+    """A key, of which only the digest and the last four characters are stored."""
 
     owner = models.ForeignKey(User, models.CASCADE, related_name="keys")
     label = models.CharField(max_length=LABEL_LENGTH, blank=True, default="")
@@ -74,6 +100,8 @@ class Key(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
 
+    objects = KeyQuerySet.as_manager()
+
     def __str__(self) -> str:
         return keys.masked(self.last_four)
 
@@ -82,19 +110,24 @@ class Key(models.Model):
         return self.expires_at is not None and self.expires_at <= timezone.now()
 
     @property
+    def state(self) -> KeyState:
+        if self.revoked_at is not None:
+            return KeyState.REVOKED
+        return KeyState.EXPIRED if self.is_expired else KeyState.ACTIVE
+
+    @property
     def is_active(self) -> bool:
-        """Whether the key itself is good; its account must be, too."""
-        return self.revoked_at is None and not self.is_expired
+        return self.state is KeyState.ACTIVE
 
 
 class Usage(models.Model):
-    """How often a key got one outcome from one endpoint in one hour."""
+    """The number of requests of a key with one outcome, per endpoint and hour."""
 
     key = models.ForeignKey(Key, models.CASCADE, related_name="usage", db_index=False)
     hour = models.DateTimeField()
-    endpoint = models.CharField(max_length=8, choices=ENDPOINTS)
-    # The refusal's code; empty for a success.
-    code = models.CharField(max_length=40, blank=True, default="")
+    endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=Endpoint.choices)
+    # The code of the refusal; empty for an accepted request.
+    code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
     requests = models.BigIntegerField(default=0)
 
     class Meta:
@@ -106,38 +139,48 @@ class Usage(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.hour:%Y-%m-%d %H:00} {self.endpoint} {self.code or 'accepted'}"
+        return f"{self.hour:%Y-%m-%d %H:00} {self.endpoint} {self.outcome}"
+
+    @property
+    def outcome(self) -> str:
+        return self.code or "accepted"
 
 
 class JournalEntry(models.Model):
-    """One request of a key, or several equal ones: what happened, not what was said."""
+    """One request of a key, or several equal ones: the outcome, never the text."""
 
     key = models.ForeignKey(Key, models.CASCADE, related_name="journal", db_index=False)
     accepted = models.BooleanField()
     at = models.DateTimeField()
-    endpoint = models.CharField(max_length=8, choices=ENDPOINTS)
+    endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=Endpoint.choices)
     status = models.SmallIntegerField()
-    code = models.CharField(max_length=40, blank=True, default="")
-    detail = models.CharField(max_length=400, blank=True, default="")
+    code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
+    detail = models.CharField(max_length=DETAIL_LENGTH, blank=True, default="")
     request_bytes = models.IntegerField(default=0)
     answer_bytes = models.IntegerField(default=0)
-    user_agent = models.CharField(max_length=80, blank=True, default="")
-    client_address = models.CharField(max_length=45, blank=True, default="")
+    user_agent = models.CharField(max_length=USER_AGENT_LENGTH, blank=True, default="")
+    client_address = models.CharField(
+        max_length=CLIENT_ADDRESS_LENGTH, blank=True, default=""
+    )
     requests = models.IntegerField(default=1)
 
     class Meta:
         verbose_name_plural = "journal entries"
         indexes = [
-            # "The last 100 successes (or failures) of this key" read this alone.
+            # Reading the newest accepted (or refused) rows of a key uses only this.
             models.Index(fields=["key", "accepted", "id"], name="cabinet_journal_last"),
         ]
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.endpoint} {self.status}"
 
+    @property
+    def is_model_list(self) -> bool:
+        return self.endpoint == Endpoint.MODELS
+
 
 class Address(models.Model):
-    """The public address of the API from one moment on; the newest row is current."""
+    """An address of the API and when it was set; the newest row is current."""
 
     base_url = models.CharField(max_length=400)
     since = models.DateTimeField(default=timezone.now)
@@ -150,7 +193,7 @@ class Address(models.Model):
 
 
 class CacheEntry(models.Model):
-    """The table of Django's database cache, so that migrations make it, too."""
+    """The table of Django's database cache, so that migrations create it."""
 
     cache_key = models.CharField(max_length=255, primary_key=True)
     value = models.TextField()

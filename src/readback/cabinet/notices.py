@@ -1,8 +1,7 @@
-"""Tells what happened to an account or a key: the security log always, and the
-owner by mail.
+"""Notices about changes to accounts and keys: security log and e-mail to the owner.
 
-Called by the services when the change is certain. A mail that cannot be sent is
-logged and undoes nothing.
+The services call these after the change is committed. An e-mail that cannot be sent is
+logged; the change stays.
 """
 
 from allauth.account.adapter import get_adapter
@@ -15,12 +14,12 @@ from readback.cabinet.models import Key, User
 
 def key_created(key: Key) -> None:
     security_log.record("key_created", account=key.owner_id, key=key.pk)
-    _mail("key_created", key.owner, {"key": _named(key)})
+    _mail("key_created", key.owner, {"key": _describe(key)})
 
 
 def key_revoked(key: Key) -> None:
     security_log.record("key_revoked", account=key.owner_id, key=key.pk)
-    _mail("key_revoked", key.owner, {"key": _named(key)})
+    _mail("key_revoked", key.owner, {"key": _describe(key)})
 
 
 def account_activated(account: User) -> None:
@@ -32,21 +31,21 @@ def account_deactivated(account: User) -> None:
 
 
 def account_deleted(account: User, pk: int) -> None:
-    """Take the id apart: a deleted row has none any more."""
+    """Report a deletion; `pk` is passed because a deleted object has no id."""
     security_log.record("account_deleted", account=pk)
     _mail("account_deleted", account, {})
 
 
-def _named(key: Key) -> str:
+def _describe(key: Key) -> str:
     return f"{key} ({key.label})" if key.label else str(key)
 
 
-def _mail(name: str, owner: User, facts: dict[str, object]) -> None:
-    # Without a mail server, mails are printed. A page's reader looks for them in the
-    # terminal of the server; a command's output belongs to whoever typed it.
+def _mail(name: str, owner: User, extra: dict[str, object]) -> None:
+    # Without a mail server, e-mails are printed to the terminal. That is where users of
+    # the pages look for them, but a command must print only its own output.
     if context.request is None and not settings.CONFIG.smtp_url:
         return
     adapter = get_adapter(context.request)
     adapter.send_notification_mail(
-        f"account/email/{name}", owner, facts, email=owner.email
+        f"account/email/{name}", owner, extra, email=owner.email
     )

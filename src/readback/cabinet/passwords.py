@@ -1,4 +1,4 @@
-"""The password rules that Django does not bring, or not in our words."""
+"""Password validators that Django lacks, or whose messages we change."""
 
 import re
 from typing import Any
@@ -12,28 +12,28 @@ from readback.contract import MODEL
 
 _WORDS = {"readback", *re.findall("[a-z]+", f"{MODEL} {keys.PREFIX}")} - {"sk"}
 _PRODUCT_WORD = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
-# What has to be left when the words are taken out.
-_OWN_CHARACTERS = 8
+# The minimum length of a password without the words of this site.
+_MIN_OTHER_CHARACTERS = 8
 
 
 class ProductWordValidator:
-    """Refuse passwords that whoever reads this site would guess first."""
+    """Refuse passwords that are easy to guess from the words on this site."""
 
     def validate(self, password: str, user: object = None) -> None:
-        words_gone = _PRODUCT_WORD.sub("", password.lower())
-        if len(words_gone) == len(password) or len(words_gone) >= _OWN_CHARACTERS:
+        rest = _PRODUCT_WORD.sub("", password.lower())
+        if len(rest) == len(password) or len(rest) >= _MIN_OTHER_CHARACTERS:
             return
         raise ValidationError(
-            _("This password is mostly a word of this site, which is easy to guess."),
+            _("This password is too easy to guess: it is mostly words from this site."),
             code="password_product_word",
         )
 
     def get_help_text(self) -> str:
-        return _("Your password is not made of words of this site.")
+        return _("Your password must not consist of words from this site.")
 
 
-class OwnAddressValidator(UserAttributeSimilarityValidator):
-    """Refuse the address of the account; Django would call it by a column's name."""
+class EmailSimilarityValidator(UserAttributeSimilarityValidator):
+    """Refuse passwords similar to the address; Django's message names a column."""
 
     def __init__(self) -> None:
         super().__init__(user_attributes=["email"])
@@ -43,6 +43,6 @@ class OwnAddressValidator(UserAttributeSimilarityValidator):
             super().validate(password, user)
         except ValidationError:
             raise ValidationError(
-                _("This password is too much like your e-mail address."),
+                _("This password is too similar to your e-mail address."),
                 code="password_too_similar",
             ) from None

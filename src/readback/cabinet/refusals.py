@@ -1,7 +1,7 @@
-"""What the journal says of a request, in the reader's language.
+"""Explanations of journal entries, in the reader's language.
 
-The contract's sentences are translated like any other text of the pages, under
-their English words. The detail is what the API said over the wire, as it said it.
+The contract's sentences are translated like the other texts of the pages, with the
+English sentence as the key. The detail is shown exactly as the API sent it.
 """
 
 from typing import NamedTuple
@@ -12,8 +12,8 @@ from readback.cabinet.models import JournalEntry
 from readback.contract import REFUSALS
 
 
-class Explained(NamedTuple):
-    """A request of the journal; for a refusal, what was wrong and how to mend it."""
+class ExplainedEntry(NamedTuple):
+    """A journal entry; for a refusal, what was wrong and how to fix it."""
 
     entry: JournalEntry
     sentence: str = ""
@@ -21,17 +21,17 @@ class Explained(NamedTuple):
     detail: str = ""
 
 
-def explain(entry: JournalEntry) -> Explained:
-    # An older release may have written a code that this one does not know.
+def explain(entry: JournalEntry) -> ExplainedEntry:
+    # An older release may have written a code that no longer exists.
     row = REFUSALS.get(entry.code)
     if entry.accepted or row is None:
-        return Explained(entry, entry.detail)
-    # The detail says the same more exactly, but in English.
-    if entry.detail and _english():
-        return Explained(entry, entry.detail, row.hint)
+        return ExplainedEntry(entry, entry.detail)
+    # The detail is more precise than the sentence, but always in English.
+    if entry.detail and _is_english():
+        return ExplainedEntry(entry, entry.detail, row.hint)
     detail = entry.detail if entry.detail != row.sentence else ""
-    return Explained(entry, gettext(row.sentence), gettext(row.hint), detail)
+    return ExplainedEntry(entry, gettext(row.sentence), gettext(row.hint), detail)
 
 
-def _english() -> bool:
+def _is_english() -> bool:
     return (get_language() or "en").startswith("en")

@@ -1,7 +1,7 @@
-"""The state of the database: is it migrated, and bring it there, one at a time.
+"""The state of the database schema: list pending migrations and apply them.
 
-Django's migrations own the schema. Here they are run under a lock, so that any
-number of processes and replicas may start at once.
+Migrations run under a lock, so that any number of processes and replicas may start at
+the same time.
 """
 
 import fcntl
@@ -14,13 +14,16 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-# "readback" in ASCII: the number of PostgreSQL's advisory lock.
+# The number of PostgreSQL's advisory lock: "readback" in ASCII.
 _LOCK_NUMBER = int.from_bytes(b"readback")
 _FIRST_MIGRATION = "cabinet.0001_initial"
 
 
 def migrate() -> list[str]:
-    """Apply what is pending and name it; who comes second finds nothing to do."""
+    """Apply the pending migrations and return their names.
+
+    Of several processes, the first applies them and the others find none pending.
+    """
     with locked():
         names = pending()
         if names:
@@ -29,12 +32,12 @@ def migrate() -> list[str]:
 
 
 def is_new(applied: list[str]) -> bool:
-    """Tell from what `migrate` has applied whether the database was empty."""
+    """Return whether the database was empty, from the names `migrate` returned."""
     return _FIRST_MIGRATION in applied
 
 
 def pending() -> list[str]:
-    """Name the migrations that are not applied yet."""
+    """Return the names of the migrations that are not applied yet."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
@@ -42,7 +45,7 @@ def pending() -> list[str]:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Be the only one who changes what all replicas share."""
+    """Hold a lock that all processes and replicas share."""
     path = settings.CONFIG.sqlite_path
     with _file_lock(path) if path else _advisory_lock():
         yield
@@ -62,16 +65,16 @@ def _file_lock(database: Path) -> Iterator[None]:
 
 @contextmanager
 def _advisory_lock() -> Iterator[None]:
-    """Hold a lock in a transaction of a connection of its own.
+    """Hold a transaction-level lock on a separate connection.
 
-    A session's lock would be lost behind PgBouncer in transaction mode, and each
-    migration is a transaction of its own.
+    A session-level lock would be lost behind PgBouncer in transaction mode, and each
+    migration runs in its own transaction.
     """
-    keeper = connection.copy()
+    lock_connection = connection.copy()
     try:
-        keeper.set_autocommit(False)
-        with keeper.cursor() as cursor:
+        lock_connection.set_autocommit(False)
+        with lock_connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK_NUMBER])
         yield
     finally:
-        keeper.close()
+        lock_connection.close()

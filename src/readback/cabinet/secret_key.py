@@ -1,7 +1,7 @@
-"""The secret that signs sessions and links: given by the operator, or made once.
+"""The secret that signs sessions and links: set by the operator, or generated once.
 
-A generated secret is a file in the data directory that only its owner can read.
-Nothing here prints or logs it.
+A generated secret is stored in a file in the data directory that only its owner can
+read. Nothing here prints or logs it.
 """
 
 import os
@@ -14,7 +14,7 @@ FILE_NAME = "secret-key"
 
 
 def load(config: Config) -> str:
-    """Give the secret; the first call without one in the settings makes the file."""
+    """Return the secret; without one in the settings, create its file if needed."""
     if config.secret_key:
         return config.secret_key
     path = config.data_dir / FILE_NAME
@@ -24,21 +24,21 @@ def load(config: Config) -> str:
         return path.read_text(encoding="ascii")
     except OSError as error:
         raise ConfigError(
-            f"READBACK_DATA_DIR: {path} cannot be read or made: {error.strerror}"
+            f"READBACK_DATA_DIR: {path} cannot be read or created: {error.strerror}"
         ) from None
 
 
 def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    temporary = path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(48))
-    # Linking is atomic and never overwrites: of two processes that start at once,
-    # both read the secret of the faster one.
+    # Linking is atomic and never overwrites, so two processes that start at the same
+    # time both read the secret of the faster one.
     try:
-        os.link(draft, path)
+        os.link(temporary, path)
     except FileExistsError:
         pass
     finally:
-        draft.unlink()
+        temporary.unlink()

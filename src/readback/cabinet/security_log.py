@@ -1,9 +1,8 @@
-"""The security log: one line of JSON for each event that an operator may have to
-explain later.
+"""The security log: one line of JSON for each event relevant to security.
 
-A line names the account and the key by their ids, and the address that asked. No
-e-mail address, label, password, link or key is ever written: what people type into
-the wrong field must not end up here.
+A line contains the ids of the account and the key, and the client's network address.
+It never contains an e-mail address, a label, a password, a link or a key: what people
+type into the wrong field must not end up here.
 """
 
 import json
@@ -25,7 +24,7 @@ _log = logging.getLogger("readback.security")
 
 
 def record(event: str, *, account: int | None, key: int | None = None) -> None:
-    """Write one line; who asks, and from where, is known from the request."""
+    """Write one line; the actor and the network address come from the request."""
     request: HttpRequest | None = context.request
     line = {
         "time": timezone.now().isoformat(timespec="milliseconds"),
@@ -35,24 +34,24 @@ def record(event: str, *, account: int | None, key: int | None = None) -> None:
         "by": _actor(request),
         "ip": clients.address(request) if request else None,
     }
-    # JSON escapes line breaks, so that nothing can pretend to be a second line.
+    # JSON escapes line breaks, so no value can forge a second line.
     _log.info(json.dumps(line))
 
 
 def write_to_stderr() -> None:
-    """Start writing; only a server does, so that commands stay quiet."""
+    """Enable the log; only a server does, so that commands write no log lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     _log.addHandler(handler)
 
 
 def _actor(request: HttpRequest | None) -> int | None:
-    """Give the account that is logged in; None is the command line, or nobody."""
+    """Return the account that is logged in, or None if none is or it is a command."""
     user = getattr(request, "user", None)
     return user.pk if user is not None else None
 
 
-# What allauth and Django report; the rest is reported by `notices.py`.
+# Events that allauth and Django signal; `notices.py` records the others.
 
 
 @receiver(signals.user_signed_up)
@@ -67,7 +66,7 @@ def _logged_in(user: User, **_: Any) -> None:
 
 @receiver(user_login_failed)
 def _login_failed(credentials: dict[str, Any], **_: Any) -> None:
-    # Asked for known and unknown addresses alike: both answers take as long.
+    # The query runs for known and unknown addresses, so both take the same time.
     account = selectors.account_find(credentials.get("email", ""))
     record("login_failed", account=account.pk if account else None)
 
@@ -95,6 +94,6 @@ def _email_confirmed(email_address: Any, **_: Any) -> None:
 
 @receiver(signals.email_changed)
 def _email_changed(user: User, from_email_address: Any, **_: Any) -> None:
-    # The first address of an account replaces none.
+    # The first address of an account is not a change.
     if from_email_address is not None:
         record("email_changed", account=user.pk)

@@ -1,4 +1,4 @@
-"""Questions about accounts, keys and the address. Reads; never writes."""
+"""Queries on accounts, keys, usage, the journal and the address. Never writes."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -9,12 +9,19 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from readback.cabinet.models import Address, JournalEntry, Key, Usage, User
+from readback.cabinet.models import (
+    Address,
+    JournalEntry,
+    Key,
+    KeyQuerySet,
+    Usage,
+    User,
+)
 from readback.contract import JOURNAL_ROWS
 
 
 class CurrentAddress(NamedTuple):
-    """The address of the API, since when, and the one before it."""
+    """The address of the API, when it was set, and the previous address."""
 
     base_url: str
     since: datetime | None
@@ -30,55 +37,55 @@ def account_is_confirmed(account: User) -> bool:
     return addresses.exists()
 
 
-def keys_of(account: User) -> QuerySet[Key]:
-    """Give all keys of an account, the newest first."""
+def keys_of(account: User) -> KeyQuerySet:
+    """Return all keys of an account, newest first."""
     return Key.objects.filter(owner=account).order_by("-id")
 
 
-def keys_active(account: User) -> QuerySet[Key]:
-    unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
-    return keys_of(account).filter(unexpired, revoked_at=None)
+def keys_active(account: User) -> KeyQuerySet:
+    return keys_of(account).active()
 
 
 def keys_with_requests_today(account: User) -> QuerySet[Key]:
-    """Give all keys of an account, each with `requests_today`; a day is UTC's."""
+    """Return all keys of an account with `requests_today`, counted from 00:00 UTC."""
     midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    cells = Usage.objects.filter(key=OuterRef("pk"), hour__gte=midnight)
-    today = cells.values("key").annotate(sum=Sum("requests")).values("sum")
+    usage = Usage.objects.filter(key=OuterRef("pk"), hour__gte=midnight)
+    today = usage.values("key").annotate(sum=Sum("requests")).values("sum")
     return keys_of(account).annotate(requests_today=Coalesce(Subquery(today), 0))
 
 
 def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:
-    """Give hour, whether accepted and requests for the last days, unsorted."""
-    begin = timezone.now() - timedelta(days=days)
-    cells = Usage.objects.filter(key=key, hour__gte=begin)
-    rows = cells.values_list("hour", "code").annotate(Sum("requests"))
+    """Return (hour, accepted, requests) rows for the last days, unsorted."""
+    start = timezone.now() - timedelta(days=days)
+    usage = Usage.objects.filter(key=key, hour__gte=start)
+    rows = usage.values_list("hour", "code").annotate(Sum("requests"))
     return [(hour, not code, requests) for hour, code, requests in rows]
 
 
 def journal_of(key: Key, accepted: bool | None = None) -> QuerySet[JournalEntry]:
-    """Give what arrived with a key, the newest first; by outcome, if one is given.
+    """Return the journal of a key, newest first, optionally with one outcome only.
 
-    The last rows of each outcome: the data plane deletes older ones only now and then.
+    Return at most JOURNAL_ROWS rows for each outcome: the data plane deletes older rows
+    only from time to time.
     """
-    entries, last = JournalEntry.objects.filter(key=key), Q()
+    entries, newest = JournalEntry.objects.filter(key=key), Q()
     for outcome in (True, False) if accepted is None else (accepted,):
-        of_outcome = entries.filter(accepted=outcome).order_by("-pk").values("pk")
-        last |= Q(pk__in=of_outcome[:JOURNAL_ROWS])
-    return entries.filter(last).order_by("-at", "-id")
+        with_outcome = entries.filter(accepted=outcome).order_by("-pk").values("pk")
+        newest |= Q(pk__in=with_outcome[:JOURNAL_ROWS])
+    return entries.filter(newest).order_by("-at", "-id")
 
 
 def address_history() -> QuerySet[Address]:
-    """Give the addresses of the API, the current one first."""
+    """Return the addresses of the API, the current one first."""
     return Address.objects.order_by("-id")
 
 
 def address_current() -> CurrentAddress:
-    """Give the address that the settings name, and what the history knows of it."""
+    """Return the address in the settings, with its dates from the history."""
     base_url = settings.CONFIG.base_url
-    known = list(address_history()[:2])
-    if not known or known[0].base_url != base_url:
-        # Set, but not noted yet: `readback serve` notes it when it starts.
-        return CurrentAddress(base_url, None, known[0].base_url if known else None)
-    previous = known[1].base_url if len(known) > 1 else None
-    return CurrentAddress(base_url, known[0].since, previous)
+    latest = list(address_history()[:2])
+    if not latest or latest[0].base_url != base_url:
+        # Not in the history yet: `readback serve` records it when it starts.
+        return CurrentAddress(base_url, None, latest[0].base_url if latest else None)
+    previous = latest[1].base_url if len(latest) > 1 else None
+    return CurrentAddress(base_url, latest[0].since, previous)

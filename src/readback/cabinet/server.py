@@ -1,6 +1,6 @@
-"""The cabinet as a process: gunicorn with threads on a socket that is open already.
+"""The cabinet's server process: gunicorn with threads on an open socket.
 
-Loads Django only inside `run`, so that importing this module costs nothing.
+Django is imported only inside `run`, so that importing this module is cheap.
 """
 
 import os
@@ -17,17 +17,17 @@ from readback.config import Config
 THREADS = 8
 
 
-class _Cabinet(BaseApplication):
+class CabinetApplication(BaseApplication):
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._settings = {
-            # gunicorn closes the descriptor that it is given, so it must own it.
+            # gunicorn closes this descriptor, so it must own it.
             "bind": f"fd://{listener.detach()}",
             "worker_class": "gthread",
             "workers": config.cabinet_workers,
             "threads": THREADS,
             "graceful_timeout": int(config.stop_timeout) or 1,
-            # A fault in the settings or the code stops the start, once and loudly,
-            # instead of killing one worker after the other.
+            # An error in the settings or the code stops the start once, with a
+            # message, instead of killing one worker after another.
             "preload_app": True,
             "proc_name": "readback-cabinet",
             "control_socket_disable": True,
@@ -46,10 +46,10 @@ class _Cabinet(BaseApplication):
 
 
 def run(config: Config, listener: socket.socket) -> None:
-    """Serve until stopped; gunicorn exits the process itself."""
+    """Serve until stopped; gunicorn then exits the process."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    arbiter = Arbiter(_Cabinet(config, listener))
-    # Whoever opened the socket decides what becomes of its file: gunicorn would
-    # remove it, even when systemd or the next server is listening there.
+    arbiter = Arbiter(CabinetApplication(config, listener))
+    # Leave the socket's file to the process that opened it: gunicorn would remove it
+    # even if systemd or the next server is listening there.
     arbiter.systemd = True
     arbiter.run()

@@ -1,8 +1,8 @@
-"""Everything that changes an account, a key or the address: `<entity>_<action>`.
+"""All changes to accounts, keys and the address, as functions `<entity>_<action>`.
 
-Pages, the admin and the command line call these and nothing below them. A service
-that cannot do what it is asked raises `ServiceError`, whose text is for people.
-Nothing here knows about requests, pages or terminals.
+Pages, the admin and the command line change data only through these. A service that
+cannot do its work raises `ServiceError` with a message for the user. Nothing here
+depends on requests, pages or terminals.
 """
 
 from datetime import datetime
@@ -22,15 +22,15 @@ from readback.cabinet import notices, selectors
 from readback.cabinet.models import LABEL_LENGTH, Address, JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
 
-_SESSIONS_AT_ONCE = 100
+_SESSIONS_PER_LOGIN = 100
 
 
 class ServiceError(Exception):
-    """What was asked cannot be done; the text tells a person why."""
+    """The service cannot do its work; the message tells the user why."""
 
 
 class NewKey(NamedTuple):
-    """A key just made: `text` is the key itself, which nothing can show again."""
+    """A new key; `text` is the key itself, which cannot be shown again."""
 
     key: Key
     text: str
@@ -39,7 +39,7 @@ class NewKey(NamedTuple):
 def account_create(
     email: str, password: str | None = None, *, confirmed: bool = False
 ) -> User:
-    """Make an account as its operator; `confirmed` vouches for the address."""
+    """Create an account as the operator; `confirmed` marks its address confirmed."""
     email = email.strip().lower()
     _check_account(email, password)
     try:
@@ -49,19 +49,19 @@ def account_create(
                 user=account, email=email, primary=True, verified=confirmed
             )
     except IntegrityError:
-        raise ServiceError(_("There is an account with this address.")) from None
+        raise ServiceError(_("An account with this address already exists.")) from None
     return account
 
 
 @transaction.atomic
 def account_confirm(account: User) -> None:
-    """Vouch for the account's address, as a click on the mailed link would."""
+    """Confirm the account's address without the link in the e-mail."""
     account = _lock(account)
-    address, _is_new = EmailAddress.objects.get_or_create(
+    address, _created = EmailAddress.objects.get_or_create(
         user=account, email=account.email
     )
     if not address.set_verified():
-        raise ServiceError(_("Another account has confirmed this address."))
+        raise ServiceError(_("This address is confirmed for another account."))
     address.set_as_primary()
 
 
@@ -72,38 +72,38 @@ def account_activate(account: User) -> None:
 
 
 def account_deactivate(account: User) -> None:
-    """Shut the account out; its keys stop working with it."""
+    """Deactivate the account; it cannot log in, and its keys stop working."""
     account.is_active = False
     account.save(update_fields=["is_active"])
     notices.account_deactivated(account)
 
 
 def account_set_language(account: User, language: str) -> None:
-    """Choose the language of pages and mails; empty means the browser's."""
+    """Set the language of pages and e-mails; empty means the browser's language."""
     account.language = language
     account.save(update_fields=["language"])
 
 
 @transaction.atomic
 def account_delete(account: User) -> None:
-    """Delete the account and all that belongs to it."""
+    """Delete the account and everything that belongs to it."""
     _lock(account)
-    # The API writes usage and journal rows all the time. Its rows need their key's
-    # row, so with these locked none can appear behind the back of the deletion.
-    # Always in the same order, so that two of us cannot wait for each other.
-    held = Key.objects.select_for_update().filter(owner=account).order_by("pk")
-    list(held.values_list("pk"))
-    tell = partial(notices.account_deleted, account, account.pk)
+    # The API writes usage and journal rows at any time. These reference their key's
+    # row, so while the keys are locked no new rows can appear during the deletion.
+    # The order is fixed, so that two deletions cannot deadlock.
+    locked_keys = Key.objects.select_for_update().filter(owner=account).order_by("pk")
+    list(locked_keys.values_list("pk"))
+    notify = partial(notices.account_deleted, account, account.pk)
     account.delete()
-    transaction.on_commit(tell)
+    transaction.on_commit(notify)
 
 
 @transaction.atomic
 def key_create(
     owner: User, label: str = "", expires_at: datetime | None = None
 ) -> NewKey:
-    """Make a key; the answer holds its text for the only time."""
-    # With the owner's row locked, parallel calls count one after the other.
+    """Create a key; only the result contains its text."""
+    # Locking the owner's row makes parallel calls count one after another.
     owner = _lock(owner)
     if not owner.is_active:
         raise ServiceError(_("The account is not active."))
@@ -111,7 +111,7 @@ def key_create(
         raise ServiceError(_("The account's e-mail address is not confirmed."))
     if selectors.keys_active(owner).count() >= MAX_ACTIVE_KEYS:
         raise ServiceError(
-            _("An account has at most %(limit)d active keys: revoke one first.")
+            _("An account can have at most %(limit)d active keys. Revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
         )
     new = _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
@@ -120,7 +120,7 @@ def key_create(
 
 
 def key_revoke(key: Key) -> None:
-    """End a key for good; a key that is revoked already keeps its time."""
+    """Revoke a key permanently; a key that is already revoked keeps its time."""
     unrevoked = Key.objects.filter(pk=key.pk, revoked_at=None)
     changed = unrevoked.update(revoked_at=timezone.now())
     key.refresh_from_db(fields=["revoked_at"])
@@ -129,26 +129,26 @@ def key_revoke(key: Key) -> None:
 
 
 def journal_clear(key: Key) -> None:
-    """Forget what arrived with a key; the counts stay."""
+    """Delete the journal of a key; its request counts stay."""
     JournalEntry.objects.filter(key=key).delete()
 
 
-def session_clear_ended() -> None:
-    """Delete some of the sessions that have ended; at each login, so that none stay."""
-    ended = Session.objects.filter(expire_date__lt=timezone.now())
-    oldest = ended.order_by("expire_date").values("pk")[:_SESSIONS_AT_ONCE]
+def session_delete_expired() -> None:
+    """Delete some expired sessions; called at each login, so that none accumulate."""
+    expired = Session.objects.filter(expire_date__lt=timezone.now())
+    oldest = expired.order_by("expire_date").values("pk")[:_SESSIONS_PER_LOGIN]
     Session.objects.filter(pk__in=oldest).delete()
 
 
 def address_record(base_url: str) -> None:
-    """Note the address of the API in the history, if it is not the current one."""
+    """Add the address of the API to the history, if it is not the current one."""
     current = selectors.address_history().first()
     if current is None or current.base_url != base_url:
         Address.objects.create(base_url=base_url)
 
 
 def _lock(account: User) -> User:
-    """Hold the account's row until the transaction ends.
+    """Lock the account's row until the transaction ends, and return the account.
 
     SQLite has no row locks and needs none: its transactions begin IMMEDIATE, so
     there is one writer at a time.
@@ -156,7 +156,7 @@ def _lock(account: User) -> User:
     try:
         return User.objects.select_for_update().get(pk=account.pk)
     except User.DoesNotExist:
-        raise ServiceError(_("The account does not exist any more.")) from None
+        raise ServiceError(_("The account no longer exists.")) from None
 
 
 def _check_account(email: str, password: str | None) -> None:
@@ -173,16 +173,16 @@ def _checked_label(label: str) -> str:
     label = label.strip()
     if len(label) > LABEL_LENGTH:
         raise ServiceError(
-            _("A name has at most %(limit)d characters.") % {"limit": LABEL_LENGTH}
+            _("A name can have at most %(limit)d characters.") % {"limit": LABEL_LENGTH}
         )
     if not label.isprintable():
-        raise ServiceError(_("A name has no control characters."))
+        raise ServiceError(_("A name cannot contain control characters."))
     return label
 
 
 def _checked_expiry(expires_at: datetime | None) -> datetime | None:
     if expires_at is not None and expires_at <= timezone.now():
-        raise ServiceError(_("A key cannot expire in the past."))
+        raise ServiceError(_("The expiry must be in the future."))
     return expires_at
 
 

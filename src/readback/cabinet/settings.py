@@ -1,7 +1,7 @@
-"""Django's settings, derived from Readback's: operators never edit this file.
+"""Django's settings, derived from Readback's settings.
 
-What an operator can choose stands in `readback.config`; what is decided for all
-installations stands here, with the reason where it is not plain.
+Operators never edit this file: their settings are in `readback.config`. What is the
+same for all installations is set here.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
 _CABINET = urlsplit(CONFIG.effective_cabinet_url)
 _HTTPS = _CABINET.scheme == "https"
-# The only source of links in mails: a request's Host can be forged.
+# Links in e-mails are built only from this, because a request's Host can be forged.
 CABINET_URL = CONFIG.effective_cabinet_url
 
 # The application
@@ -36,7 +36,7 @@ INSTALLED_APPS = [
     "allauth.account",
 ]
 MIDDLEWARE = [
-    # These set headers that every answer has, errors and static files included.
+    # These add headers to every response, including errors and static files.
     "readback.cabinet.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -55,7 +55,7 @@ MIDDLEWARE = [
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        # Before the apps' own, so that ours replace allauth's pages.
+        # Searched before the apps' templates, so that ours replace allauth's pages.
         "DIRS": [_HERE / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
@@ -63,24 +63,24 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "readback.cabinet.context.address",
-                "readback.cabinet.context.mail",
+                "readback.cabinet.context_processors.address",
+                "readback.cabinet.context_processors.mail",
             ],
         },
     },
 ]
 
-# The database, and in it what all processes of the cabinet share
+# The database, and the cache in it that all processes of the cabinet share
 
 DATABASES = {"default": databases.default(CONFIG)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# allauth counts attempts in the cache: in memory, each process would count anew.
+# allauth counts attempts in the cache. In memory, each process would count its own.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "cabinet_cache",
-        # Beyond this number the oldest counts would be forgotten, and with Django's
-        # default of 300 anybody could make them so.
+        # Beyond this number the oldest counts are dropped; with Django's default of
+        # 300, anyone could reset a count by filling the cache.
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
 }
@@ -93,7 +93,7 @@ LOCALE_PATHS = [_HERE / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
-# Files are served from the installed packages: there is no collectstatic step.
+# Files are served from the installed packages, without collectstatic.
 WHITENOISE_USE_FINDERS = True
 
 # Mail
@@ -102,51 +102,52 @@ for _name, _value in mail.settings(CONFIG.smtp_url).items():
     globals()[_name] = _value
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = CONFIG.mail_from
 
-# Who may ask, and what a browser may do
+# Hosts, proxies, cookies and security headers
 
 ALLOWED_HOSTS = [_CABINET.hostname]
 if CONFIG.cabinet_bind.is_loopback and not CONFIG.cabinet_url:
     ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
-# Behind a proxy that speaks HTTPS, Django sees HTTP, and a form's Origin differs.
+# Behind an HTTPS proxy, Django receives HTTP, so a form's Origin does not match.
 CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_CABINET.netloc}"]
 if CONFIG.trusted_proxy_count:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_HSTS_SECONDS = 31_536_000 if _HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
-# Redirecting to HTTPS is the proxy's work: done here, a proxy that does not say
-# which scheme it was asked with would redirect for ever. W005 and W021 ask for
-# promises about other names of the operator's domain, which are not ours to make.
+# The proxy redirects to HTTPS. If Django did, a proxy that does not forward the scheme
+# would cause an endless redirect. W005 and W021 would bind other hosts of the
+# operator's domain, which is the operator's decision.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _HTTPS
-# No script of ours reads a cookie: forms carry their token.
+# Our scripts read no cookie; forms contain their token.
 CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
-# Browsers take a cookie with this prefix only from this very host, over HTTPS.
+# Browsers accept a cookie with this prefix only from this host, over HTTPS.
 _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = "language"
-# A session ends two days after its last use, and two weeks after the login.
+# A session ends two days after its last use and two weeks after the login.
 SESSION_COOKIE_AGE = 2 * 24 * 3600
 SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
 X_FRAME_OPTIONS = "DENY"
-# The largest form is a password; Django's default is forty times this.
+# The largest form field is a password; Django's default is 40 times larger.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
 
-# Accounts: e-mail is the login, and it is confirmed before anything else
+# Accounts: people log in with their e-mail address, which must be confirmed
 
 AUTH_USER_MODEL = "cabinet.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 _VALIDATION = "django.contrib.auth.password_validation"
+MIN_PASSWORD_LENGTH = 12
 AUTH_PASSWORD_VALIDATORS = [
     {
         "NAME": f"{_VALIDATION}.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 12},
+        "OPTIONS": {"min_length": MIN_PASSWORD_LENGTH},
     },
     {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
     {"NAME": "readback.cabinet.passwords.ProductWordValidator"},
-    {"NAME": "readback.cabinet.passwords.OwnAddressValidator"},
+    {"NAME": "readback.cabinet.passwords.EmailSimilarityValidator"},
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "keys"
@@ -170,9 +171,9 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 1
-# Mail scanners open links; only the button on the page confirms.
+# Mail scanners open links, so only the button on the page confirms.
 ACCOUNT_CONFIRM_EMAIL_ON_GET = False
-# Logs in the browser that signed up, and no other one that opens the link.
+# Logs in the browser that signed up, but no other browser that opens the link.
 ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
 ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_EMAIL_NOTIFICATIONS = True
@@ -181,7 +182,7 @@ ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = _CABINET.scheme
 ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
-# By address of the sender (ip), by account asked for (key), by account logged in.
+# Per client address (ip), per requested account (key), per logged-in account (user).
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
     "login_failed": "10/m/ip,5/5m/key",
@@ -194,16 +195,16 @@ ACCOUNT_RATE_LIMITS = {
     "manage_email": "10/m/user",
 }
 
-# What is written to the terminal of the server: faults, and the security log. Requests
-# that fail by the client's doing are not: anybody could fill the log.
+# Errors and the security log are written to stderr. Requests that fail because of the
+# client are not logged: otherwise anyone could fill the log.
 
 LOGGING = logs.configuration()
-LOGGING["filters"] = {"no_path": {"()": "readback.cabinet.fault_log.WithoutPath"}}
-LOGGING["handlers"]["stderr"]["filters"] = ["no_path"]
+LOGGING["filters"] = {"hide_path": {"()": "readback.cabinet.error_log.HidePath"}}
+LOGGING["handlers"]["stderr"]["filters"] = ["hide_path"]
 LOGGING["loggers"] |= {
     "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
-    # What scanners do: names that are not ours, bodies that are too large.
+    # Caused by scanners: wrong host names, bodies that are too large.
     "django.security": {"level": "CRITICAL"},
-    # The server adds the place where its lines go.
+    # The server adds its handler.
     "readback.security": {"level": "INFO", "propagate": False},
 }

@@ -1,7 +1,7 @@
-"""Programs that connect, ready to run: the files of snippets/, filled in.
+"""Example programs: the files in snippets/ with their placeholders filled in.
 
-A file is one way to connect, with <BASE_URL>, <API_KEY> and <MODEL> where these
-belong. Pages show the files filled in, and a test runs each of them.
+Each file is one way to connect, with the placeholders <BASE_URL>, <API_KEY> and
+<MODEL>. Pages show the files filled in, and a test runs each of them.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from readback.contract import MODEL
 
 FOLDER = Path(__file__).parent / "snippets"
 
-# In the order of the page.
+# In the order shown on the page.
 NAMES = {
     "curl.sh": "curl",
     "openai.py": "Python: openai",
@@ -33,14 +33,14 @@ class Snippet(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """One line of a program's settings dialogue."""
+    """One field of a program's settings dialogue."""
 
     name: str
     value: str
 
 
 def filled(base_url: str, api_key: str) -> list[Snippet]:
-    """Give every program with the address and the key in their places."""
+    """Return every program with the address and the key filled in."""
     return [
         Snippet(name, file, _fill(file, base_url, api_key))
         for file, name in NAMES.items()
@@ -48,7 +48,7 @@ def filled(base_url: str, api_key: str) -> list[Snippet]:
 
 
 def dialogue(base_url: str, api_key: str) -> list[Setting]:
-    """Give what to type into a program that asks for it in a window."""
+    """Return the values for the settings dialogue of a program."""
     lines = _fill(DIALOGUE, base_url, api_key).splitlines()
     return [Setting(*line.split(": ", 1)) for line in lines]
 

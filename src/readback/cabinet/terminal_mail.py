@@ -1,7 +1,7 @@
-"""Mails on the terminal, for an installation without a mail server.
+"""A mail backend that prints e-mails to the terminal, for use without a mail server.
 
-Prints what a reader needs, decoded: a link that is cut into coded lines could not be
-clicked. Standard error, because standard output belongs to commands.
+The text is printed decoded, because a link split over encoded lines cannot be clicked.
+It goes to standard error, because standard output belongs to commands.
 """
 
 import sys

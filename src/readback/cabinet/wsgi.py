@@ -1,4 +1,4 @@
-"""The cabinet as a WSGI application, for gunicorn and any other server."""
+"""The cabinet's WSGI application, for gunicorn or any other server."""
 
 import os
 
@@ -7,8 +7,8 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
 application = get_wsgi_application()
 
-# The rest needs the application to be set up.
+# These need Django to be set up.
 from readback.cabinet import checks, security_log  # noqa: E402
 
 security_log.write_to_stderr()
-checks.warn()
+checks.log_warnings()

@@ -76,9 +76,9 @@ def reload(site: Site) -> None:
 
 
 FAULTS = {
-    locked: "another program keeps it locked",
+    locked: "another program has locked the database",
     disk_full: "the disk",
-    read_only: "the file is read-only",
+    read_only: "the database file is read-only",
 }
 
 

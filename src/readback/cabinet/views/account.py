@@ -1,6 +1,6 @@
-"""The Account page: what belongs to the person rather than to a key.
+"""The account page: language and deletion, with links to allauth's pages.
 
-E-mail and password are changed on allauth's pages, to which this one leads.
+allauth's pages change the e-mail address and the password.
 """
 
 from allauth.account.models import EmailAddress
@@ -19,33 +19,33 @@ from django.views.decorators.http import (
 
 from readback.cabinet import services
 from readback.cabinet.account_forms import DeleteAccountForm, LanguageForm
-from readback.cabinet.views.owned import AccountRequest
+from readback.cabinet.views.access import AccountRequest
 
 
 @require_safe
 @login_required
 def overview(request: AccountRequest) -> HttpResponse:
-    facts = {
+    context = {
         "nav": "account",
         "pending_email": EmailAddress.objects.get_new(request.user),
         "language_form": LanguageForm(initial={"language": request.user.language}),
     }
-    return render(request, "cabinet/account.html", facts)
+    return render(request, "cabinet/account.html", context)
 
 
 @require_POST
 @login_required
 def language(request: AccountRequest) -> HttpResponse:
-    """Keep a language for pages and mails, or go by the browser again."""
-    answer = redirect("account")
+    """Save the language for pages and e-mails; empty follows the browser."""
+    response = redirect("account")
     form = LanguageForm(request.POST)
     if form.is_valid():
         services.account_set_language(request.user, form.cleaned_data["language"])
-        # The switch at the foot of every page leaves a cookie, which would win.
-        answer.delete_cookie(settings.LANGUAGE_COOKIE_NAME)
+        # The language switch in the footer sets a cookie, which would take precedence.
+        response.delete_cookie(settings.LANGUAGE_COOKIE_NAME)
         with translation.override(form.cleaned_data["language"] or None):
-            messages.success(request, _("The language is saved."))
-    return answer
+            messages.success(request, _("Language saved."))
+    return response
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -56,7 +56,7 @@ def delete(request: AccountRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         services.account_delete(account)
         request.session.flush()
-        messages.success(request, _("Your account and all that was in it are gone."))
+        messages.success(request, _("Your account and all its data have been deleted."))
         return redirect("landing")
     return render(
         request, "cabinet/account_delete.html", {"nav": "account", "form": form}

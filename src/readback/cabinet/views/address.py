@@ -1,4 +1,4 @@
-"""The API's address for programs: what every page shows to people."""
+"""The API's current address as JSON, for programs."""
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
@@ -8,8 +8,8 @@ from readback.cabinet import selectors
 
 @require_safe
 def address_json(request: HttpRequest) -> JsonResponse:
-    answer = JsonResponse(selectors.address_current()._asdict())
-    answer["Cache-Control"] = "no-cache"
-    # Anybody may compare the address, from any page: it is no secret.
-    answer["Access-Control-Allow-Origin"] = "*"
-    return answer
+    response = JsonResponse(selectors.address_current()._asdict())
+    response["Cache-Control"] = "no-cache"
+    # The address is public, so scripts of any site may read it.
+    response["Access-Control-Allow-Origin"] = "*"
+    return response

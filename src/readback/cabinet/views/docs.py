@@ -1,14 +1,15 @@
-"""The documentation as pages, and below "how to connect" the programs to copy."""
+"""The documentation pages; "How to connect" ends with programs to copy."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
+from readback import keys
 from readback.cabinet import documents, selectors, snippets
 
-# Shown where a key belongs: nobody's.
-_YOUR_KEY = "sk-echo-YOUR-KEY"
+# A placeholder, not a valid key.
+_YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
 
 
 @require_safe
@@ -34,9 +35,9 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "cabinet/document.html", context)
 
 
-def _load_all(order: tuple[str, ...]) -> list[documents.Document]:
-    there = documents.names()
-    return [documents.load(name, _language()) for name in order if name in there]
+def _load_all(order: tuple[str, ...]) -> list[documents.DocPage]:
+    existing = documents.names()
+    return [documents.load(name, _language()) for name in order if name in existing]
 
 
 def _language() -> str:

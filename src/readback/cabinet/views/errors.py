@@ -1,15 +1,15 @@
-"""Answers to requests that never reach their page, beside Django's own handlers."""
+"""Error pages that Django has no handler for."""
 
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-# The longest window of any limit: after it, every one of them has room again.
+# The longest window of any rate limit, so that no limit applies after it.
 RETRY_AFTER_SECONDS = 300
 
 
 def too_many_requests(request: HttpRequest) -> HttpResponse:
-    answer = render(request, "429.html", status=HTTPStatus.TOO_MANY_REQUESTS)
-    answer["Retry-After"] = str(RETRY_AFTER_SECONDS)
-    return answer
+    response = render(request, "429.html", status=HTTPStatus.TOO_MANY_REQUESTS)
+    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return response

@@ -1,4 +1,4 @@
-"""One key: its numbers, its journal, and its end."""
+"""The page of a key: charts, journal, revoking the key and clearing the journal."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,14 +17,14 @@ from django.views.decorators.http import (
 from readback.cabinet import chart, refusals, selectors, services
 from readback.cabinet.models import Key
 from readback.cabinet.views import live
-from readback.cabinet.views.owned import AccountRequest, owned_key
-from readback.contract import REVOCATION_SECONDS
+from readback.cabinet.views.access import AccountRequest, owned_key
+from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
 
-# The chart's thirty days, and the hours of the first one that are past its edge.
+# The chart shows 30 days in UTC; one more covers the start of the first day.
 _DAYS = 31
 
-# So many rows of the journal keep the page within its 60 KB.
-_ROWS = 20
+# Keeps the page below its limit of 60 KB.
+_ROWS_PER_PAGE = 20
 
 _OUTCOMES = {"accepted": True, "refused": False}
 
@@ -32,18 +32,18 @@ _OUTCOMES = {"accepted": True, "refused": False}
 @require_safe
 @never_cache
 @login_required
-def page(request: AccountRequest, key_id: int) -> HttpResponse:
-    context = {"nav": "keys", **_numbers(request, owned_key(request, key_id))}
+def detail(request: AccountRequest, key_id: int) -> HttpResponse:
+    context = {"nav": "keys", **_activity(request, owned_key(request, key_id))}
     return render(request, "cabinet/key.html", context)
 
 
 @require_safe
 @never_cache
 @login_required
-def numbers(request: AccountRequest, key_id: int) -> HttpResponse:
-    """Give the live part of the page: charts, totals and journal."""
-    context = _numbers(request, owned_key(request, key_id))
-    return live.answer(request, "cabinet/key_numbers.html", context)
+def activity(request: AccountRequest, key_id: int) -> HttpResponse:
+    """Return the live part of the page: charts, totals and journal."""
+    context = _activity(request, owned_key(request, key_id))
+    return live.respond(request, "cabinet/key_activity.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -53,8 +53,8 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     if request.method == "POST":
         services.key_revoke(key)
-        said = _("%(key)s is revoked and will not be accepted again.") % {"key": key}
-        messages.success(request, said)
+        message = _("%(key)s is revoked. The API no longer accepts it.") % {"key": key}
+        messages.success(request, message)
         return redirect("keys")
     context = {"nav": "keys", "key": key, "seconds": REVOCATION_SECONDS}
     return render(request, "cabinet/revoke.html", context)
@@ -62,28 +62,29 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @require_POST
 @login_required
-def clear(request: AccountRequest, key_id: int) -> HttpResponse:
+def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     services.journal_clear(key)
-    messages.success(request, _("The journal is empty."))
+    messages.success(request, _("The journal has been cleared."))
     return redirect("key", key_id=key.pk)
 
 
 def _outcome(request: AccountRequest) -> str:
-    asked = request.GET.get("outcome", "")
-    return asked if asked in _OUTCOMES else ""
+    outcome = request.GET.get("outcome", "")
+    return outcome if outcome in _OUTCOMES else ""
 
 
-def _numbers(request: AccountRequest, key: Key) -> dict[str, object]:
+def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
     charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
     outcome = _outcome(request)
     entries = selectors.journal_of(key, _OUTCOMES.get(outcome))
-    rows = Paginator(entries, _ROWS).get_page(request.GET.get("page"))
+    rows = Paginator(entries, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
     return {
         "key": key,
         "charts": charts,
         "outcome": outcome,
+        "journal_rows": JOURNAL_ROWS,
         "rows": rows,
         "explained": [refusals.explain(entry) for entry in rows],
         "version": live.version_of(charts, [entry.pk for entry in rows]),

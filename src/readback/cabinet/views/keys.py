@@ -1,4 +1,4 @@
-"""The list of an account's keys, and the form that makes one."""
+"""The list of an account's keys, and the form that creates one."""
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib.auth.decorators import login_required
@@ -8,20 +8,20 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from readback.cabinet import selectors, services, shown_once
+from readback.cabinet import one_time_secret, selectors, services
 from readback.cabinet.forms import KeyForm
-from readback.cabinet.views.owned import AccountRequest
+from readback.cabinet.views.access import AccountRequest
 from readback.contract import MAX_ACTIVE_KEYS
 
-# Somebody's script may have made and revoked hundreds.
-_ENDED_SHOWN = 20
+# A script may have created and revoked hundreds of keys.
+_INACTIVE_SHOWN = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]
-def overview(request: AccountRequest) -> HttpResponse:
+def key_list(request: AccountRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -35,20 +35,20 @@ def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
     label = form.cleaned_data["label"]
     new = services.key_create(request.user, label, form.expires_at)
     path = reverse("new_key", args=[new.key.pk])
-    answer = redirect(path)
-    shown_once.put(request, answer, path, new.text)
-    return answer
+    response = redirect(path)
+    one_time_secret.store(request, response, path, new.text)
+    return response
 
 
 def _lists(request: AccountRequest) -> dict[str, object]:
     keys = list(selectors.keys_with_requests_today(request.user))
     active = [key for key in keys if key.is_active]
-    ended = [key for key in keys if not key.is_active]
+    inactive = [key for key in keys if not key.is_active]
     return {
         "nav": "keys",
         "active": active,
-        "ended": ended[:_ENDED_SHOWN],
-        "ended_number": len(ended),
+        "inactive": inactive[:_INACTIVE_SHOWN],
+        "inactive_count": len(inactive),
         "limit": MAX_ACTIVE_KEYS,
-        "full": len(active) >= MAX_ACTIVE_KEYS,
+        "limit_reached": len(active) >= MAX_ACTIVE_KEYS,
     }

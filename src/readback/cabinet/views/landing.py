@@ -1,4 +1,4 @@
-"""The first page: what Readback is, shown as one exchange, byte for byte."""
+"""The landing page, which shows one request and its answer byte by byte."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ from django.views.decorators.http import require_safe
 
 from readback.contract import CHAT_PATH, MAX_CONTENT_BYTES
 
-# Letters of one, two and three bytes: what a broken encoding would spoil.
+# Characters of one, two and three bytes, which a wrong encoding would corrupt.
 _MESSAGE = "Ready to copy? Да ✓"
 
 
-class Letter(NamedTuple):
+class Character(NamedTuple):
     text: str
     octets: list[str]
 
@@ -21,7 +21,7 @@ class Letter(NamedTuple):
 def landing(request: HttpRequest) -> HttpResponse:
     context = {
         "message": _MESSAGE,
-        "letters": [_letter(character) for character in _MESSAGE],
+        "characters": [_character(character) for character in _MESSAGE],
         "size": len(_MESSAGE.encode()),
         "path": CHAT_PATH,
         "max_content": MAX_CONTENT_BYTES,
@@ -29,6 +29,6 @@ def landing(request: HttpRequest) -> HttpResponse:
     return render(request, "cabinet/landing.html", context)
 
 
-def _letter(character: str) -> Letter:
+def _character(character: str) -> Character:
     octets = [f"{octet:02x}" for octet in character.encode()]
-    return Letter("␣" if character == " " else character, octets)
+    return Character("␣" if character == " " else character, octets)

@@ -1,5 +1,6 @@
-"""The switch of the language: a cookie for the browser, a column for the mails."""
+"""The language switch: a cookie for the browser, a column for the e-mails."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
@@ -8,10 +9,10 @@ from readback.cabinet import services
 
 
 @require_POST
-def choose(request: HttpRequest) -> HttpResponse:
-    """Set the language and go back to the page where it was chosen."""
-    answer = set_language(request)
-    chosen = answer.cookies.get("language")
+def switch(request: HttpRequest) -> HttpResponse:
+    """Set the language and return to the page where the switch was used."""
+    response = set_language(request)
+    chosen = response.cookies.get(settings.LANGUAGE_COOKIE_NAME)
     if chosen and request.user.is_authenticated:
         services.account_set_language(request.user, chosen.value)
-    return answer
+    return response

@@ -1,4 +1,4 @@
-"""Parts of a page that stay current: the same template, asked for again."""
+"""Live parts of a page: fragments that the browser requests repeatedly."""
 
 from hashlib import blake2s
 from typing import Any
@@ -8,17 +8,17 @@ from django.shortcuts import render
 from django.utils.translation import get_language
 
 
-def version_of(*facts: object) -> str:
-    """Give a short name for what a part shows; other facts, another name."""
-    return blake2s(repr((get_language(), facts)).encode(), digest_size=8).hexdigest()
+def version_of(*content: object) -> str:
+    """Return a short hash that changes when the content of a part changes."""
+    return blake2s(repr((get_language(), content)).encode(), digest_size=8).hexdigest()
 
 
-def answer(
+def respond(
     request: HttpRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
-    """Answer with the part, or with nothing when the browser has this version."""
+    """Return the part, or 204 if the browser already has this version."""
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
-    answer = render(request, template, context)
-    answer["X-Version"] = context["version"]
-    return answer
+    response = render(request, template, context)
+    response["X-Version"] = context["version"]
+    return response

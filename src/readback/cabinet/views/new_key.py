@@ -1,4 +1,4 @@
-"""A new key, shown once, with everything that is needed to use it."""
+"""The page that shows a new key once, with everything needed to use it."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -8,22 +8,22 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
-from readback.cabinet import refusals, selectors, shown_once, snippets
+from readback.cabinet import one_time_secret, refusals, selectors, snippets
 from readback.cabinet.models import Key
 from readback.cabinet.views import live
-from readback.cabinet.views.owned import AccountRequest, owned_key
+from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import MODEL
 
 
-# Not HEAD: it would use up the only time that the key is shown.
+# Not HEAD: it would use up the one time that the key is shown.
 @require_GET
 @never_cache
 @login_required
 def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
-    text = shown_once.take(request)
+    text = one_time_secret.pop(request)
     if text is None:
-        return _shown_already(request, key)
+        return _redirect_to_key(request, key)
     base_url = selectors.address_current().base_url
     context = {
         "nav": "keys",
@@ -31,37 +31,37 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),
-        **_arrived(key),
+        **_latest_request(key),
     }
-    answer = render(request, "cabinet/new_key.html", context)
-    shown_once.forget(answer, request.path)
-    return answer
+    response = render(request, "cabinet/new_key.html", context)
+    one_time_secret.delete_cookie(response, request.path)
+    return response
 
 
 @require_safe
 @never_cache
 @login_required
-def arrived(request: AccountRequest, key_id: int) -> HttpResponse:
-    """Say what the newest request with this key was, or that there is none yet."""
-    context = _arrived(owned_key(request, key_id))
-    return live.answer(request, "cabinet/arrived.html", context)
+def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
+    """Return the part that shows the latest request of this key, if there is one."""
+    context = _latest_request(owned_key(request, key_id))
+    return live.respond(request, "cabinet/latest_request.html", context)
 
 
-def _arrived(key: Key) -> dict[str, object]:
-    newest = selectors.journal_of(key).first()
+def _latest_request(key: Key) -> dict[str, object]:
+    latest = selectors.journal_of(key).first()
     return {
         "key": key,
-        "newest": refusals.explain(newest) if newest else None,
-        "version": live.version_of(newest and newest.pk),
+        "latest": refusals.explain(latest) if latest else None,
+        "version": live.version_of(latest and latest.pk),
     }
 
 
-def _shown_already(request: AccountRequest, key: Key) -> HttpResponse:
+def _redirect_to_key(request: AccountRequest, key: Key) -> HttpResponse:
     messages.info(
         request,
         _(
-            "A key is shown once, and this one has been. If you have not copied it, "
-            "revoke it and create another."
+            "This key has already been shown and cannot be shown again. If you did not "
+            "copy it, revoke it and create a new one."
         ),
     )
     return redirect("key", key_id=key.pk)

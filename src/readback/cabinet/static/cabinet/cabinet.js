@@ -1,8 +1,8 @@
-// What pages gain from a script: copy buttons, and live parts that ask again.
-// Every page works without this file; nothing here builds HTML from data.
+// Copy buttons, and live parts that poll the server. Every page works without
+// JavaScript, and nothing here builds HTML from data.
 "use strict";
 
-document.documentElement.classList.add("scripted");
+document.documentElement.classList.add("js-enabled");
 
 // <button data-copy="id" data-done="Copied"> copies the text of the element #id.
 document.addEventListener("click", async (event) => {
@@ -17,45 +17,45 @@ async function copy(source) {
     await navigator.clipboard.writeText(source.textContent);
     return true;
   } catch {
-    // Plain HTTP on a name other than localhost has no clipboard: select instead,
-    // so that the reader's own Ctrl+C does the rest.
+    // Without HTTPS, only localhost has a clipboard API. Select the text, so that
+    // the reader can press Ctrl+C if the old command fails, too.
     getSelection().selectAllChildren(source);
     return document.execCommand("copy");
   }
 }
 
 function confirmCopy(button) {
-  // The first text alone: what follows it is for screen readers.
-  const word = button.firstChild;
-  button.dataset.label ??= word.data;
-  word.data = button.dataset.done;
+  // Change only the first text node: the rest is for screen readers.
+  const label = button.firstChild;
+  button.dataset.label ??= label.data;
+  label.data = button.dataset.done;
   clearTimeout(button.timer);
-  button.timer = setTimeout(() => (word.data = button.dataset.label), 2000);
+  button.timer = setTimeout(() => (label.data = button.dataset.label), 2000);
 }
 
-// <div data-live="address" data-seen="version" data-every="seconds">: the server
-// answers 204 while nothing is new, or the new inside with its version; any other
-// answer (logged out, gone) ends the asking, and the reader reloads by hand.
-document.querySelectorAll("[data-live]").forEach(keepAsking);
+// <div data-live-url="url" data-version="version" data-interval="seconds">: the server
+// returns 204 if nothing has changed, or the new content with its version. Any other
+// response (logged out, deleted) stops the polling until the reader reloads the page.
+document.querySelectorAll("[data-live-url]").forEach(poll);
 
-async function keepAsking(part) {
+async function poll(part) {
   while (part.isConnected) {
-    await new Promise((later) => setTimeout(later, part.dataset.every * 1000));
+    await new Promise((resolve) => setTimeout(resolve, part.dataset.interval * 1000));
     if (document.hidden) continue;
     if (!(await refresh(part).catch(() => true))) return;
   }
 }
 
 async function refresh(part) {
-  const address = new URL(part.dataset.live, location);
-  address.searchParams.set("seen", part.dataset.seen);
-  const answer = await fetch(address, { redirect: "manual" });
-  if (answer.status === 200) {
-    // Somebody who selects text in the part would lose it.
+  const url = new URL(part.dataset.liveUrl, location);
+  url.searchParams.set("seen", part.dataset.version);
+  const response = await fetch(url, { redirect: "manual" });
+  if (response.status === 200) {
+    // Replacing the content would clear the reader's selection: try again later.
     if (part.contains(getSelection().anchorNode) && !getSelection().isCollapsed)
       return true;
-    part.innerHTML = await answer.text();
-    part.dataset.seen = answer.headers.get("X-Version");
+    part.innerHTML = await response.text();
+    part.dataset.version = response.headers.get("X-Version");
   }
-  return answer.ok;
+  return response.ok;
 }

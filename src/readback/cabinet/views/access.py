@@ -1,4 +1,4 @@
-"""What the pages of a key share: whose key it is."""
+"""Access to a key: only its owner may open its pages."""
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -13,5 +13,5 @@ class AccountRequest(HttpRequest):
 
 
 def owned_key(request: AccountRequest, key_id: int) -> Key:
-    """Give a key of the one who asks; another's key is as if it did not exist."""
+    """Return a key of the user; raise 404 for a key that belongs to another account."""
     return get_object_or_404(Key, pk=key_id, owner=request.user)

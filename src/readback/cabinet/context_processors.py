@@ -1,4 +1,4 @@
-"""What every template can say without its view: the API's address, and about mail."""
+"""Template context for every page: the API's address and where mail goes."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -8,10 +8,10 @@ from readback.cabinet import selectors
 
 
 def address(request: HttpRequest) -> dict[str, object]:
-    # Lazy: a fragment or a mail that does not show it asks nothing.
+    # Lazy, so that templates that do not show the address run no query.
     return {"address": SimpleLazyObject(selectors.address_current)}
 
 
 def mail(request: HttpRequest) -> dict[str, object]:
-    """Whether mails are only printed, so that a page can say where to look."""
+    """Add whether e-mails are printed to the terminal, so that pages can say so."""
     return {"mail_is_printed": not settings.CONFIG.smtp_url}

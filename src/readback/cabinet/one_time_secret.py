@@ -1,0 +1,48 @@
+"""Hands a new key from the form that creates it to the one page that shows it.
+
+The browser is redirected in between, so that a reload does not repeat the form. On the
+way, the key exists only as two halves: random bytes in a cookie, and the key XORed with
+these bytes in the session. Neither half alone reveals anything about the key.
+"""
+
+import secrets
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+_COOKIE_NAME = "new-key"
+_SESSION_PREFIX = "new-key:"
+_LIFETIME_SECONDS = 300
+
+
+def store(request: HttpRequest, response: HttpResponse, path: str, key: str) -> None:
+    """Store a key for the page at `path`, for a few minutes."""
+    pad = secrets.token_bytes(len(key))
+    request.session[_SESSION_PREFIX + path] = _xor(key.encode(), pad).hex()
+    response.set_cookie(
+        _COOKIE_NAME,
+        pad.hex(),
+        max_age=_LIFETIME_SECONDS,
+        path=path,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def pop(request: HttpRequest) -> str | None:
+    """Return the key stored for this page and remove it, or None if there is none."""
+    masked_key = request.session.pop(_SESSION_PREFIX + request.path, "")
+    try:
+        pad = bytes.fromhex(request.COOKIES.get(_COOKIE_NAME, ""))
+        return _xor(bytes.fromhex(masked_key), pad).decode() or None
+    except ValueError:
+        return None
+
+
+def delete_cookie(response: HttpResponse, path: str) -> None:
+    response.delete_cookie(_COOKIE_NAME, path=path, samesite="Strict")
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left, right, strict=True))
