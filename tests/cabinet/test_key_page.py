@@ -75,14 +75,14 @@ def test_the_journal_says_what_happened_and_how_to_fix_it(alice, key):
 
 
 def test_a_russian_page_shows_the_russian_text_and_the_original_detail(alice, key):
-    refused(key, "unknown_field", 400, "Field temperature is not accepted.")
+    refused(key, "unknown_field", 400, "The field temperature is not accepted.")
 
     page = logged_in(alice, "ru").get(f"/keys/{key.pk}/")
 
     words = words_of(page)
-    assert "отклонено chat 400 unknown_field В теле есть поле, которого нет" in words
+    assert "отклонено chat 400 unknown_field В теле запроса есть поле, не" in words
     assert "Отправляйте только model, messages, stream" in words
-    detail = '<p class="wire-text" lang="en">Field temperature is not accepted.</p>'
+    detail = '<p class="wire-text" lang="en">The field temperature is not accepted.</p>'
     assert detail in text_of(page)
 
 

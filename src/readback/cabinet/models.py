@@ -15,21 +15,18 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from readback import keys
+from readback.contract import (
+    ENDPOINTS,
+    JOURNAL_ADDRESS_LENGTH,
+    JOURNAL_DETAIL_LENGTH,
+    JOURNAL_USER_AGENT_LENGTH,
+    MODELS,
+)
 
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
 CODE_LENGTH = 40
-DETAIL_LENGTH = 400
-USER_AGENT_LENGTH = 80
-CLIENT_ADDRESS_LENGTH = 45
-
-
-class Endpoint(models.TextChoices):
-    """The API's two operations, and any request that is neither."""
-
-    MODELS = "models", "models"
-    CHAT = "chat", "chat"
-    OTHER = "other", "other"
+_ENDPOINT_CHOICES = [(endpoint, endpoint) for endpoint in ENDPOINTS]
 
 
 class KeyState(models.TextChoices):
@@ -125,7 +122,7 @@ class Usage(models.Model):
 
     key = models.ForeignKey(Key, models.CASCADE, related_name="usage", db_index=False)
     hour = models.DateTimeField()
-    endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=Endpoint.choices)
+    endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     # The code of the refusal; empty for an accepted request.
     code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
     requests = models.BigIntegerField(default=0)
@@ -152,15 +149,17 @@ class JournalEntry(models.Model):
     key = models.ForeignKey(Key, models.CASCADE, related_name="journal", db_index=False)
     accepted = models.BooleanField()
     at = models.DateTimeField()
-    endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=Endpoint.choices)
+    endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     status = models.SmallIntegerField()
     code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
-    detail = models.CharField(max_length=DETAIL_LENGTH, blank=True, default="")
+    detail = models.CharField(max_length=JOURNAL_DETAIL_LENGTH, blank=True, default="")
     request_bytes = models.IntegerField(default=0)
     answer_bytes = models.IntegerField(default=0)
-    user_agent = models.CharField(max_length=USER_AGENT_LENGTH, blank=True, default="")
+    user_agent = models.CharField(
+        max_length=JOURNAL_USER_AGENT_LENGTH, blank=True, default=""
+    )
     client_address = models.CharField(
-        max_length=CLIENT_ADDRESS_LENGTH, blank=True, default=""
+        max_length=JOURNAL_ADDRESS_LENGTH, blank=True, default=""
     )
     requests = models.IntegerField(default=1)
 
@@ -176,7 +175,7 @@ class JournalEntry(models.Model):
 
     @property
     def is_model_list(self) -> bool:
-        return self.endpoint == Endpoint.MODELS
+        return self.endpoint == MODELS
 
 
 class Address(models.Model):
