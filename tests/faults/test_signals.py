@@ -24,7 +24,7 @@ def api_of(server: Server) -> Api:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_stop_fails_no_request_that_has_begun(tmp_path: Path, workers: str) -> None:
+def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
     settings = UNLIMITED | {"READBACK_WORKERS": workers}
     with ephemeral_server(tmp_path, settings) as server:
         with load(api_of(server), ends_when_refused=True) as seen:
@@ -37,10 +37,10 @@ def test_a_stop_fails_no_request_that_has_begun(tmp_path: Path, workers: str) ->
             )
         assert seen.failed == []
         assert seen.last_answers >= 6
-    # Leaving asks for exit code 0.
+    # On leaving, ephemeral_server expects exit code 0.
 
 
-def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
+def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
         api = api_of(server)
         idle = [stack.enter_context(api.endpoint.connect()) for _ in range(20)]
@@ -55,7 +55,7 @@ def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
         wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
 
 
-def test_a_request_that_has_begun_is_finished_and_answered_with_close(
+def test_a_started_request_is_answered_with_close_during_a_stop(
     tmp_path: Path,
 ) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
@@ -86,7 +86,7 @@ def test_a_request_that_has_begun_is_finished_and_answered_with_close(
         wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
 
 
-def test_a_client_that_keeps_its_end_open_does_not_hold_up_a_stop(
+def test_a_client_that_keeps_its_end_open_does_not_delay_a_stop(
     tmp_path: Path,
 ) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
@@ -105,11 +105,11 @@ def test_a_client_that_keeps_its_end_open_does_not_hold_up_a_stop(
         )
         connection.send(raw[-1:])
         assert_echo(connection.read_answer(), "x")
-        # It has its answer and does nothing more: far below the 30 s of the stop.
+        # The client has its answer and stays: far below the 30 s of the stop time-out.
         wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=12)
 
 
-def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
+def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
     tmp_path: Path,
 ) -> None:
     settings = UNLIMITED | {"READBACK_STOP_TIMEOUT": "1"}
@@ -128,7 +128,7 @@ def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
             )
 
 
-def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
+def test_a_reload_refuses_and_fails_no_request(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
         with load(api_of(server), ends_when_refused=False) as seen:
@@ -153,10 +153,10 @@ def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
                     seconds=15,
                 )
         assert seen.failed == []
-        assert seen.turned_away == []
+        assert seen.refused_connections == []
 
 
-def test_a_killed_worker_is_replaced_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_killed_worker_is_replaced_while_the_others_serve(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
         api = api_of(server)
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
@@ -178,9 +178,9 @@ def test_a_killed_worker_is_replaced_and_the_others_go_on(tmp_path: Path) -> Non
                 seconds=15,
             )
         assert other.is_running()
-        # Only what that worker had in hand is lost: at most one request a client.
+        # Only the current requests of that worker are lost: at most one per client.
         assert len(seen.failed) <= 8
-        assert seen.turned_away == []
+        assert seen.refused_connections == []
 
 
 def _replaced(server: Server, before: set[int]) -> bool:

@@ -1,4 +1,4 @@
-"""A certificate authority of the tests, for every way a certificate can be wrong."""
+"""A certificate authority for tests, which also signs invalid certificates."""
 
 import ipaddress
 import ssl
@@ -42,7 +42,7 @@ class Authority:
         *,
         self_signed: bool = False,
     ) -> ssl.SSLContext:
-        """Give what a server needs to answer with a new certificate for a host."""
+        """Return a server context with a new certificate for a host."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer, signer = (self._name, self._key)
         if self_signed:

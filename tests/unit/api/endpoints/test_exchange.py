@@ -1,4 +1,4 @@
-"""What the owner of a key may know of a caller."""
+"""What the owner of a key may see of a client's address."""
 
 import pytest
 
@@ -19,5 +19,5 @@ from readback.api.endpoints.exchange import shortened
         ("203.0.113.77, 10.0.0.1", ""),
     ],
 )
-def test_an_address_is_shortened(address: str, shown: str) -> None:
+def test_a_client_address_is_shortened(address: str, shown: str) -> None:
     assert shortened(address) == shown

@@ -1,4 +1,4 @@
-"""One connection without a socket: how much work a request costs it."""
+"""A connection without a socket: how much work the bytes of a head cause."""
 
 import asyncio
 
@@ -10,15 +10,15 @@ from readback.api.http.head import check_begun
 from readback.api.http.registry import ConnectionRegistry
 
 
-def test_a_head_byte_by_byte_is_looked_at_once(
+def test_a_head_that_arrives_byte_by_byte_is_checked_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # To look at all of it again for each of 16 thousand pieces would be 134 million
-    # bytes, for a client that sends as many packets. Bytes are counted, not seconds.
-    looked_at: list[int] = []
+    # Checking the whole head again after each of 16 thousand bytes would mean 134
+    # million bytes. Bytes are counted because seconds would depend on the machine.
+    checked: list[int] = []
 
     def counting(window: bytes, seen: int) -> None:
-        looked_at.append(len(window) - seen)
+        checked.append(len(window) - seen)
         check_begun(window, seen)
 
     monkeypatch.setattr(protocol, "check_begun", counting)
@@ -31,4 +31,4 @@ def test_a_head_byte_by_byte_is_looked_at_once(
             await asyncio.sleep(0)
 
     asyncio.run(receive())
-    assert sum(looked_at) == len(head)
+    assert sum(checked) == len(head)
