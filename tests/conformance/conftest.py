@@ -48,7 +48,7 @@ def own_server(
 @pytest.fixture(scope="session")
 def api(pytestconfig: pytest.Config, own_server: Server | None) -> Api:
     if own_server:
-        return api_of(own_server)
+        return Api.of(own_server)
     base_url = pytestconfig.getoption("--base-url")
     key = pytestconfig.getoption("--api-key")
     if not key:
@@ -97,10 +97,6 @@ def failure_limited_server(
     yield from _extra_server(pytestconfig, tmp_path_factory, FAILURE_LIMITED)
 
 
-def api_of(server: Server) -> Api:
-    return Api(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
-
-
 def key_maker(server: Server) -> KeyMaker:
     numbers = count(1)
     return lambda: server.new_key(f"conformance {next(numbers)}")
@@ -140,7 +136,7 @@ def _given(config: pytest.Config, option: str) -> str:
 
 
 def _is_accepted(server: Server, key: str) -> bool:
-    return api_of(server).with_key(key).models().status == 200
+    return Api.of(server).with_key(key).models().status == 200
 
 
 def _until_refused(server: Server, key: str) -> str:

@@ -33,7 +33,7 @@ TEXTS = {
     "right to left": "שלום مرحبا \u202e abc \u202c",
     "chinese beyond the basic plane": "漢字 𠀀𪛖",
     "NUL": "\x00",
-    "NUL within": "a\x00b",
+    "NUL inside": "a\x00b",
     "every control character": "".join(map(chr, range(0x20))),
     "DEL and C1 controls": "".join(map(chr, range(0x7F, 0xA0))),
     "byte order mark": "\ufeff",
@@ -52,8 +52,8 @@ TEXTS = {
     "private use": "\ue000\U000f0000",
     "quotes and backslashes": '"\'`\\ \\" \\n \\u0041 \\\\',
     "slashes": "/ // </script>",
-    "JSON within": '{"model":"x","messages":[]}',
-    "HTTP within": "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n",
+    "JSON inside": '{"model":"x","messages":[]}',
+    "HTTP inside": "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n",
     "format marks": "%s %d {0} ${x} $(x) <%= x %>",
 }
 

@@ -78,7 +78,7 @@ FIELD_LINES = {
     "an escape in the value": b"X-A: \x1b[31m",
     "DEL in the value": b"X-A: a\x7fb",
     "a folded upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\n X-A: 1",
-    "a bad line beside an upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\nX A: 1",
+    "a bad line after an upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\nX A: 1",
     "a second Host": b"Host: HOST",
     "another second Host": b"Host: example.org",
     "a second Host in small letters": b"host: HOST",

@@ -198,7 +198,7 @@ def test_two_authorization_fields_are_refused_whatever_their_values(api: Api) ->
     "value",
     {
         "0xff": b"Bearer \xff",
-        "0xff within": b"Bearer sk-echo-\xff\xfe",
+        "0xff inside": b"Bearer sk-echo-\xff\xfe",
         "0xff for the scheme": b"\xff\xff sk-echo-",
         "0xff alone": b"\xff",
         "cyrillic in UTF-8": "Bearer sk-echo-ключ".encode(),

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.conformance.conftest import api_of, key_maker
+from tests.conformance.conftest import key_maker
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -31,12 +31,12 @@ def new_strict_key(strict_server: Server):
 
 @pytest.fixture
 def alice(strict_server: Server, new_strict_key) -> Api:
-    return api_of(strict_server).with_key(new_strict_key())
+    return Api.of(strict_server).with_key(new_strict_key())
 
 
 @pytest.fixture
 def bob(strict_server: Server, new_strict_key) -> Api:
-    return api_of(strict_server).with_key(new_strict_key())
+    return Api.of(strict_server).with_key(new_strict_key())
 
 
 def use_up(api: Api) -> Answer:
@@ -126,7 +126,7 @@ def test_a_wrong_path_does_not_count_against_the_rate(alice: Api) -> None:
 def test_an_address_that_fails_too_often_is_told_when_to_retry(
     failure_limited_server: Server,
 ) -> None:
-    alice = api_of(failure_limited_server)
+    alice = Api.of(failure_limited_server)
     refusals = fail_often(alice)
     for answer in refusals:
         assert_refused(answer, "rate_limited")
@@ -151,7 +151,7 @@ def ask_as_mallory(api: Api, number: int) -> Answer:
 
 
 def test_a_head_that_does_not_end_in_time_is_refused(strict_server: Server) -> None:
-    api = api_of(strict_server)
+    api = Api.of(strict_server)
     unended = request("GET", MODELS, api.usual_fields).removesuffix(b"\r\n")
     assert_timed_out(api.send(unended))
 
@@ -160,7 +160,7 @@ def test_a_head_that_trickles_gets_no_more_time(
     strict_server: Server,
 ) -> None:
     # The time is counted from the first byte, not from the latest one.
-    api = api_of(strict_server)
+    api = Api.of(strict_server)
     with api.endpoint.connect() as connection:
         connection.send(b"GET /v1/models HTTP/1.1\r\nX-Slow: ")
         deadline = time.monotonic() + 2.5

@@ -13,7 +13,7 @@ from tests.support.processes import api_workers
 from tests.support.raw_requests import code_of
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
-from tests.support.wire import Connection, Endpoint
+from tests.support.wire import Connection
 
 MANY = UNLIMITED | {"READBACK_MAX_CONNECTIONS_PER_ADDRESS": "0"}
 
@@ -22,7 +22,7 @@ MANY = UNLIMITED | {"READBACK_MAX_CONNECTIONS_PER_ADDRESS": "0"}
 def served(folder: Path, **settings: str) -> Iterator[tuple[Server, Api]]:
     changed = {f"READBACK_{name.upper()}": value for name, value in settings.items()}
     with ephemeral_server(folder, MANY | changed) as server:
-        yield server, Api(Endpoint.of(server.base_url), server.api_key)
+        yield server, Api.of(server)
 
 
 @pytest.fixture(autouse=True)
@@ -61,24 +61,24 @@ def test_one_address_has_a_limit(tmp_path: Path) -> None:
         served(tmp_path, max_connections_per_address="5") as (_, api),
         ExitStack() as stack,
     ):
-        within = open_many(stack, api, 5)
-        for connection in within:
+        connections = open_many(stack, api, 5)
+        for connection in connections:
             assert_serves(connection, api)
         assert_told_to_retry(api)
-        for connection in within:
+        for connection in connections:
             assert_serves(connection, api)
-        within[0].__exit__(None, None, None)
+        connections[0].__exit__(None, None, None)
         wait_until(lambda: _has_room(api), "there is room again", seconds=15)
 
 
 def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
     with served(tmp_path, max_connections="10") as (_, api), ExitStack() as stack:
-        within = open_many(stack, api, 10)
-        for connection in within:
+        connections = open_many(stack, api, 10)
+        for connection in connections:
             assert_serves(connection, api)
         for _ in range(3):
             assert_told_to_retry(api)
-        for connection in within:
+        for connection in connections:
             assert_serves(connection, api)
 
 

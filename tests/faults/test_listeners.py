@@ -1,17 +1,11 @@
 """Where the API can listen: TLS, IPv6, unix sockets, and several at once."""
 
-import datetime
 import socket
 import ssl
 from collections.abc import Iterator
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from tests.faults.serving import Running, running
 from tests.support.api import (
@@ -24,56 +18,29 @@ from tests.support.api import (
     compact,
     draft,
 )
+from tests.support.authority import Authority
 from tests.support.commands import free_port
 from tests.support.server import UNLIMITED
 from tests.support.wire import Connection, Endpoint, chunked, request
 
 
-def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """Return the files of a certificate for localhost and of its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    paths = folder / "certificate.pem", folder / "key.pem"
-    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    paths[1].write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return paths
-
-
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Path]]:
     folder = tmp_path_factory.mktemp("tls")
-    certificate, key = make_certificate(folder)
+    authority = Authority(folder / "authority")
+    certificate = str(authority.issue("localhost"))
     settings = UNLIMITED | {
         "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
-        "READBACK_TLS_CERTIFICATE": str(certificate),
-        "READBACK_TLS_KEY": str(key),
+        "READBACK_TLS_CERTIFICATE": certificate,
+        "READBACK_TLS_KEY": certificate,
         "READBACK_HEAD_TIMEOUT": "2",
     }
     with running(folder, settings) as server:
-        yield server, certificate
+        yield server, authority.root
 
 
-def connect_by_tls(server: Running, certificate: Path) -> Connection:
-    context = ssl.create_default_context(cafile=str(certificate))
+def connect_by_tls(server: Running, root: Path) -> Connection:
+    context = ssl.create_default_context(cafile=str(root))
     host, port = server.api_address
     raw = socket.create_connection((host, port), timeout=10)
     return Connection(context.wrap_socket(raw, server_hostname="localhost"))

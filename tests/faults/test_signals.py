@@ -1,4 +1,4 @@
-"""Stopping, reloading and losing a worker, while clients go on asking."""
+"""Stopping, reloading and losing a worker while clients send requests."""
 
 import os
 import signal
@@ -19,15 +19,11 @@ from tests.support.wire import Endpoint
 TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
 
 
-def api_of(server: Server) -> Api:
-    return Api(Endpoint.of(server.base_url), server.api_key)
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
     settings = UNLIMITED | {"READBACK_WORKERS": workers}
     with ephemeral_server(tmp_path, settings) as server:
-        with load(api_of(server), ends_when_refused=True) as seen:
+        with load(Api.of(server), ends_when_refused=True) as seen:
             wait_until(
                 lambda: seen.answered > 500, "500 requests are answered", seconds=15
             )
@@ -42,7 +38,7 @@ def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
 
 def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
-        api = api_of(server)
+        api = Api.of(server)
         idle = [stack.enter_context(api.endpoint.connect()) for _ in range(20)]
         for connection in idle[:10]:
             connection.send(api.chat_bytes(draft("x")))
@@ -59,7 +55,7 @@ def test_a_started_request_is_answered_with_close_during_a_stop(
     tmp_path: Path,
 ) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
-        api = api_of(server)
+        api = Api.of(server)
         raw = api.chat_bytes(draft("begun"))
         halves = {
             place: stack.enter_context(api.endpoint.connect())
@@ -90,7 +86,7 @@ def test_a_client_that_keeps_its_end_open_does_not_delay_a_stop(
     tmp_path: Path,
 ) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
-        api = api_of(server)
+        api = Api.of(server)
         raw = api.chat_bytes(draft("x"))
         connection = stack.enter_context(api.endpoint.connect())
         connection.send(raw[:-1])
@@ -114,7 +110,7 @@ def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
 ) -> None:
     settings = UNLIMITED | {"READBACK_STOP_TIMEOUT": "1"}
     with ephemeral_server(tmp_path, settings) as server:
-        api = api_of(server)
+        api = Api.of(server)
         with api.endpoint.connect() as connection:
             connection.send(api.chat_bytes(draft("x"))[:-1])
             wait_until(
@@ -131,7 +127,7 @@ def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
 def test_a_reload_refuses_and_fails_no_request(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
-        with load(api_of(server), ends_when_refused=False) as seen:
+        with load(Api.of(server), ends_when_refused=False) as seen:
             for _ in range(2):
                 before = worker_pids(server)
                 goal = seen.answered + 300
@@ -158,7 +154,7 @@ def test_a_reload_refuses_and_fails_no_request(tmp_path: Path) -> None:
 
 def test_a_killed_worker_is_replaced_while_the_others_serve(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
-        api = api_of(server)
+        api = Api.of(server)
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
         victim, other = api_workers(server)
         with load(api, ends_when_refused=False) as seen:

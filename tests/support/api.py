@@ -7,9 +7,10 @@ success and each refusal. A rule that only one file tests belongs there.
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
+from tests.support.server import Server
 from tests.support.wire import Answer, Endpoint, Fields, chunked, exchange, request
 
 MODEL = "vendor-cabinet-preview-echo"
@@ -83,7 +84,11 @@ class Api:
     key: str
     cabinet_url: str | None = None
 
-    def with_key(self, key: str) -> "Api":
+    @classmethod
+    def of(cls, server: Server) -> Self:
+        return cls(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
+
+    def with_key(self, key: str) -> Self:
         return replace(self, key=key)
 
     @property

@@ -4,6 +4,7 @@ import ipaddress
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -34,15 +35,21 @@ class Authority:
         signed = builder.sign(self._key, hashes.SHA256())
         self.root.write_bytes(signed.public_bytes(Encoding.PEM))
 
-    def serves(
+    def serves(self, host: str = "localhost", **validity: Any) -> ssl.SSLContext:
+        """Return a server context with a new certificate for a host."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.issue(host, **validity))
+        return context
+
+    def issue(
         self,
         host: str = "localhost",
         since: timedelta = -DAY,
         until: timedelta = 90 * DAY,
         *,
         self_signed: bool = False,
-    ) -> ssl.SSLContext:
-        """Return a server context with a new certificate for a host."""
+    ) -> Path:
+        """Return a file with a new certificate for a host and its private key."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer, signer = (self._name, self._key)
         if self_signed:
@@ -58,9 +65,7 @@ class Authority:
             key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
             + certificate.public_bytes(Encoding.PEM)
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(chain)
-        return context
+        return chain
 
 
 def _builder(subject, issuer, key, since, until) -> x509.CertificateBuilder:

@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def api(server: Server) -> Api:
-    return Api(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
+    return Api.of(server)
 
 
 _numbers = count(1)

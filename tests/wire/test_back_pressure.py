@@ -18,7 +18,7 @@ LARGE = post_body(b"x" * 60_000)
 
 
 def narrow(endpoint: Endpoint) -> socket.socket:
-    """Return a socket with a small receive buffer, so that back-pressure is early."""
+    """Return a socket with a small receive buffer, to cause back-pressure early."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.settimeout(10)

@@ -79,7 +79,7 @@ def test_a_client_that_leaves_during_a_look_up_is_forgotten(
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
         wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
-    # It may only have stopped sending: that it is gone shows when it is answered.
+    # The client may only have stopped sending; the answer shows that it is gone.
     later = time.monotonic() + 60
     listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
     wait_until(lambda: not listener.registry.calls, "the connection is gone", seconds=5)

@@ -89,7 +89,7 @@ KEYS = ["sk-echo-zyzzyvakey", "zyzzyva-token"]
 
 def test_no_text_and_no_key_is_stored_anywhere(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server:
-        api = Api(Endpoint.of(server.base_url), server.api_key)
+        api = Api.of(server)
         _send_text_and_keys_in_every_way(api)
         metrics = exchange(
             Endpoint.of(server.ops_url), request("GET", "/metrics", [("Host", "x")])

@@ -14,7 +14,7 @@ CLOSING = {
     "first of a list": b"Connection: close, TE",
     "among empty members": b"Connection: ,,close,,",
     "in the second line": b"Connection: keep-alive\r\nConnection: close",
-    "beside keep-alive": b"Connection: keep-alive, close",
+    "after keep-alive": b"Connection: keep-alive, close",
     "before keep-alive": b"Connection: close, keep-alive",
     "with an upgrade": b"Connection: upgrade, close\r\nUpgrade: h2c",
 }

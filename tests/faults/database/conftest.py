@@ -1,4 +1,4 @@
-"""Servers whose database goes gated: PostgreSQL through a gate, SQLite in a folder."""
+"""Servers whose database fails: PostgreSQL behind a gate, SQLite in a folder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -88,9 +88,9 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
             wait_until(
                 lambda: metrics(ops)["database_up"] == 0, "the metric shows the outage"
             )
-            status, [*troubles] = readiness(ops)
+            status, [*problems] = readiness(ops)
             # No other server could do more, so requests should still be sent here.
-            assert status == 200 and "cannot be asked about keys" in troubles[0]
+            assert status == 200 and "cannot be asked about keys" in problems[0]
             assert "cannot be asked about keys" in site.log
             answered = client.statuses.total()
             wait_until(

@@ -33,7 +33,7 @@ def locked(site: Site) -> Iterator[None]:
 
 @contextmanager
 def disk_full(site: Site) -> Iterator[None]:
-    """Limit the size of the files that the workers write."""
+    """Let the workers write only the first 4096 bytes of a file, as if it were full."""
     for worker in worker_pids(site.server):
         limit = (4096, resource.RLIM_INFINITY)
         resource.prlimit(worker, resource.RLIMIT_FSIZE, limit)
@@ -92,8 +92,8 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
         wait_until(
             lambda: metrics(ops)["database_writable"] == 0, "the metric shows the fault"
         )
-        status, troubles = readiness(ops)
-        assert status == 200 and FAULTS[fault] in " ".join(troubles)
+        status, problems = readiness(ops)
+        assert status == 200 and FAULTS[fault] in " ".join(problems)
         wait_until(lambda: FAULTS[fault] in site.log, "the log names the fault")
         for _ in range(3):
             assert site.ask(key).status == 200

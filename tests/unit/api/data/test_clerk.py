@@ -86,14 +86,14 @@ def note(data: DataLayer) -> None:
 
 
 def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
-    told = []
+    answers = []
 
     async def work() -> None:
         data.store.broken = True
         note(data)
         await data.until(data.health.troubles, "the error is reported")
-        data.keyring.wait(b"d" * 32, told.append)
-        await data.until(lambda: told, "the waiting request is answered")
+        data.keyring.wait(b"d" * 32, answers.append)
+        await data.until(lambda: answers, "the waiting request is answered")
         assert data.store.written == 0
 
         data.store.broken = False
@@ -103,7 +103,7 @@ def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
     with caplog.at_level(logging.WARNING):
         run(data, work)
 
-    assert told == [UNAVAILABLE]
+    assert answers == [UNAVAILABLE]
     assert data.store.written == 1
     assert "ZeroDivisionError" in caplog.text and VALUE not in caplog.text
     assert "works again" in caplog.text
