@@ -60,7 +60,7 @@ def test_a_request_may_arrive_byte_by_byte(api: Api) -> None:
         assert_echo(connection.read_answer(), "дом")
 
 
-def test_a_request_may_be_cut_anywhere(api: Api) -> None:
+def test_a_request_may_be_split_anywhere(api: Api) -> None:
     raw = api.chat_bytes(draft("дом"))
     with api.endpoint.connect() as connection:
         for place in range(1, len(raw)):
@@ -69,7 +69,7 @@ def test_a_request_may_be_cut_anywhere(api: Api) -> None:
             assert_echo(connection.read_answer(), "дом")
 
 
-def test_two_requests_may_be_cut_anywhere(api: Api) -> None:
+def test_two_requests_may_be_split_anywhere(api: Api) -> None:
     first, second = api.chat_bytes(draft("one")), api.chat_bytes(draft("two"))
     raw = first + second
     with api.endpoint.connect() as connection:

@@ -82,7 +82,7 @@ def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
             assert_serves(connection, api)
 
 
-def test_no_free_descriptor_does_not_make_a_worker_spin(tmp_path: Path) -> None:
+def test_a_worker_without_free_descriptors_does_not_spin(tmp_path: Path) -> None:
     with served(tmp_path) as (server, api), ExitStack() as stack:
         [worker] = api_workers(server)
         assert_serves(stack.enter_context(api.endpoint.connect()), api)

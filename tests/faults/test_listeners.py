@@ -69,7 +69,7 @@ def test_tls_carries_sequential_and_pipelined_requests(
         assert_echo(connection.read_answer(), "chunks")
 
 
-def test_a_refusal_over_tls_arrives_while_the_body_is_still_sent(
+def test_a_refusal_over_tls_arrives_while_the_body_is_being_sent(
     tls: tuple[Running, Path],
 ) -> None:
     api = api_for(tls[0])

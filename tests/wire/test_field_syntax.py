@@ -98,11 +98,11 @@ def test_a_request_line_of_another_form_is_refused(echo: Endpoint, line: bytes) 
     + [b'X: (),/:;<=>?@[\\]{}"', b"X: a\tb", b"x: 1\r\nX: 2", b"X: " + b"y" * 8000],
     ids=lambda line: repr(line[:20]),
 )
-def test_a_field_may_hold_anything_else(echo: Endpoint, line: bytes) -> None:
+def test_a_field_may_contain_anything_else(echo: Endpoint, line: bytes) -> None:
     assert statuses(ask(echo, post(line), GOOD)) == [200, 200]
 
 
-def test_white_space_around_a_value_does_not_belong_to_it(echo: Endpoint) -> None:
+def test_white_space_around_a_value_is_not_part_of_it(echo: Endpoint) -> None:
     # RFC 9110 §5.5; llhttp keeps the white space at the end.
     [answer] = ask(echo, post(b"Content-Type: \t text/x \t", b"Content-Length: 0"))
     assert answer.header("Content-Type") == "text/x"

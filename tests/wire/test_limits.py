@@ -80,7 +80,7 @@ def test_a_target_of_8000_bytes_is_read(echo: Endpoint) -> None:
     assert statuses(ask(echo, raw, GOOD)) == [200, 200]
 
 
-def test_the_limits_are_counted_anew_for_each_request(echo: Endpoint) -> None:
+def test_the_limits_apply_to_each_request_separately(echo: Endpoint) -> None:
     raw = head_of(HEAD_BYTES) * 5 + fields(FIELDS) * 5
     assert statuses(ask(echo, *pieces_of(raw, 3000))) == [200] * 10
 

@@ -55,7 +55,7 @@ def test_a_token_in_another_field_is_not_taken_for_the_key(
 
 
 @given(KEYS, KEYS)
-def test_two_keys_stay_two_keys(first: bytes, second: bytes) -> None:
+def test_two_authorization_fields_are_both_kept(first: bytes, second: bytes) -> None:
     for pair in ((first, second), (second, first), (first, first)):
         head, _ = read_head(TWICE % pair, 0)
         assert len(head.all(b"authorization")) == 2
