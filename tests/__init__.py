@@ -1,1 +1,1 @@
-"""The test suite: one folder for each kind of evidence, real parts throughout."""
+"""The test suite: one folder for each kind of test."""

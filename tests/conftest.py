@@ -1,7 +1,7 @@
 """Options of the whole test run.
 
-Only options live here: fixtures belong to the folder that uses them, and what
-several folders share is plain code in tests/support.
+Fixtures belong to the folder that uses them; code that several folders share is in
+tests/support.
 """
 
 import pytest
@@ -11,8 +11,8 @@ pytest.register_assert_rewrite("tests.support")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("readback", "conformance of a server that already runs")
+    group = parser.getgroup("readback", "conformance of a running server")
     group.addoption("--base-url", help="its address, ending in /v1")
     group.addoption("--api-key", help="a key that it accepts")
-    group.addoption("--revoked-key", help="a key of it that was revoked")
-    group.addoption("--expired-key", help="a key of it that is past its expiry")
+    group.addoption("--revoked-key", help="one of its keys that is revoked")
+    group.addoption("--expired-key", help="one of its keys that has expired")

@@ -1,5 +1,5 @@
-// Asks the model list, then sends every text twice on one client, as Java's own
-// HTTP client does by itself: over plain HTTP it offers HTTP/2 with each request.
+// Requests the model list, then sends every text twice with the HTTP client of the JDK,
+// which offers HTTP/2 in each request over plain HTTP.
 // Prints one line for each answer: its status and its body.
 
 import java.net.URI;

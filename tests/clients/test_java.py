@@ -1,4 +1,4 @@
-"""The HTTP client of the JDK, unchanged: it offers HTTP/2 in every request's head."""
+"""The HTTP client of the JDK, which offers HTTP/2 in the head of every request."""
 
 import json
 import shutil
@@ -21,14 +21,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def test_the_jdks_client_lists_the_model_and_gets_every_text_back(
+def test_the_jdk_client_lists_the_model_and_gets_every_text_back(
     server: Server,
 ) -> None:
     java = shutil.which("java")
     if java is None:
-        pytest.skip("there is no java on the path")
+        pytest.skip("java is not on PATH")
     bodies = [_body(text) for text in TEXTS]
-    # A JDK runs a single source file; a bare runtime has no compiler to do so.
+    # A JDK can run a single source file; a bare runtime has no compiler.
     command = [java, "-XX:TieredStopAtLevel=1", str(SOURCE), server.base_url]
     done = subprocess.run(
         [*command, server.api_key, *bodies], capture_output=True, timeout=100
@@ -38,13 +38,13 @@ def test_the_jdks_client_lists_the_model_and_gets_every_text_back(
     assert done.returncode == 0, done.stderr.decode()
     models, *answers = done.stdout.decode().splitlines()
     assert models.startswith("200 ") and MODEL in models
-    # Each text went twice: with its length, and in chunks.
+    # Each text was sent twice: with its length and in chunks.
     assert [_text(line) for line in answers] == [t for t in TEXTS for _ in range(2)]
 
 
 def _body(text: str) -> str:
     message = {"role": "user", "content": text}
-    # In ASCII, since how Java decodes its arguments depends on the machine.
+    # In ASCII, because how Java decodes its arguments depends on the machine.
     return json.dumps({"model": MODEL, "messages": [message]})
 
 

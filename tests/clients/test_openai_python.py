@@ -1,4 +1,4 @@
-"""OpenAI's own package for Python, as it is installed, with address and key alone."""
+"""OpenAI's Python package, configured only with the address and the key."""
 
 import asyncio
 from collections.abc import Iterator
@@ -31,13 +31,13 @@ def message(text: str) -> list:
     return [{"role": "user", "content": text}]
 
 
-def test_it_lists_the_model(server: Server) -> None:
+def test_the_client_lists_the_model(server: Server) -> None:
     with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
         [model] = client.models.list()
     assert (model.id, model.object, model.owned_by) == (MODEL, "model", "vendor")
 
 
-def test_it_gets_every_text_back(server: Server) -> None:
+def test_the_client_gets_every_text_back(server: Server) -> None:
     with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
         for text in TEXTS:
             answer = client.chat.completions.create(model=MODEL, messages=message(text))
@@ -47,7 +47,7 @@ def test_it_gets_every_text_back(server: Server) -> None:
             assert answer.usage and answer.usage.total_tokens > 0
 
 
-def test_it_gets_every_text_back_when_many_ask_at_once(server: Server) -> None:
+def test_the_async_client_gets_every_text_back_concurrently(server: Server) -> None:
     async def ask() -> list[str | None]:
         async with openai.AsyncOpenAI(
             base_url=server.base_url, api_key=server.api_key
@@ -66,7 +66,7 @@ def test_it_gets_every_text_back_when_many_ask_at_once(server: Server) -> None:
     assert asyncio.run(ask()) == TEXTS
 
 
-def test_it_names_what_is_refused(server: Server) -> None:
+def test_the_client_raises_the_right_errors(server: Server) -> None:
     with openai.OpenAI(
         base_url=server.base_url, api_key=server.api_key, max_retries=0
     ) as client:
@@ -75,8 +75,8 @@ def test_it_names_what_is_refused(server: Server) -> None:
                 model=MODEL, messages=message("x"), temperature=0.5
             )
         assert refused.value.code == "unknown_field"
-        with pytest.raises(openai.AuthenticationError) as stranger:
+        with pytest.raises(openai.AuthenticationError) as unknown:
             client.with_options(api_key="sk-echo-none").models.list()
-        assert stranger.value.code == "invalid_key"
+        assert unknown.value.code == "invalid_key"
         with pytest.raises(openai.NotFoundError):
             client.responses.create(model=MODEL, input="x")

@@ -1,4 +1,4 @@
-"""Every snippet of the cabinet, run as a user runs it, against a live server."""
+"""Every code snippet of the cabinet, run as a user would, against a live server."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def node() -> str:
-    """Node with the clients of node/package-lock.json beside it."""
+    """Node, with the clients of node/package-lock.json installed."""
     found, npm = shutil.which("node"), shutil.which("npm")
     if not found or not npm:
         pytest.skip("node and npm are not on PATH")
@@ -44,7 +44,7 @@ def node() -> str:
 
 @pytest.fixture(scope="module")
 def litellm_python() -> str:
-    """A Python with LiteLLM, which wants another version of OpenAI's library."""
+    """A Python with LiteLLM, which needs another version of OpenAI's library."""
     folder = HERE / "litellm"
     uv = [sys.executable, "-m", "uv"]
     python = str(folder / ".venv" / "bin" / "python")
@@ -60,13 +60,13 @@ def litellm_python() -> str:
 
 
 def read_back(command: list[str], file: str, server: Server, folder: Path) -> str:
-    """Run the snippet as a file of its own, and give what it prints."""
+    """Run the snippet as a file and return what it prints."""
     filled = {s.file: s.text for s in snippets.filled(server.base_url, server.api_key)}
     program = folder / file
     program.write_text(filled[file], encoding="utf-8")
     done = subprocess.run(
         [*command, str(program)],
-        # LiteLLM would ask the network for its table of prices.
+        # LiteLLM would download its table of prices.
         env=os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         capture_output=True,
         text=True,
@@ -76,29 +76,27 @@ def read_back(command: list[str], file: str, server: Server, folder: Path) -> st
     return done.stdout
 
 
-def test_every_file_is_shown_on_the_page():
+def test_every_snippet_file_is_shown_on_the_page():
     files = {path.name for path in snippets.FOLDER.iterdir() if path.is_file()}
 
     assert files == {*snippets.NAMES, snippets.DIALOGUE}
 
 
 @pytest.mark.parametrize("file", ["openai.py", "requests.py", "langchain.py"])
-def test_a_python_snippet_prints_the_text_that_it_sent(file, server, tmp_path):
-    # A script's folder comes first on Python's path, so its own name would hide the
-    # library of the same name: a user saves it under another one, too.
+def test_a_python_snippet_prints_the_text_it_sends(file, server, tmp_path):
+    # -P keeps the script's folder off Python's path, where its name would hide the
+    # library of the same name; a user saves it under another name.
     assert read_back([sys.executable, "-P"], file, server, tmp_path) == f"{TEXT}\n"
 
 
-def test_the_litellm_snippet_prints_the_text_that_it_sent(
-    litellm_python, server, tmp_path
-):
-    said = read_back([litellm_python, "-P"], "litellm.py", server, tmp_path)
+def test_the_litellm_snippet_prints_the_text_it_sends(litellm_python, server, tmp_path):
+    printed = read_back([litellm_python, "-P"], "litellm.py", server, tmp_path)
 
-    assert said == f"{TEXT}\n"
+    assert printed == f"{TEXT}\n"
 
 
 @pytest.mark.parametrize("file", ["openai.mjs", "fetch.mjs", "ai-sdk.mjs"])
-def test_a_node_snippet_prints_the_text_that_it_sent(file, node, server, tmp_path):
+def test_a_node_snippet_prints_the_text_it_sends(file, node, server, tmp_path):
     (tmp_path / "node_modules").symlink_to(HERE / "node" / "node_modules")
 
     assert read_back([node], file, server, tmp_path) == f"{TEXT}\n"
@@ -108,9 +106,9 @@ def test_the_curl_snippet_prints_an_answer_with_the_text(server, tmp_path):
     if not shutil.which("curl"):
         pytest.skip("curl is not on PATH")
 
-    said = read_back(["sh"], "curl.sh", server, tmp_path)
+    printed = read_back(["sh"], "curl.sh", server, tmp_path)
 
-    assert f'"content":"{TEXT}"' in said
+    assert f'"content":"{TEXT}"' in printed
 
 
 def test_the_three_values_of_the_settings_dialogue_connect(server):

@@ -1,7 +1,7 @@
-"""The servers and keys that the conformance tests speak to.
+"""The servers and keys of the conformance tests.
 
-Given --base-url, that server is asked, and a test that needs more of it than the
-options tell is skipped. Otherwise servers are started here, each as a process.
+With --base-url, the tests run against that server, and a test that needs more than the
+options provide is skipped. Otherwise servers are started here, each as a process.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ from tests.support.wire import Endpoint
 
 KeyMaker = Callable[[], str]
 
-# Slow to refill, so that a test can use a rate up, and short of patience.
+# Rates that a test can use up, and short time-outs.
 STRICT = UNLIMITED | {
     "READBACK_KEY_RATE": "1",
     "READBACK_KEY_BURST": "3",
     "READBACK_HEAD_TIMEOUT": "1",
     "READBACK_BODY_TIMEOUT": "1",
 }
-WARY = UNLIMITED | {
+FAILURE_LIMITED = UNLIMITED | {
     "READBACK_AUTH_FAILURE_RATE": "1",
     "READBACK_AUTH_FAILURE_BURST": "3",
 }
@@ -35,33 +35,33 @@ WARY = UNLIMITED | {
 def own_server(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server | None]:
-    """The server started for this run; None when --base-url names another."""
+    """The server started for this run; None with --base-url."""
     if pytestconfig.getoption("--base-url"):
         yield None
         return
     folder = tmp_path_factory.mktemp("server")
     with ephemeral_server(folder, UNLIMITED) as server:
         yield server
-    assert_nothing_said_was_kept(folder, server.api_key)
+    assert_no_text_or_key_was_written(folder, server.api_key)
 
 
 @pytest.fixture(scope="session")
 def api(pytestconfig: pytest.Config, own_server: Server | None) -> Api:
     if own_server:
-        return api_of(own_server)
+        return Api.of(own_server)
     base_url = pytestconfig.getoption("--base-url")
     key = pytestconfig.getoption("--api-key")
     if not key:
         raise pytest.UsageError("--base-url needs --api-key")
     if urlsplit(base_url).path.rstrip("/") != "/v1":
-        raise pytest.UsageError("--base-url must be an origin and /v1")
+        raise pytest.UsageError("--base-url must be an origin followed by /v1")
     return Api(Endpoint.of(base_url), key)
 
 
 @pytest.fixture(scope="session")
 def new_key(own_server: Server | None) -> KeyMaker:
     if own_server is None:
-        pytest.skip("needs keys of its own: not with --base-url")
+        pytest.skip("needs its own keys, so not with --base-url")
     return key_maker(own_server)
 
 
@@ -91,14 +91,10 @@ def strict_server(
 
 
 @pytest.fixture(scope="session")
-def wary_server(
+def failure_limited_server(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    yield from _extra_server(pytestconfig, tmp_path_factory, WARY)
-
-
-def api_of(server: Server) -> Api:
-    return Api(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
+    yield from _extra_server(pytestconfig, tmp_path_factory, FAILURE_LIMITED)
 
 
 def key_maker(server: Server) -> KeyMaker:
@@ -106,10 +102,10 @@ def key_maker(server: Server) -> KeyMaker:
     return lambda: server.new_key(f"conformance {next(numbers)}")
 
 
-def assert_nothing_said_was_kept(folder: Path, key: str) -> None:
-    """No text and no key in what the server wrote, but for the line that hands it out.
+def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
+    """Check that no text and no key is in the server's files, except the ready line.
 
-    The server has stopped, so everything it ever wanted to write is written.
+    The server has stopped, so everything that it ever writes is written.
     """
     for path in folder.rglob("*"):
         if path.is_file() and path.name != "stdout":
@@ -127,7 +123,7 @@ def _extra_server(
     settings: dict[str, str],
 ) -> Iterator[Server]:
     if config.getoption("--base-url"):
-        pytest.skip("needs limits of its own: not with --base-url")
+        pytest.skip("needs its own limits, so not with --base-url")
     with ephemeral_server(folders.mktemp("server"), settings) as server:
         yield server
 
@@ -140,7 +136,7 @@ def _given(config: pytest.Config, option: str) -> str:
 
 
 def _is_accepted(server: Server, key: str) -> bool:
-    return api_of(server).with_key(key).models().status == 200
+    return Api.of(server).with_key(key).models().status == 200
 
 
 def _until_refused(server: Server, key: str) -> str:

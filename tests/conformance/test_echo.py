@@ -1,4 +1,4 @@
-"""The text request when all is well: the text comes back, code point for code point.
+"""A valid chat request: the text is returned code point by code point.
 
 Sizes at the limits are in test_limits.py.
 """
@@ -33,7 +33,7 @@ TEXTS = {
     "right to left": "שלום مرحبا \u202e abc \u202c",
     "chinese beyond the basic plane": "漢字 𠀀𪛖",
     "NUL": "\x00",
-    "NUL within": "a\x00b",
+    "NUL inside": "a\x00b",
     "every control character": "".join(map(chr, range(0x20))),
     "DEL and C1 controls": "".join(map(chr, range(0x7F, 0xA0))),
     "byte order mark": "\ufeff",
@@ -52,27 +52,25 @@ TEXTS = {
     "private use": "\ue000\U000f0000",
     "quotes and backslashes": '"\'`\\ \\" \\n \\u0041 \\\\',
     "slashes": "/ // </script>",
-    "JSON within": '{"model":"x","messages":[]}',
-    "HTTP within": "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n",
+    "JSON inside": '{"model":"x","messages":[]}',
+    "HTTP inside": "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n",
     "format marks": "%s %d {0} ${x} $(x) <%= x %>",
 }
 
 
 @each("text", TEXTS)
-def test_the_text_comes_back_unchanged(api: Api, text: str) -> None:
+def test_the_text_is_returned_unchanged(api: Api, text: str) -> None:
     assert_echo(api.chat(compact(draft(text))), text)
 
 
 @each("text", TEXTS)
-def test_the_text_comes_back_unchanged_when_sent_in_escapes(
-    api: Api, text: str
-) -> None:
+def test_an_escaped_text_is_returned_unchanged(api: Api, text: str) -> None:
     assert_echo(api.chat(compact(draft(text), escaped=True)), text)
 
 
 @settings(max_examples=100, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-def test_any_text_comes_back_unchanged(api: Api, text: str) -> None:
+def test_any_text_is_returned_unchanged(api: Api, text: str) -> None:
     assert_echo(api.chat(draft(text)), text)
 
 
@@ -100,7 +98,7 @@ def test_an_escape_means_the_character(api: Api, written: bytes, text: str) -> N
 @each(
     "body",
     {
-        "the defaults said aloud": draft("x", stream=False, max_tokens=2000),
+        "explicit defaults": draft("x", stream=False, max_tokens=2000),
         "stream alone": draft("x", stream=False),
         "max_tokens alone": draft("x", max_tokens=2000),
         "another order": {
@@ -127,7 +125,7 @@ def test_a_name_written_in_escapes_is_the_same_name(api: Api) -> None:
     assert_echo(api.chat(body.replace(b'"model"', rb'"mod\u0065l"')), "x")
 
 
-def test_the_body_may_come_in_chunks(api: Api) -> None:
+def test_the_body_may_be_chunked(api: Api) -> None:
     for size in (1, 2, 7, 4096):
         assert_echo(api.chat_in_chunks(draft("дом"), size=size), "дом")
 
@@ -138,7 +136,7 @@ def test_the_body_may_come_in_chunks(api: Api) -> None:
     + [("дом", 2), ("дома", 2), ("домик", 3), ("😀", 1), ("😀!", 2), ("€€€", 3)]
     + [("x" * 8191, 2048), ("x" * 8192, 2048)],
 )
-def test_usage_counts_a_token_for_each_four_bytes_begun(
+def test_usage_counts_one_token_per_four_bytes_rounded_up(
     api: Api, text: str, tokens: int
 ) -> None:
     assert assert_success(api.chat(draft(text)))["usage"] == {
@@ -148,7 +146,7 @@ def test_usage_counts_a_token_for_each_four_bytes_begun(
     }
 
 
-def test_each_answer_has_an_id_of_its_own(api: Api) -> None:
+def test_every_answer_has_its_own_id(api: Api) -> None:
     ids = {assert_echo(api.chat(draft("x")), "x")["id"] for _ in range(50)}
     assert len(ids) == 50
 
@@ -171,10 +169,10 @@ def test_created_is_never_more_than_a_minute_ahead(api: Api, new_key: KeyMaker) 
     with hurried.endpoint.connect() as connection:
         for _ in range(100):
             connection.send(hurried.chat_bytes(draft("x")))
-            said = assert_success(connection.read_answer())
-            assert said["created"] <= int(time.time()) + 60
+            completion = assert_success(connection.read_answer())
+            assert completion["created"] <= int(time.time()) + 60
 
 
-def test_an_answer_within_the_rate_says_nothing_about_rates(api: Api) -> None:
+def test_an_accepted_request_has_no_rate_headers(api: Api) -> None:
     names = {name.lower() for name, _ in api.chat(draft("x")).headers}
     assert not {name for name in names if "ratelimit" in name or "retry" in name}

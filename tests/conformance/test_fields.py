@@ -26,8 +26,8 @@ WRONG_VALUES = {
     "an empty object": b"{}",
 }
 
-# What clients of chat completions are known to send beyond this contract.
-FIELDS_OF_OTHERS = words("""
+# Fields that clients of chat completions send and this contract does not have.
+FOREIGN_FIELDS = words("""
     audio frequency_penalty function_call functions logit_bias logprobs
     max_completion_tokens metadata modalities n parallel_tool_calls prediction
     presence_penalty prompt prompt_cache_key reasoning_effort response_format
@@ -36,14 +36,14 @@ FIELDS_OF_OTHERS = words("""
 """)
 LOOKALIKES = ["Model", "MODEL", "model ", " model", "message", "maxTokens", "Stream"]
 ODD_NAMES = ["", " ", "\x00", "\ufeffmodel", "поле", "😀", "__proto__", "a" * 3000]
-MESSAGE_FIELDS_OF_OTHERS = words("""
+FOREIGN_MESSAGE_FIELDS = words("""
     name tool_calls tool_call_id function_call refusal audio annotations
     cache_control reasoning_content model id
 """)
 
 
 def with_value(field: str, value: bytes) -> bytes:
-    """A request in which one field, of the body or of the message, has this value."""
+    """Return a request with this value in one field of the body or of the message."""
     body = draft(stream=False, max_tokens=2000)
     holder = body["messages"][0] if field in ("role", "content") else body
     holder[field] = "VALUE"
@@ -57,27 +57,27 @@ def each_wrong_value(but_not: str = "") -> pytest.MarkDecorator:
 # Unknown fields
 
 
-@pytest.mark.parametrize("name", FIELDS_OF_OTHERS + LOOKALIKES + ODD_NAMES)
-def test_a_field_beyond_the_four_is_refused(api: Api, name: str) -> None:
+@pytest.mark.parametrize("name", FOREIGN_FIELDS + LOOKALIKES + ODD_NAMES)
+def test_an_unknown_field_is_refused(api: Api, name: str) -> None:
     assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
     assert_refused(api.chat({name: None, **draft()}), "unknown_field")
 
 
-@pytest.mark.parametrize("name", [*MESSAGE_FIELDS_OF_OTHERS, "Role", "role ", ""])
-def test_a_field_beyond_role_and_content_is_refused(api: Api, name: str) -> None:
+@pytest.mark.parametrize("name", [*FOREIGN_MESSAGE_FIELDS, "Role", "role ", ""])
+def test_an_unknown_field_of_the_message_is_refused(api: Api, name: str) -> None:
     last = {"role": "user", "content": "x", name: "x"}
     assert_refused(api.chat(draft(messages=[last])), "unknown_field")
     first = {name: None, "role": "user", "content": "x"}
     assert_refused(api.chat(draft(messages=[first])), "unknown_field")
 
 
-@pytest.mark.parametrize("name", FIELDS_OF_OTHERS)
+@pytest.mark.parametrize("name", FOREIGN_FIELDS)
 def test_the_sentence_names_the_unknown_field(api: Api, name: str) -> None:
     detail = assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
     assert name in detail
 
 
-@pytest.mark.parametrize("name", MESSAGE_FIELDS_OF_OTHERS)
+@pytest.mark.parametrize("name", FOREIGN_MESSAGE_FIELDS)
 def test_the_sentence_names_the_unknown_field_of_the_message(
     api: Api, name: str
 ) -> None:
@@ -89,7 +89,7 @@ def test_the_sentence_names_the_unknown_field_of_the_message(
 @pytest.mark.parametrize(
     "name", ["temperature", "max_completion_tokens", "stream_options", "n", "tools"]
 )
-def test_for_the_usual_unknown_fields_the_sentence_says_how_to_stop_them(
+def test_the_sentence_for_a_common_unknown_field_has_a_hint(
     api: Api, name: str
 ) -> None:
     usual = assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
@@ -103,16 +103,16 @@ def test_for_the_usual_unknown_fields_the_sentence_says_how_to_stop_them(
         "a line end": "a\r\nX-Injected: 1",
         "a line feed": "a\nX-Injected: 1",
         "letters outside ASCII": "температура",
-        "a terminal's colours": "\x1b[31mred",
+        "terminal colours": "\x1b[31mred",
     },
 )
-def test_a_field_s_name_cannot_write_into_the_head(api: Api, name: str) -> None:
+def test_a_field_name_cannot_inject_a_header(api: Api, name: str) -> None:
     answer = api.chat(draft(**{name: 1}))
     assert_refused(answer, "unknown_field")
     assert answer.header("X-Injected") is None
 
 
-def test_a_key_used_as_a_field_s_name_is_not_repeated(api: Api) -> None:
+def test_a_key_used_as_a_field_name_is_not_repeated(api: Api) -> None:
     assert_refused(api.chat(draft(**{api.key: 1})), "unknown_field")
     assert_refused(api.chat(draft(**{f"my key {api.key}": 1})), "unknown_field")
 
@@ -133,7 +133,7 @@ def test_a_body_without_a_required_field_is_refused(api: Api, field: str) -> Non
     assert field in assert_refused(api.chat(body), "missing_field")
 
 
-def test_an_empty_object_misses_its_fields(api: Api) -> None:
+def test_an_empty_object_is_refused(api: Api) -> None:
     assert_refused(api.chat(b"{}"), "missing_field")
 
 
@@ -144,7 +144,7 @@ def test_a_message_without_a_required_field_is_refused(api: Api, field: str) -> 
     assert field in assert_refused(api.chat(body), "missing_field")
 
 
-def test_an_empty_message_misses_its_fields(api: Api) -> None:
+def test_an_empty_message_is_refused(api: Api) -> None:
     assert_refused(api.chat(draft(messages=[{}])), "missing_field")
 
 
@@ -198,18 +198,18 @@ def test_a_role_of_another_type_or_name_is_refused(api: Api, value: bytes) -> No
 @pytest.mark.parametrize(
     "role", ["system", "assistant", "tool", "developer", "User", "user ", "us\u0435r"]
 )
-def test_only_the_user_speaks(api: Api, role: str) -> None:
+def test_only_the_role_user_is_accepted(api: Api, role: str) -> None:
     body = draft(messages=[{"role": role, "content": "x"}])
     assert_refused(api.chat(body), "invalid_role")
 
 
 @each_wrong_value(but_not="a string")
-def test_a_content_that_is_no_text_is_refused(api: Api, value: bytes) -> None:
+def test_content_that_is_not_a_string_is_refused(api: Api, value: bytes) -> None:
     code = "empty_content" if value == b'""' else "invalid_content"
     assert "content" in assert_refused(api.chat(with_value("content", value)), code)
 
 
-def test_a_content_in_parts_is_refused(api: Api) -> None:
+def test_content_in_parts_is_refused(api: Api) -> None:
     parts = [{"type": "text", "text": "zyzzyva-47"}]
     assert_refused(api.chat(draft(parts)), "invalid_content")
 
@@ -220,7 +220,7 @@ def test_a_stream_that_is_not_false_is_refused(api: Api, value: bytes) -> None:
 
 
 @pytest.mark.parametrize("value", [b"0.0", b"-0", b"1", b'"false"', b'"False"'])
-def test_what_only_looks_like_false_is_refused(api: Api, value: bytes) -> None:
+def test_a_value_that_resembles_false_is_refused(api: Api, value: bytes) -> None:
     detail = assert_refused(api.chat(with_value("stream", value)), "stream_unavailable")
     assert "stream" in detail and "false" in detail
 
@@ -258,12 +258,12 @@ def test_2000_must_be_written_as_an_integer(api: Api, value: bytes) -> None:
         "an exponent of 5000 digits": b"1e" + b"9" * 5000,
     },
 )
-def test_a_number_of_any_size_is_only_a_wrong_number(api: Api, value: bytes) -> None:
+def test_a_huge_number_is_refused_like_any_wrong_number(api: Api, value: bytes) -> None:
     assert_refused(api.chat(with_value("max_tokens", value)), "invalid_max_tokens")
 
 
 @pytest.mark.parametrize("field", ["model", "messages", "role", "content", "stream"])
-def test_a_huge_number_in_another_field_is_a_wrong_value_there(
+def test_a_huge_number_is_a_wrong_value_in_any_other_field(
     api: Api, field: str
 ) -> None:
     codes = {
@@ -277,7 +277,7 @@ def test_a_huge_number_in_another_field_is_a_wrong_value_there(
         assert_refused(api.chat(with_value(field, value)), codes[field])
 
 
-def test_the_order_of_the_fields_does_not_change_what_is_said(api: Api) -> None:
+def test_the_order_of_the_fields_does_not_change_the_refusal(api: Api) -> None:
     body = draft(model="x", stream=True, zebra=1)
     for order in itertools.permutations(body):
         shuffled = {name: body[name] for name in order}
@@ -285,6 +285,6 @@ def test_the_order_of_the_fields_does_not_change_what_is_said(api: Api) -> None:
 
 
 def test_the_right_values_are_accepted(api: Api) -> None:
-    # So that the refusals above are the fault of the value that each changes.
+    # Proves that each refusal above is caused by the value that it changes.
     assert_echo(api.chat(with_value("content", b'"x"')), "x")
     assert_echo(api.chat(with_value("max_tokens", b"2000")), "zyzzyva-47")

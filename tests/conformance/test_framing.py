@@ -1,7 +1,7 @@
 """Bytes that are not an HTTP/1.x request, or whose head is too large.
 
-Each of these is answered in the usual form and ends the connection: after a request
-whose bounds are in doubt nothing else on it can be trusted (RFC 9112 §11.2).
+Each of these is refused in the usual form and ends the connection: if the end of a
+request is in doubt, nothing after it can be trusted (RFC 9112 §11.2).
 """
 
 import pytest
@@ -10,7 +10,7 @@ from tests.support.api import (
     CHAT,
     MODELS,
     Api,
-    assert_refused,
+    assert_refused_and_closed,
     assert_success,
     compact,
     draft,
@@ -18,14 +18,7 @@ from tests.support.api import (
 from tests.support.tables import each, words
 from tests.support.wire import Answer, request
 
-
-def assert_hung_up(answer: Answer, code: str) -> None:
-    """Refused, and the answer says that it is the last one of its connection."""
-    assert_refused(answer, code)
-    assert answer.header("Connection") == "close"
-
-
-# Whole requests. HOST and KEY stand for the right values.
+# HOST and KEY are replaced by the valid values.
 REQUEST_LINES = {
     "no version": b"GET /v1/models",
     "HTTP/0.9": b"GET /v1/models HTTP/0.9",
@@ -47,7 +40,7 @@ REQUEST_LINES = {
     "no target": b"GET HTTP/1.1",
     "no method": b"/v1/models HTTP/1.1",
     "no space at all": b"GET/v1/modelsHTTP/1.1",
-    "a method that is no token": b"G@T /v1/models HTTP/1.1",
+    "a method that is not a token": b"G@T /v1/models HTTP/1.1",
     "a method in brackets": b"(GET) /v1/models HTTP/1.1",
     "a method outside ASCII": "ГЕТ /v1/models HTTP/1.1".encode(),
     "a relative target": b"GET v1/models HTTP/1.1",
@@ -85,7 +78,7 @@ FIELD_LINES = {
     "an escape in the value": b"X-A: \x1b[31m",
     "DEL in the value": b"X-A: a\x7fb",
     "a folded upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\n X-A: 1",
-    "a bad line beside an upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\nX A: 1",
+    "a bad line after an upgrade": b"Connection: upgrade\r\nUpgrade: h2c\r\nX A: 1",
     "a second Host": b"Host: HOST",
     "another second Host": b"Host: example.org",
     "a second Host in small letters": b"host: HOST",
@@ -153,8 +146,8 @@ def filled(api: Api, raw: bytes) -> bytes:
     return raw.replace(b"HOST", host).replace(b"KEY", api.key.encode())
 
 
-def good_but_for(api: Api, *lines: bytes) -> bytes:
-    """A request for the model list with these lines after the usual ones."""
+def models_request_with(api: Api, *lines: bytes) -> bytes:
+    """Return a request for the model list with these lines after the usual ones."""
     head = [b"GET /v1/models HTTP/1.1", b"Host: HOST", b"Authorization: Bearer KEY"]
     return filled(api, b"\r\n".join([*head, *lines, b"", b""]))
 
@@ -162,12 +155,14 @@ def good_but_for(api: Api, *lines: bytes) -> bytes:
 @each("line", REQUEST_LINES)
 def test_a_bad_request_line_is_refused(api: Api, line: bytes) -> None:
     rest = b"\r\nHost: HOST\r\nAuthorization: Bearer KEY\r\n\r\n"
-    assert_hung_up(api.send(filled(api, line + rest)), "malformed_request")
+    assert_refused_and_closed(api.send(filled(api, line + rest)), "malformed_request")
 
 
 @each("lines", FIELD_LINES)
 def test_a_bad_field_line_is_refused(api: Api, lines: bytes) -> None:
-    assert_hung_up(api.send(good_but_for(api, lines)), "malformed_request")
+    assert_refused_and_closed(
+        api.send(models_request_with(api, lines)), "malformed_request"
+    )
 
 
 @each("lines", FIELD_LINES)
@@ -176,33 +171,33 @@ def test_a_bad_field_line_is_refused_before_the_path_and_the_key(
 ) -> None:
     start = b"GET /v1/nothing HTTP/1.1\r\nHost: HOST\r\n"
     raw = filled(api, start + lines + b"\r\n\r\n")
-    assert_hung_up(api.send(raw), "malformed_request")
+    assert_refused_and_closed(api.send(raw), "malformed_request")
 
 
 @each("lines", FIELD_LINES)
 def test_a_bad_field_line_is_refused_before_an_unknown_method(
     api: Api, lines: bytes
 ) -> None:
-    raw = good_but_for(api, lines).replace(b"GET", b"FOO", 1)
-    assert_hung_up(api.send(raw), "malformed_request")
+    raw = models_request_with(api, lines).replace(b"GET", b"FOO", 1)
+    assert_refused_and_closed(api.send(raw), "malformed_request")
 
 
 def test_a_request_without_host_is_refused(api: Api) -> None:
     answer = api.ask("GET", MODELS, [api.bearer])
-    assert_hung_up(answer, "malformed_request")
+    assert_refused_and_closed(answer, "malformed_request")
 
 
 @pytest.mark.parametrize("host", ["", "a b", "a\tb", *BAD_HOSTS])
 def test_a_bad_host_is_refused(api: Api, host: str) -> None:
     answer = api.ask("GET", MODELS, [("Host", host), api.bearer])
-    assert_hung_up(answer, "malformed_request")
+    assert_refused_and_closed(answer, "malformed_request")
 
 
 @pytest.mark.parametrize(
     "host",
     ["localhost", "LOCALHOST:80", "api.example.org", "a_b", "[::1]:80", "1.2.3.4"],
 )
-def test_any_good_host_will_do(api: Api, host: str) -> None:
+def test_any_valid_host_is_accepted(api: Api, host: str) -> None:
     assert_success(api.ask("GET", MODELS, [("Host", host), api.bearer]))
 
 
@@ -216,7 +211,7 @@ def post_raw(api: Api, lines: list[bytes], body: bytes) -> Answer:
 @each("length", BAD_LENGTHS)
 def test_a_bad_length_is_refused(api: Api, length: bytes) -> None:
     answer = post_raw(api, [b"Content-Length: " + length], b"{}")
-    assert_hung_up(answer, "malformed_request")
+    assert_refused_and_closed(answer, "malformed_request")
 
 
 @each(
@@ -230,11 +225,9 @@ def test_a_bad_length_is_refused(api: Api, length: bytes) -> None:
         "a coding after chunked": [b"Transfer-Encoding: chunked, gzip"],
     },
 )
-def test_two_answers_to_where_the_body_ends_are_refused(
-    api: Api, lines: list[bytes]
-) -> None:
+def test_an_ambiguous_end_of_the_body_is_refused(api: Api, lines: list[bytes]) -> None:
     answer = post_raw(api, lines, b"2\r\n{}\r\n0\r\n\r\n")
-    assert_hung_up(answer, "malformed_request")
+    assert_refused_and_closed(answer, "malformed_request")
 
 
 @pytest.mark.parametrize(
@@ -243,13 +236,13 @@ def test_two_answers_to_where_the_body_ends_are_refused(
     + ["gzip, chunked", "deflate, chunked", '"chunked"', "chunked,gzip,chunked"],
 )
 def test_another_transfer_coding_is_refused(api: Api, coding: str) -> None:
-    # RFC 9112 §6.1 and §6.3: 501 for a coding one does not know, 400 when the end
-    # of the body cannot be found; which it is depends on how far one reads.
+    # RFC 9112 §6.1 and §6.3: 501 for an unknown coding, 400 if the end of the body
+    # cannot be determined; which one applies depends on how far the server reads.
     line = f"Transfer-Encoding: {coding}".encode()
     answer = post_raw(api, [line], b"2\r\n{}\r\n0\r\n\r\n")
     unknown = answer.status == 501
     code = "unsupported_transfer_coding" if unknown else "malformed_request"
-    assert_hung_up(answer, code)
+    assert_refused_and_closed(answer, code)
 
 
 def test_a_known_coding_before_chunked_is_not_implemented(api: Api) -> None:
@@ -258,11 +251,11 @@ def test_a_known_coding_before_chunked_is_not_implemented(api: Api) -> None:
         [b"Transfer-Encoding: gzip", b"Transfer-Encoding: chunked"],
     ):
         answer = post_raw(api, lines, b"2\r\n{}\r\n0\r\n\r\n")
-        assert_hung_up(answer, "unsupported_transfer_coding")
+        assert_refused_and_closed(answer, "unsupported_transfer_coding")
 
 
 @pytest.mark.parametrize("coding", ["chunked", "Chunked", "CHUNKED"])
-def test_chunked_is_known_in_any_case(api: Api, coding: str) -> None:
+def test_chunked_is_case_insensitive(api: Api, coding: str) -> None:
     body = compact(draft())
     line = f"Transfer-Encoding: {coding}".encode()
     chunks = b"%X;name=value\r\n%b\r\n000\r\nX-Trailer: 1\r\n\r\n" % (len(body), body)
@@ -273,29 +266,33 @@ def test_chunks_in_http_1_0_are_refused(api: Api) -> None:
     head = b"POST /v1/chat/completions HTTP/1.0\r\nHost: HOST\r\n"
     fields = b"Authorization: Bearer KEY\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer = api.send(filled(api, head + fields) + b"2\r\n{}\r\n0\r\n\r\n")
-    assert_hung_up(answer, "malformed_request")
+    assert_refused_and_closed(answer, "malformed_request")
 
 
 @each("chunks", BAD_CHUNKS)
 def test_a_bad_chunk_is_refused(api: Api, chunks: bytes) -> None:
     answer = post_raw(api, [b"Transfer-Encoding: chunked"], chunks)
-    assert_hung_up(answer, "malformed_request")
+    assert_refused_and_closed(answer, "malformed_request")
 
 
 @each("raw", NOT_HTTP)
-def test_what_is_not_http_is_refused(api: Api, raw: bytes) -> None:
-    assert_hung_up(api.send(raw), "malformed_request")
+def test_bytes_that_are_not_http_are_refused(api: Api, raw: bytes) -> None:
+    assert_refused_and_closed(api.send(raw), "malformed_request")
 
 
 def test_lines_that_end_in_a_bare_lf_are_refused(api: Api) -> None:
-    raw = request("GET", MODELS, api.known).replace(b"\r\n", b"\n")
-    assert_hung_up(api.send(raw), "malformed_request")
+    raw = request("GET", MODELS, api.usual_fields).replace(b"\r\n", b"\n")
+    assert_refused_and_closed(api.send(raw), "malformed_request")
 
 
 def test_nothing_after_a_malformed_request_is_read(api: Api) -> None:
-    # `send` fails when a second answer comes.
-    good = request("GET", MODELS, api.known)
-    assert_hung_up(api.send(b"garbage\r\n\r\n" + good), "malformed_request")
-    both = [*api.known, ("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
+    # `send` fails if there is a second answer.
+    good = request("GET", MODELS, api.usual_fields)
+    assert_refused_and_closed(api.send(b"garbage\r\n\r\n" + good), "malformed_request")
+    both = [
+        *api.usual_fields,
+        ("Content-Length", "5"),
+        ("Transfer-Encoding", "chunked"),
+    ]
     smuggled = request("POST", CHAT, both, b"0\r\n\r\n" + good)
-    assert_hung_up(api.send(smuggled), "malformed_request")
+    assert_refused_and_closed(api.send(smuggled), "malformed_request")

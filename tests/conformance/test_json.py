@@ -1,4 +1,4 @@
-"""What is not a JSON object in UTF-8 (RFC 8259), however it fails to be one."""
+"""Bodies that are not a JSON object in UTF-8 (RFC 8259)."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support.api import (
 from tests.support.tables import each, words
 
 GOOD = compact(draft())
-# The same request around a piece of text that is written byte by byte.
+# The same request around a text of which a test chooses every byte.
 BEFORE, AFTER = compact(draft("|")).split(b"|")
 
 NOT_JSON = {
@@ -27,7 +27,7 @@ NOT_JSON = {
     "a comma after it": GOOD + b",",
     "cut off": GOOD[:-1],
     "cut off in the text": GOOD[: GOOD.index(b"zyz") + 2],
-    "a brace too many": GOOD + b"}",
+    "an extra brace": GOOD + b"}",
     "a trailing comma": GOOD[:-1] + b",}",
     "a trailing comma in the array": GOOD.replace(b"}]", b"},]"),
     "two commas": GOOD.replace(b",", b",,", 1),
@@ -62,8 +62,8 @@ NOT_AN_OBJECT = {
 NOT_UTF_8 = {
     "a UTF-8 byte order mark": b"\xef\xbb\xbf" + GOOD,
     "UTF-16 with a mark": GOOD.decode().encode("utf-16"),
-    "UTF-16, little end first": GOOD.decode().encode("utf-16-le"),
-    "UTF-16, big end first": GOOD.decode().encode("utf-16-be"),
+    "UTF-16, little-endian": GOOD.decode().encode("utf-16-le"),
+    "UTF-16, big-endian": GOOD.decode().encode("utf-16-be"),
     "UTF-32": GOOD.decode().encode("utf-32"),
     "gzip": bytes.fromhex("1f8b0800000000000003abae050043bfa6a302000000"),
 }
@@ -89,22 +89,22 @@ BAD_TEXTS = {
     "a raw carriage return": b"\r",
     "a raw escape": b"\x1b",
     "the last raw control": b"\x1f",
-    "an escaped first half": rb"\ud800",
-    "an escaped second half": rb"\udc00",
-    "a last first half": rb"text \udbff",
-    "a first half and a letter": rb"\ud83dx",
-    "a first half and an escaped letter": rb"\ud83d\u0041",
-    "a first half and another escape": rb"\ud83d\n",
-    "two first halves": rb"\ud83d\ud83d",
-    "the halves exchanged": rb"\ude00\ud83d",
-    "a pair and a half": rb"\ud83d\ude00\ud83d",
-    "a raw second half after an escaped first": rb"\ud83d" + b"\xed\xb8\x80",
+    "an escaped high surrogate": rb"\ud800",
+    "an escaped low surrogate": rb"\udc00",
+    "a high surrogate at the end": rb"text \udbff",
+    "a high surrogate and a letter": rb"\ud83dx",
+    "a high surrogate and an escaped letter": rb"\ud83d\u0041",
+    "a high surrogate and another escape": rb"\ud83d\n",
+    "two high surrogates": rb"\ud83d\ud83d",
+    "a low before a high surrogate": rb"\ude00\ud83d",
+    "a pair and a high surrogate": rb"\ud83d\ude00\ud83d",
+    "a raw low after an escaped high surrogate": rb"\ud83d" + b"\xed\xb8\x80",
     "an unknown escape": rb"\x41",
     "an escaped apostrophe": rb"\'",
     "an escaped NUL in octal": rb"\0",
     "a capital U": rb"\U0001f600",
     "three hex digits": rb"\u041",
-    "a letter that is no hex digit": rb"\u00g0",
+    "a letter that is not a hex digit": rb"\u00g0",
     "a sign among hex digits": rb"\u+041",
     "braces": rb"\u{1f600}",
     "a backslash at the end": b"\\",
@@ -135,7 +135,7 @@ REPETITIONS = {
     "an escaped colon in capitals": GOOD.replace(
         b'"zyzzyva-47"', rb'"x","content":"\u003A"'
     ),
-    "a name far within": GOOD[:-1] + b',"tools":[{"a":{"b":1,"b":2}}]}',
+    "a deeply nested name": GOOD[:-1] + b',"tools":[{"a":{"b":1,"b":2}}]}',
 }
 
 
@@ -145,33 +145,35 @@ def test_a_body_that_is_not_json_is_refused(api: Api, body: bytes) -> None:
 
 
 @each("body", NOT_JSON)
-def test_it_is_refused_in_chunks_too(api: Api, body: bytes) -> None:
+def test_a_chunked_body_that_is_not_json_is_refused(api: Api, body: bytes) -> None:
     assert_refused(api.chat_in_chunks(body), "invalid_json")
 
 
 @each("body", NOT_AN_OBJECT)
-def test_a_body_that_is_json_but_no_object_is_refused(api: Api, body: bytes) -> None:
+def test_json_that_is_not_an_object_is_refused(api: Api, body: bytes) -> None:
     assert_refused(api.chat(body), "invalid_json")
 
 
 @each("text", BAD_TEXTS)
-def test_a_string_that_cannot_be_read_is_refused(api: Api, text: bytes) -> None:
+def test_an_invalid_string_is_refused(api: Api, text: bytes) -> None:
     assert_refused(api.chat(BEFORE + text + AFTER), "invalid_json")
 
 
 @each("text", BAD_TEXTS)
-def test_it_is_refused_in_a_field_that_nobody_reads_too(api: Api, text: bytes) -> None:
+def test_an_invalid_string_in_an_unknown_field_is_refused(
+    api: Api, text: bytes
+) -> None:
     body = GOOD[:-1] + b',"zebra":{"a":["' + text + b'"]}}'
     assert_refused(api.chat(body), "invalid_json")
 
 
 @each("text", BAD_TEXTS)
-def test_it_is_refused_in_a_name_too(api: Api, text: bytes) -> None:
+def test_an_invalid_string_as_a_name_is_refused(api: Api, text: bytes) -> None:
     assert_refused(api.chat(GOOD[:-1] + b',"' + text + b'":1}'), "invalid_json")
 
 
 @pytest.mark.parametrize("number", BAD_NUMBERS)
-def test_what_is_no_number_in_json_is_refused(api: Api, number: str) -> None:
+def test_an_invalid_number_is_refused(api: Api, number: str) -> None:
     body = GOOD[:-1] + b',"max_tokens":' + number.encode() + b"}"
     assert_refused(api.chat(body), "invalid_json")
     unread = GOOD[:-1] + b',"zebra":' + number.encode() + b"}"
@@ -179,9 +181,7 @@ def test_what_is_no_number_in_json_is_refused(api: Api, number: str) -> None:
 
 
 @each("body", REPETITIONS)
-def test_a_name_that_stands_twice_in_an_object_is_refused(
-    api: Api, body: bytes
-) -> None:
+def test_a_repeated_name_in_an_object_is_refused(api: Api, body: bytes) -> None:
     assert_refused(api.chat(body), "invalid_json")
 
 
@@ -201,7 +201,7 @@ def test_deep_nesting_is_refused_and_harmless(api: Api, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 1_000, 10_000])
-def test_deep_nesting_that_is_json_is_refused_for_one_reason_or_the_other(
+def test_valid_deep_nesting_is_refused_as_unknown_or_invalid(
     api: Api, depth: int
 ) -> None:
     # RFC 8259 §9 lets a reader limit the depth, so both codes are right.

@@ -1,7 +1,7 @@
 """The two sizes of the contract: 8192 bytes of text, 32768 bytes of body.
 
-Bytes are counted after the JSON escapes are read for the text, and as they come for
-the body, with a declared length and in chunks.
+The text is counted after its JSON escapes are decoded, the body as it is received, with
+a declared length and in chunks.
 """
 
 import pytest
@@ -35,13 +35,13 @@ LETTER_OVER = {"cyrillic": "д" * 4097, "emoji": "😀" * 2049, "white space": "
 
 
 def padded(size: int, body: bytes | None = None) -> bytes:
-    """A good request, filled up to the size with JSON's white space."""
+    """Return a valid request, padded to this size with JSON white space."""
     body = body or compact(draft())
     return body + b" " * (size - len(body))
 
 
 def in_escapes(text: str) -> bytes:
-    r"""Write a text with \u escapes; of an ASCII one only half, or it grows too big."""
+    r"""Write a text with \u escapes; ASCII only by half, or the body is too large."""
     if not text.isascii():
         return compact(draft(text), escaped=True)
     half = len(text) // 2
@@ -58,13 +58,13 @@ def test_the_examples_at_the_limit_have_8192_bytes(name: str) -> None:
 
 
 @each("text", AT_THE_LIMIT)
-def test_a_text_of_8192_bytes_comes_back(api: Api, text: str) -> None:
+def test_a_text_of_8192_bytes_is_returned(api: Api, text: str) -> None:
     assert_echo(api.chat(draft(text)), text)
     assert_echo(api.chat_in_chunks(draft(text)), text)
 
 
 @each("text", AT_THE_LIMIT)
-def test_a_text_of_8192_bytes_in_escapes_comes_back(api: Api, text: str) -> None:
+def test_an_escaped_text_of_8192_bytes_is_returned(api: Api, text: str) -> None:
     body = in_escapes(text)
     assert len(body) <= 32768
     assert_echo(api.chat(body), text)
@@ -78,7 +78,7 @@ def test_a_text_of_8193_bytes_is_refused(api: Api, text: str) -> None:
 
 
 @each("text", ONE_BYTE_OVER)
-def test_a_text_of_8193_bytes_in_escapes_is_refused(api: Api, text: str) -> None:
+def test_an_escaped_text_of_8193_bytes_is_refused(api: Api, text: str) -> None:
     body = in_escapes(text)
     assert len(body) <= 32768
     assert_refused(api.chat(body), "content_too_large")
@@ -89,7 +89,7 @@ def test_a_text_that_is_too_long_by_one_letter_is_refused(api: Api, text: str) -
     assert_refused(api.chat(draft(text)), "content_too_large")
 
 
-def test_escaped_white_space_and_controls_count_once(api: Api) -> None:
+def test_an_escaped_character_counts_as_one_byte(api: Api) -> None:
     text = "\x00" * 5000
     assert_echo(api.chat(draft(text)), text)
 
@@ -100,7 +100,7 @@ def test_a_body_of_32768_bytes_is_accepted(api: Api) -> None:
     assert_echo(api.chat_in_chunks(padded(32768), size=32768), "zyzzyva-47")
 
 
-def test_a_body_of_32768_bytes_may_come_byte_by_byte(api: Api) -> None:
+def test_a_body_of_32768_bytes_may_arrive_in_chunks_of_one_byte(api: Api) -> None:
     assert_echo(api.chat_in_chunks(padded(32768), size=1), "zyzzyva-47")
 
 
@@ -119,41 +119,45 @@ def test_a_body_of_five_megabytes_is_refused_without_a_reset(api: Api) -> None:
 
 
 @pytest.mark.parametrize("length", [32769, 1_000_000, 10**12])
-def test_a_declared_length_is_enough_to_refuse(api: Api, length: int) -> None:
+def test_a_declared_length_is_refused_before_the_body_arrives(
+    api: Api, length: int
+) -> None:
     media = ("Content-Type", "application/json")
-    fields = [*api.known, media, ("Content-Length", str(length))]
+    fields = [*api.usual_fields, media, ("Content-Length", str(length))]
     head_alone = request("POST", CHAT, fields)
     assert_refused(api.send(head_alone), "request_too_large")
 
 
 def test_a_length_beyond_64_bits_is_refused(api: Api) -> None:
     media = ("Content-Type", "application/json")
-    fields = [*api.known, media, ("Content-Length", str(2**64 + 2))]
+    fields = [*api.usual_fields, media, ("Content-Length", str(2**64 + 2))]
     answer = api.send(request("POST", CHAT, fields, b"{}"))
     code = "request_too_large" if answer.status == 413 else "malformed_request"
     assert_refused(answer, code)
 
 
-def test_chunks_are_counted_before_the_last_one_comes(api: Api) -> None:
+def test_chunks_are_counted_before_the_last_one_arrives(api: Api) -> None:
     coding = ("Transfer-Encoding", "chunked")
-    fields = [*api.known, ("Content-Type", "application/json"), coding]
+    fields = [*api.usual_fields, ("Content-Type", "application/json"), coding]
     unended = chunked(padded(32769)).removesuffix(b"0\r\n\r\n")
     answer = api.send(request("POST", CHAT, fields, unended))
     assert_refused(answer, "request_too_large")
 
 
 @pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded"])
-def test_too_large_a_body_is_named_before_its_wrong_type(api: Api, media: str) -> None:
-    fields, body = [*api.known, ("Content-Type", media)], padded(32769)
+def test_a_body_too_large_is_refused_before_its_wrong_type(
+    api: Api, media: str
+) -> None:
+    fields, body = [*api.usual_fields, ("Content-Type", media)], padded(32769)
     assert_refused(api.ask("POST", CHAT, fields, body), "request_too_large")
     in_chunks = [*fields, ("Transfer-Encoding", "chunked")]
     raw = request("POST", CHAT, in_chunks, chunked(body))
     assert_refused(api.send(raw), "request_too_large")
 
 
-def test_too_large_a_body_is_named_before_its_bad_json(api: Api) -> None:
+def test_a_body_too_large_is_refused_before_its_bad_json(api: Api) -> None:
     assert_refused(api.chat(b"[" * 32769), "request_too_large")
 
 
-def test_too_large_a_text_in_too_large_a_body_is_the_body_s_fault(api: Api) -> None:
+def test_a_body_too_large_is_refused_before_its_text_too_large(api: Api) -> None:
     assert_refused(api.chat(draft("x" * 32768)), "request_too_large")

@@ -1,7 +1,7 @@
-"""The order of the checks: of two rules that a request breaks, the first answers.
+"""The order of the checks: if a request breaks two rules, the first is reported.
 
-Rules are broken one by one on a good request, in every pair that one request can
-break at the same time. The rate, fifth in the order, is in test_rates.py.
+A valid request is changed to break each rule, and each pair of rules that one request
+can break at the same time. The rate, fifth in the order, is in test_rates.py.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from tests.support.wire import request
 
 @dataclass
 class Plan:
-    """A request that can still be spoiled."""
+    """A valid request that can be changed to break rules."""
 
     target: str = CHAT
     first: list[tuple[str, str]] = field(default_factory=list)
@@ -76,7 +76,7 @@ def not_json(plan: Plan) -> None:
 
 
 def unknown_field(plan: Plan) -> None:
-    # First in the body, so that a reader who stops at it misses what comes later.
+    # First in the body, so that a reader that stops here misses what follows.
     plan.body = {"temperature": 0, **plan.body}
 
 
@@ -132,9 +132,9 @@ def max_tokens(plan: Plan) -> None:
     plan.body["max_tokens"] = 5
 
 
-Fault = Callable[[Plan], None]
+Violation = Callable[[Plan], None]
 
-IN_ORDER: dict[Fault, str] = {
+IN_ORDER: dict[Violation, str] = {
     malformed: "malformed_request",
     head_too_large: "headers_too_large",
     wrong_path: "not_found",
@@ -176,8 +176,8 @@ OF_THE_CONTENT = {
 }
 
 
-def excludes(first: Fault, second: Fault) -> bool:
-    """True when no request can have both faults."""
+def excludes(first: Violation, second: Violation) -> bool:
+    """Return whether no request can have both violations."""
     pair = {first, second}
     return (
         (first is missing_messages and second in OF_THE_MESSAGE)
@@ -190,39 +190,43 @@ def excludes(first: Fault, second: Fault) -> bool:
 PAIRS = [pair for pair in combinations(IN_ORDER, 2) if not excludes(*pair)]
 
 
-def spoiled(*faults: Fault) -> Plan:
+def plan_with(*violations: Violation) -> Plan:
     plan = Plan()
-    # The later fault first: two messages are two copies of a message that is
+    # The later violation first, so that two messages are two copies of one that is
     # already wrong.
-    for fault in reversed(faults):
-        fault(plan)
+    for violation in reversed(violations):
+        violation(plan)
     return plan
 
 
-def test_the_request_that_is_spoiled_is_good(api: Api) -> None:
+def test_the_unchanged_request_is_accepted(api: Api) -> None:
     assert_echo(api.send(Plan().render(api)), "zyzzyva-47")
 
 
-@pytest.mark.parametrize("fault", IN_ORDER, ids=lambda fault: fault.__name__)
-def test_each_fault_alone_has_its_code(api: Api, fault: Fault) -> None:
-    assert_refused(api.send(spoiled(fault).render(api)), IN_ORDER[fault])
+@pytest.mark.parametrize(
+    "violation", IN_ORDER, ids=lambda violation: violation.__name__
+)
+def test_each_violation_alone_gets_its_code(api: Api, violation: Violation) -> None:
+    assert_refused(api.send(plan_with(violation).render(api)), IN_ORDER[violation])
 
 
 @pytest.mark.parametrize(
-    "first, second", PAIRS, ids=lambda fault: getattr(fault, "__name__", None)
+    "first, second", PAIRS, ids=lambda violation: getattr(violation, "__name__", None)
 )
-def test_of_two_faults_the_first_in_the_order_answers(
-    api: Api, first: Fault, second: Fault
+def test_of_two_violations_the_first_in_order_is_reported(
+    api: Api, first: Violation, second: Violation
 ) -> None:
-    answer = api.send(spoiled(first, second).render(api))
+    answer = api.send(plan_with(first, second).render(api))
     assert_refused(answer, IN_ORDER[first])
 
 
-@pytest.mark.parametrize("first", IN_ORDER, ids=lambda fault: fault.__name__)
-def test_of_all_faults_from_one_on_that_one_answers(api: Api, first: Fault) -> None:
-    faults = list(IN_ORDER)
-    together: list[Fault] = []
-    for fault in faults[faults.index(first) :]:
-        if not any(excludes(earlier, fault) for earlier in together):
-            together.append(fault)
-    assert_refused(api.send(spoiled(*together).render(api)), IN_ORDER[first])
+@pytest.mark.parametrize("first", IN_ORDER, ids=lambda violation: violation.__name__)
+def test_of_all_violations_from_one_on_that_one_is_reported(
+    api: Api, first: Violation
+) -> None:
+    violations = list(IN_ORDER)
+    together: list[Violation] = []
+    for violation in violations[violations.index(first) :]:
+        if not any(excludes(earlier, violation) for earlier in together):
+            together.append(violation)
+    assert_refused(api.send(plan_with(*together).render(api)), IN_ORDER[first])

@@ -1,7 +1,7 @@
 """Two paths, one method each, no URL parameter: everything else is a 404.
 
-The 404 comes before any look at the key or the body, and when the request is one
-slip away from a good one, its sentence names the slip.
+The path is checked before the key and the body. If a request is almost right, the
+sentence of the 404 names the mistake.
 """
 
 import pytest
@@ -29,7 +29,7 @@ OTHER_PATHS = words("""
     /.well-known/security.txt /.git/config /.env /server-status /v1/models.json
 """)
 
-# The right path, written in another way: bytes are compared, nothing is decoded.
+# The right path in another spelling: bytes are compared, nothing is decoded.
 OTHER_SPELLINGS = words("""
     /v1/%6dodels /v1/model%73 /%76%31/models /v1%2fmodels /v1%2Fmodels /v1/models%2f
     /v1/./models /v1/../v1/models /./v1/models /../v1/models /v1/x/../models
@@ -50,7 +50,7 @@ OTHER_METHODS = words("""
 
 
 def ask_with_body(api: Api, method: str, target: str) -> Answer:
-    fields = [*api.known, ("Content-Type", "application/json")]
+    fields = [*api.usual_fields, ("Content-Type", "application/json")]
     return api.ask(method, target, fields, compact(draft()))
 
 
@@ -76,7 +76,7 @@ def test_any_url_parameter_is_not_found(api: Api, parameters: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["/v1/models?x=1", "/v1/models?", "/", "", "/v2"])
-def test_the_absolute_form_changes_nothing(api: Api, target: str) -> None:
+def test_a_wrong_path_in_absolute_form_is_not_found(api: Api, target: str) -> None:
     absolute = f"http://{api.endpoint.authority}{target}"
     assert_refused(api.ask("GET", absolute), "not_found")
 
@@ -88,7 +88,7 @@ def test_every_other_method_is_not_found(api: Api, path: str, method: str) -> No
     assert_refused(answer, "not_found", bodiless=method == "HEAD")
 
 
-def test_the_methods_of_the_two_paths_are_not_exchanged(api: Api) -> None:
+def test_each_path_accepts_only_its_own_method(api: Api) -> None:
     assert "POST" in assert_refused(api.ask("GET", CHAT), "not_found")
     assert "GET" in assert_refused(ask_with_body(api, "POST", MODELS), "not_found")
 
@@ -103,23 +103,23 @@ def test_the_asterisk_of_options_is_not_found(api: Api) -> None:
     assert_refused(api.ask("OPTIONS", "*"), "not_found")
 
 
-def test_a_browser_s_question_before_a_request_is_not_found(api: Api) -> None:
-    asked = [
+def test_a_cors_preflight_is_not_found(api: Api) -> None:
+    preflight = [
         ("Origin", "https://example.org"),
         ("Access-Control-Request-Method", "POST"),
     ]
-    answer = api.ask("OPTIONS", CHAT, [api.host, *asked])
+    answer = api.ask("OPTIONS", CHAT, [api.host, *preflight])
     assert_refused(answer, "not_found")
     assert not [name for name, _ in answer.headers if "access-control" in name.lower()]
 
 
 @pytest.mark.parametrize("path", [MODELS, CHAT, "/", "/v1/nothing", "/v1/models?x"])
-def test_head_has_no_body_and_the_connection_goes_on(api: Api, path: str) -> None:
+def test_head_has_no_body_and_the_connection_stays_open(api: Api, path: str) -> None:
     with api.endpoint.connect() as connection:
-        connection.send(request("HEAD", path, api.known))
+        connection.send(request("HEAD", path, api.usual_fields))
         answer = connection.read_answer(bodiless=True)
         assert_refused(answer, "not_found", bodiless=True)
-        connection.send(request("GET", MODELS, api.known))
+        connection.send(request("GET", MODELS, api.usual_fields))
         assert connection.read_answer().status == 200
 
 
@@ -136,7 +136,7 @@ def test_head_has_no_body_and_the_connection_goes_on(api: Api, path: str) -> Non
     [("GET", "/v1/nothing"), ("GET", "/v1/models?x"), ("POST", MODELS), ("PUT", CHAT)]
     + [("OPTIONS", CHAT), ("FOO", MODELS), ("GET", "/")],
 )
-def test_the_path_is_looked_at_before_the_key(
+def test_the_path_is_checked_before_the_key(
     api: Api, method: str, target: str, value: str | None
 ) -> None:
     fields = [api.host, *([("Authorization", value)] if value else [])]
@@ -145,12 +145,12 @@ def test_the_path_is_looked_at_before_the_key(
     assert answer.header("WWW-Authenticate") is None
 
 
-def test_the_path_is_looked_at_before_the_body(api: Api) -> None:
+def test_the_path_is_checked_before_the_body(api: Api) -> None:
     assert_refused(api.ask("POST", "/v1/nothing", body=b" " * 32_769), "not_found")
     declared = [api.host, ("Content-Length", "1000000000")]
     assert_refused(api.ask("POST", "/v1/nothing", declared), "not_found")
-    asked_first = [*declared, ("Expect", "100-continue")]
-    assert_refused(api.ask("POST", "/v1/nothing", asked_first), "not_found")
+    expecting = [*declared, ("Expect", "100-continue")]
+    assert_refused(api.ask("POST", "/v1/nothing", expecting), "not_found")
 
 
 def test_a_large_body_to_a_wrong_path_is_answered_without_a_reset(api: Api) -> None:
@@ -192,7 +192,7 @@ def test_a_near_miss_is_named(api: Api, method: str, target: str, word: str) -> 
     assert word in detail, detail
 
 
-def test_a_near_miss_says_more_than_a_miss(api: Api) -> None:
+def test_a_near_miss_gets_a_more_specific_sentence(api: Api) -> None:
     miss = assert_refused(api.ask("GET", "/zebra"), "not_found")
     for method, target, _ in NEAR_MISSES.values():
         assert assert_refused(api.ask(method, target), "not_found") != miss

@@ -1,14 +1,14 @@
 """What depends on time: the rate of a key, of failed keys, and slow requests.
 
-Each test has a key of its own on a server whose rates are low: one request a second,
-three at once.
+Each test has its own key on a server with low rates: one request a second, with a burst
+of three.
 """
 
 import time
 
 import pytest
 
-from tests.conformance.conftest import api_of, key_maker
+from tests.conformance.conftest import key_maker
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -31,12 +31,12 @@ def new_strict_key(strict_server: Server):
 
 @pytest.fixture
 def alice(strict_server: Server, new_strict_key) -> Api:
-    return api_of(strict_server).with_key(new_strict_key())
+    return Api.of(strict_server).with_key(new_strict_key())
 
 
 @pytest.fixture
 def bob(strict_server: Server, new_strict_key) -> Api:
-    return api_of(strict_server).with_key(new_strict_key())
+    return Api.of(strict_server).with_key(new_strict_key())
 
 
 def use_up(api: Api) -> Answer:
@@ -47,7 +47,7 @@ def use_up(api: Api) -> Answer:
 
 
 def until_limited(api: Api) -> Answer:
-    # The rate refills while we ask; a slow machine needs a few tries more.
+    # The rate refills while we ask; a slow machine needs a few more tries.
     for _ in range(20):
         answer = api.models()
         if answer.status != 200:
@@ -61,12 +61,12 @@ def retry_after(answer: Answer) -> int:
     return int(value)
 
 
-def test_a_key_beyond_its_rate_is_told_when_to_come_back(alice: Api) -> None:
+def test_a_key_over_its_rate_is_told_when_to_retry(alice: Api) -> None:
     answer = use_up(alice)
     assert_refused(answer, "rate_limited")
     wait = retry_after(answer)
     assert 1 <= wait <= 2
-    # Not a wait for something to happen: this is the promise under test.
+    # Not a wait for a condition: the time is what is promised.
     time.sleep(wait)
     assert_success(alice.models())
 
@@ -112,36 +112,36 @@ def test_the_rate_is_checked_before_the_body(alice: Api) -> None:
         (b"{}", "application/json"),
     ):
         until_limited(alice)
-        fields = [*alice.known, ("Content-Type", media)]
+        fields = [*alice.usual_fields, ("Content-Type", media)]
         assert_refused(alice.ask("POST", CHAT, fields, body), "rate_limited")
 
 
-def test_a_wrong_path_costs_nothing_of_the_rate(alice: Api) -> None:
+def test_a_wrong_path_does_not_count_against_the_rate(alice: Api) -> None:
     for _ in range(10):
         assert_refused(alice.ask("GET", "/v1/nothing"), "not_found")
     for _ in range(BURST):
         assert_success(alice.models())
 
 
-def test_an_address_that_fails_too_often_is_told_when_to_come_back(
-    wary_server: Server,
+def test_an_address_that_fails_too_often_is_told_when_to_retry(
+    failure_limited_server: Server,
 ) -> None:
-    alice = api_of(wary_server)
+    alice = Api.of(failure_limited_server)
     refusals = fail_often(alice)
     for answer in refusals:
         assert_refused(answer, "rate_limited")
         assert 1 <= retry_after(answer) <= 2
-    # Only failures are limited, so who has a good key goes on, old or new.
+    # Only failures are limited, so a valid key still works.
     assert_success(alice.models())
 
 
 def fail_often(api: Api) -> list[Answer]:
-    """Try keys that were never made; return the answers that speak of a rate."""
+    """Try keys that were never issued; return the answers that are rate limited."""
     answers = [ask_as_mallory(api, number) for number in range(30)]
     for answer in answers[:BURST]:
         assert_refused(answer, "invalid_key")
     limited = [answer for answer in answers if answer.status != 401]
-    assert limited, "thirty failures at once are never too many"
+    assert limited, "thirty failures in a row are not limited"
     return limited
 
 
@@ -151,16 +151,16 @@ def ask_as_mallory(api: Api, number: int) -> Answer:
 
 
 def test_a_head_that_does_not_end_in_time_is_refused(strict_server: Server) -> None:
-    api = api_of(strict_server)
-    unended = request("GET", MODELS, api.known).removesuffix(b"\r\n")
+    api = Api.of(strict_server)
+    unended = request("GET", MODELS, api.usual_fields).removesuffix(b"\r\n")
     assert_timed_out(api.send(unended))
 
 
-def test_a_head_that_trickles_is_refused_at_the_same_time(
+def test_a_head_that_trickles_gets_no_more_time(
     strict_server: Server,
 ) -> None:
-    # The time is counted from the first byte, not from the last one.
-    api = api_of(strict_server)
+    # The time is counted from the first byte, not from the latest one.
+    api = Api.of(strict_server)
     with api.endpoint.connect() as connection:
         connection.send(b"GET /v1/models HTTP/1.1\r\nX-Slow: ")
         deadline = time.monotonic() + 2.5

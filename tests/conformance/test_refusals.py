@@ -1,7 +1,6 @@
 """The form of a refusal, the same for every code and every way to get there.
 
-Each file checks it for its own refusals by `assert_refused`; here stands what needs
-all the codes side by side.
+Every file checks its own refusals with `assert_refused`; this one compares all codes.
 """
 
 from collections.abc import Callable
@@ -20,10 +19,10 @@ from tests.support.api import (
 from tests.support.tables import each
 from tests.support.wire import Answer, request
 
-Provocation = Callable[[Api], Answer]
+Trigger = Callable[[Api], Answer]
 
 
-def chat_with(**members: object) -> Provocation:
+def chat_with(**members: object) -> Trigger:
     return lambda api: api.chat(draft(**members))
 
 
@@ -31,20 +30,20 @@ def without_a_field(api: Api) -> Answer:
     return api.chat({"model": "vendor-cabinet-preview-echo"})
 
 
-def with_a_message_of(**members: object) -> Provocation:
+def with_a_message_of(**members: object) -> Trigger:
     message = {"role": "user", "content": MARKER, **members}
     return lambda api: api.chat(draft(messages=[message]))
 
 
-# One way to every code; rates and time-outs are in test_rates.py.
-WAYS: dict[str, Provocation] = {
+# One request for every code; rates and time-outs are in test_rates.py.
+TRIGGERS: dict[str, Trigger] = {
     "malformed_request": lambda api: api.send(b"GET /v1/models HTTP/1.1\r\n\r\n"),
     "unsupported_transfer_coding": lambda api: api.ask(
-        "POST", CHAT, [*api.known, ("Transfer-Encoding", "gzip, chunked")]
+        "POST", CHAT, [*api.usual_fields, ("Transfer-Encoding", "gzip, chunked")]
     ),
     "target_too_long": lambda api: api.ask("GET", "/" + "a" * 17_000),
     "headers_too_large": lambda api: api.ask(
-        "GET", MODELS, [*api.known, ("X-Padding", "a" * 17_000)]
+        "GET", MODELS, [*api.usual_fields, ("X-Padding", "a" * 17_000)]
     ),
     "not_found": lambda api: api.ask("GET", "/v1/nothing"),
     "invalid_key": lambda api: api.ask("GET", MODELS, [api.host]),
@@ -64,44 +63,44 @@ WAYS: dict[str, Provocation] = {
 }
 
 
-def each_way() -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("code", WAYS)
+def each_code() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("code", TRIGGERS)
 
 
-def test_every_code_has_a_way_here() -> None:
-    assert set(STATUS) - set(WAYS) == {"rate_limited", "request_timeout"}
+def test_every_code_has_a_trigger_here() -> None:
+    assert set(STATUS) - set(TRIGGERS) == {"rate_limited", "request_timeout"}
 
 
-@each_way()
-def test_a_refusal_has_exactly_its_form(api: Api, code: str) -> None:
-    assert_refused(WAYS[code](api), code)
+@each_code()
+def test_a_refusal_has_the_exact_form(api: Api, code: str) -> None:
+    assert_refused(TRIGGERS[code](api), code)
 
 
-@each_way()
-def test_each_refusal_has_an_id_of_its_own(api: Api, code: str) -> None:
-    ids = {WAYS[code](api).header("X-Request-Id") for _ in range(5)}
+@each_code()
+def test_every_refusal_has_its_own_id(api: Api, code: str) -> None:
+    ids = {TRIGGERS[code](api).header("X-Request-Id") for _ in range(5)}
     assert len(ids) == 5
 
 
-@each_way()
+@each_code()
 def test_a_refusal_links_to_its_page_when_there_is_a_cabinet(
     api: Api, code: str
 ) -> None:
     if api.cabinet_url is None:
         pytest.skip("the cabinet's address is not known with --base-url")
     page = f"{api.cabinet_url.rstrip('/')}/docs/errors#{code}"
-    assert WAYS[code](api).header("Link") == f'<{page}>; rel="help"'
+    assert TRIGGERS[code](api).header("Link") == f'<{page}>; rel="help"'
 
 
-@each_way()
-def test_only_a_refused_key_is_asked_for_another(api: Api, code: str) -> None:
+@each_code()
+def test_only_a_refused_key_gets_a_challenge(api: Api, code: str) -> None:
     challenge = "Bearer" if code == "invalid_key" else None
-    assert WAYS[code](api).header("WWW-Authenticate") == challenge
+    assert TRIGGERS[code](api).header("WWW-Authenticate") == challenge
 
 
-@each_way()
-def test_a_refusal_that_time_does_not_mend_names_no_time(api: Api, code: str) -> None:
-    assert WAYS[code](api).header("Retry-After") is None
+@each_code()
+def test_a_permanent_refusal_has_no_retry_after(api: Api, code: str) -> None:
+    assert TRIGGERS[code](api).header("Retry-After") is None
 
 
 @each(
@@ -110,11 +109,11 @@ def test_a_refusal_that_time_does_not_mend_names_no_time(api: Api, code: str) ->
         "the path": "/v1/{key}",
         "a parameter": "/v1/models?api_key={key}",
         "a parameter of a wrong path": "/models?key={key}",
-        "the address of the whole": "http://{key}@example/v1/models",
+        "the authority": "http://{key}@example/v1/models",
     },
 )
 def test_a_key_in_the_url_is_not_repeated(api: Api, target: str) -> None:
-    # The form of the answer is checked too: it must not have a key in its head.
+    # assert_refused also checks that the head of the answer contains no key.
     answer = api.ask("GET", target.format(key=api.key), [api.host])
     code = "not_found" if answer.status == 404 else "malformed_request"
     assert_refused(answer, code)
@@ -126,21 +125,21 @@ def test_a_key_in_the_body_is_not_repeated(api: Api) -> None:
         assert api.key.encode() not in answer.head + answer.body
 
 
-def test_nothing_from_the_url_is_written_into_the_head(api: Api) -> None:
-    # A target cannot hold a raw line end; its percent-encoding must stay unread.
+def test_the_url_cannot_inject_a_header(api: Api) -> None:
+    # A target cannot contain a raw line end; an encoded one must not be decoded.
     answer = api.ask("GET", "/v1/%0d%0aX-Injected:%201")
     assert_refused(answer, "not_found")
     assert answer.header("X-Injected") is None
 
 
-def test_the_same_fault_is_told_in_the_same_words(api: Api) -> None:
-    said = {assert_refused(api.chat(b"{"), "invalid_json") for _ in range(5)}
-    assert len(said) == 1
+def test_the_same_mistake_gets_the_same_sentence(api: Api) -> None:
+    sentences = {assert_refused(api.chat(b"{"), "invalid_json") for _ in range(5)}
+    assert len(sentences) == 1
 
 
-def test_a_refusal_can_be_read_by_a_plain_reader(api: Api) -> None:
-    # Independent of the strict reader above: the very bytes, once.
-    raw = request("GET", "/v1/nothing", [*api.known, ("Connection", "close")])
+def test_a_refusal_has_the_exact_bytes(api: Api) -> None:
+    # Independent of the strict reader: the exact bytes.
+    raw = request("GET", "/v1/nothing", [*api.usual_fields, ("Connection", "close")])
     with api.endpoint.connect() as connection:
         connection.send(raw)
         received = connection.rest()

@@ -1,8 +1,7 @@
-"""A client that says almost the same again on its connection.
+"""Requests that repeat most of an earlier one on the same connection.
 
-Programs repeat their head, and most of their body, with every request. However well
-a server remembers what it has already read, each request is judged as if it were the
-first.
+Programs repeat their head and most of their body with every request. Whatever a server
+caches, it must treat each request as if it were the first.
 """
 
 from tests.conformance.test_echo import TEXTS
@@ -28,10 +27,10 @@ from tests.support.wire import Answer, Connection, request
         "a repeated name": (b'{"model":1,"model":1}', "invalid_json"),
         "an unknown field": (b'{"temperature":0}', "unknown_field"),
         "a stream": (compact(draft(stream=True)), "stream_unavailable"),
-        "too large a text": (compact(draft("x" * 8193)), "content_too_large"),
+        "a text too large": (compact(draft("x" * 8193)), "content_too_large"),
     },
 )
-def test_the_same_head_with_a_good_body_and_a_bad_one(
+def test_a_bad_body_with_a_repeated_head_is_refused(
     api: Api, body: bytes, code: str
 ) -> None:
     good = compact(draft("x"))
@@ -47,7 +46,7 @@ def test_the_same_head_with_a_good_body_and_a_bad_one(
 
 def test_the_same_head_with_a_wrong_type_is_refused_again(api: Api) -> None:
     media, body = ("Content-Type", "text/plain"), compact(draft("x"))
-    fields = [*api.known, media, ("Content-Length", str(len(body)))]
+    fields = [*api.usual_fields, media, ("Content-Length", str(len(body)))]
     with api.endpoint.connect() as connection:
         for _ in range(3):
             connection.send(request("POST", CHAT, fields, body))
@@ -57,9 +56,9 @@ def test_the_same_head_with_a_wrong_type_is_refused_again(api: Api) -> None:
 def test_the_same_target_with_another_method_is_not_the_same_request(api: Api) -> None:
     with api.endpoint.connect() as connection:
         for _ in range(3):
-            connection.send(request("GET", MODELS, api.known))
+            connection.send(request("GET", MODELS, api.usual_fields))
             assert_success(connection.read_answer())
-            connection.send(request("PUT", MODELS, api.known))
+            connection.send(request("PUT", MODELS, api.usual_fields))
             assert_refused(connection.read_answer(), "not_found")
 
 
@@ -74,7 +73,7 @@ def test_a_body_that_looks_like_a_request_is_a_body(api: Api) -> None:
 
 
 def test_a_repeated_head_inside_a_body_is_a_body(api: Api) -> None:
-    # The head of the connection's last request, sent again as the rest of a body.
+    # The head of the previous request is sent again as the rest of a body.
     spaces = b" " * 200
     head, _, body = api.chat_bytes(compact(draft("x")) + spaces).partition(b"\r\n\r\n")
     with api.endpoint.connect() as connection:
@@ -83,12 +82,11 @@ def test_a_repeated_head_inside_a_body_is_a_body(api: Api) -> None:
         connection.send(head + b"\r\n\r\n" + body[: len(body) - len(head) - 4])
         connection.send(head + b"\r\n\r\n")
         assert_refused(connection.read_answer(), "invalid_json")
-        connection.send(api.chat_bytes(draft("still in step")))
-        assert_echo(connection.read_answer(), "still in step")
+        connection.send(api.chat_bytes(draft("still in sync")))
+        assert_echo(connection.read_answer(), "still in sync")
 
 
-# Pieces that leave the bytes before and after the text as they were, and are more
-# than a text.
+# Texts that leave the bytes around them unchanged but end the string early.
 BREAKING_OUT = {
     "a second message": (b'a"},{"role":"user","content":"b', "invalid_messages"),
     "a field of the message": (b'a","name":"b', "unknown_field"),
@@ -105,62 +103,62 @@ BREAKING_OUT = {
 }
 
 
-def said_before(api: Api, connection: Connection, size: int) -> None:
-    """Let the server read a text of this size twice, in the usual frame."""
+def send_two_other_texts(api: Api, connection: Connection, size: int) -> None:
+    """Send two other texts of this size in the usual frame."""
     for letter in (b"x", b"y"):
         text = letter * size
         connection.send(api.chat_bytes(BEFORE + text + AFTER))
         assert_echo(connection.read_answer(), text.decode())
 
 
-def ask_again(api: Api, text: bytes) -> Answer:
-    """Send a text, as it is, in a frame that has just come with other texts."""
+def answer_in_repeated_frame(api: Api, text: bytes) -> Answer:
+    """Send these bytes as the text in a frame that was just used with other texts."""
     with api.endpoint.connect() as connection:
-        said_before(api, connection, len(text))
+        send_two_other_texts(api, connection, len(text))
         connection.send(api.chat_bytes(BEFORE + text + AFTER))
         answer = connection.read_answer()
-        said_before(api, connection, len(text))
+        send_two_other_texts(api, connection, len(text))
         return answer
 
 
 @each("text", TEXTS)
-def test_a_repeated_frame_gives_back_the_new_text(api: Api, text: str) -> None:
+def test_a_new_text_in_a_repeated_frame_is_returned(api: Api, text: str) -> None:
     raw = compact(text)[1:-1]
-    assert_echo(ask_again(api, raw), text)
+    assert_echo(answer_in_repeated_frame(api, raw), text)
     escaped = compact(text, escaped=True)[1:-1]
-    assert_echo(ask_again(api, escaped), text)
+    assert_echo(answer_in_repeated_frame(api, escaped), text)
 
 
 @each("text", BAD_TEXTS)
-def test_a_repeated_frame_does_not_excuse_a_bad_text(api: Api, text: bytes) -> None:
-    assert_refused(ask_again(api, text), "invalid_json")
+def test_a_bad_text_in_a_repeated_frame_is_refused(api: Api, text: bytes) -> None:
+    assert_refused(answer_in_repeated_frame(api, text), "invalid_json")
 
 
 @each("text, code", BREAKING_OUT)
-def test_a_repeated_frame_cannot_be_broken_out_of(
+def test_a_text_cannot_break_out_of_a_repeated_frame(
     api: Api, text: bytes, code: str
 ) -> None:
-    assert_refused(ask_again(api, text), code)
+    assert_refused(answer_in_repeated_frame(api, text), code)
 
 
-def test_a_repeated_frame_does_not_excuse_an_empty_text(api: Api) -> None:
-    # As long as the text before it, because the white space is outside the string.
+def test_an_empty_text_in_a_repeated_frame_is_refused(api: Api) -> None:
+    # As long as the previous text, because the white space is outside the string.
     with api.endpoint.connect() as connection:
-        said_before(api, connection, 1)
+        send_two_other_texts(api, connection, 1)
         body = BEFORE[:-1] + b' ""' + AFTER[1:]
         connection.send(api.chat_bytes(body))
         assert_refused(connection.read_answer(), "empty_content")
 
 
-def test_a_repeated_frame_does_not_excuse_too_large_a_text(api: Api) -> None:
-    # Of one size on the wire: an escape is two bytes there, and one in the text.
-    fits, bursts = rb"\n" + b"x" * 8191, b"x" * 8193
-    assert len(fits) == len(bursts)
+def test_a_text_too_large_in_a_repeated_frame_is_refused(api: Api) -> None:
+    # Of the same size on the wire, where an escape takes two bytes for one of text.
+    fits, exceeds = rb"\n" + b"x" * 8191, b"x" * 8193
+    assert len(fits) == len(exceeds)
     with api.endpoint.connect() as connection:
         for _ in range(2):
             connection.send(api.chat_bytes(BEFORE + fits + AFTER))
             assert_echo(connection.read_answer(), "\n" + "x" * 8191)
-            connection.send(api.chat_bytes(BEFORE + bursts + AFTER))
+            connection.send(api.chat_bytes(BEFORE + exceeds + AFTER))
             assert_refused(connection.read_answer(), "content_too_large")
 
 
@@ -177,7 +175,7 @@ def test_a_repeated_frame_does_not_excuse_too_large_a_text(api: Api) -> None:
         "an integer": (b":2000 ", b":2e3  ", "invalid_max_tokens"),
     },
 )
-def test_a_change_outside_the_text_is_seen(
+def test_a_change_outside_the_text_is_noticed(
     api: Api, was: bytes, becomes: bytes, code: str
 ) -> None:
     good = compact(draft("text", stream=False, max_tokens=2000))
@@ -201,15 +199,17 @@ def test_a_change_outside_the_text_is_seen(
         "one letter": "e",
     },
 )
-def test_a_text_that_stands_elsewhere_in_the_body_too(api: Api, text: str) -> None:
+def test_a_text_that_also_occurs_elsewhere_in_the_body_is_returned(
+    api: Api, text: str
+) -> None:
     with api.endpoint.connect() as connection:
-        for said in (text, text, text.swapcase(), text):
-            connection.send(api.chat_bytes(draft(said)))
-            assert_echo(connection.read_answer(), said)
+        for sent in (text, text, text.swapcase(), text):
+            connection.send(api.chat_bytes(draft(sent)))
+            assert_echo(connection.read_answer(), sent)
 
 
-def test_a_repeated_refusal_is_given_for_the_same_body_alone(api: Api) -> None:
-    """All bodies are of one length, so that the head is the same throughout."""
+def test_a_refusal_is_repeated_only_for_the_same_body(api: Api) -> None:
+    """Use bodies of one length, so that the head is always the same."""
     good = BEFORE + b"x" * 20 + AFTER
     unknown = good.replace(b'"model"', b'"modem"')
     role = good.replace(b'"user"', b'"used"')
@@ -233,8 +233,8 @@ def test_a_repeated_refusal_is_given_for_the_same_body_alone(api: Api) -> None:
                 assert_echo(answer, "x" * 20)
 
 
-def test_a_good_body_after_a_refused_one_excuses_no_broken_one(api: Api) -> None:
-    """What ends like the good body, and is only a text, is not a request."""
+def test_a_broken_body_after_a_refused_and_a_good_one_is_refused(api: Api) -> None:
+    """Refuse a body that ends like the good one but is only a string."""
     good = BEFORE + b"x" * 20 + AFTER
     refused = good.replace(b'"user"', b'"used"')
     end = AFTER.lstrip(b'"')

@@ -1,1 +1,1 @@
-"""What goes wrong around the service, and signals: whole processes, real sockets."""
+"""Injected faults and signals, with whole processes and real sockets."""

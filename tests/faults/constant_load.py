@@ -1,9 +1,8 @@
-"""Clients that never stop asking, and remember every way in which it went wrong.
+"""Clients that send requests without pause and record every failure.
 
-A request has begun when its bytes have been sent on a connection that the server had
-not announced to close. Whatever then comes instead of its answer is a failure. A
-connection that cannot be opened is counted apart: when a service stops, that is how
-it ought to be.
+A request has started when its bytes are sent on a connection that the server has not
+announced to close; anything but its answer is then a failure. A connection that cannot
+be opened is counted separately, because it is expected when a service stops.
 """
 
 import threading
@@ -17,12 +16,12 @@ from tests.support.wire import Answer, Connection
 
 @dataclass
 class Load:
-    """What a crowd of clients has seen so far."""
+    """What the clients have seen so far."""
 
     answered: int = 0
     last_answers: int = 0
     failed: list[str] = field(default_factory=list)
-    turned_away: list[str] = field(default_factory=list)
+    refused_connections: list[str] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -34,7 +33,7 @@ class Load:
 
 @contextmanager
 def load(api: Api, clients: int = 8, *, ends_when_refused: bool) -> Iterator[Load]:
-    """Ask without pause, on kept-alive and on new connections, in threads."""
+    """Send requests from threads, on persistent and on new connections."""
     seen = Load()
     threads = [
         threading.Thread(target=_ask, args=(api, seen, number, ends_when_refused))
@@ -55,16 +54,16 @@ def _ask(api: Api, seen: Load, number: int, ends_when_refused: bool) -> None:
         try:
             connection = api.endpoint.connect()
         except OSError as error:
-            seen.turned_away.append(repr(error))
+            seen.refused_connections.append(repr(error))
             if ends_when_refused:
                 return
             continue
         with connection:
-            _talk(connection, api, seen, number)
+            _use(connection, api, seen, number)
 
 
-def _talk(connection: Connection, api: Api, seen: Load, number: int) -> None:
-    """Ask until told that it was the last time; some clients leave after one."""
+def _use(connection: Connection, api: Api, seen: Load, number: int) -> None:
+    """Send requests until the server closes; some clients leave after one."""
     turn = 0
     while not seen.stop.is_set():
         turn += 1

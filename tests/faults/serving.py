@@ -17,7 +17,7 @@ EMAIL = "alice@example.org"
 
 @dataclass(frozen=True)
 class Running:
-    """A server that is ready."""
+    """A running server."""
 
     key: str
     settings: Mapping[str, str]

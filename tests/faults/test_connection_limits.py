@@ -1,4 +1,4 @@
-"""More connections than there is room for: some wait or are told, none is forgotten."""
+"""More connections than the limits allow: each is refused with an answer or waits."""
 
 import resource
 import time
@@ -13,7 +13,7 @@ from tests.support.processes import api_workers
 from tests.support.raw_requests import code_of
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
-from tests.support.wire import Connection, Endpoint
+from tests.support.wire import Connection
 
 MANY = UNLIMITED | {"READBACK_MAX_CONNECTIONS_PER_ADDRESS": "0"}
 
@@ -22,11 +22,11 @@ MANY = UNLIMITED | {"READBACK_MAX_CONNECTIONS_PER_ADDRESS": "0"}
 def served(folder: Path, **settings: str) -> Iterator[tuple[Server, Api]]:
     changed = {f"READBACK_{name.upper()}": value for name, value in settings.items()}
     with ephemeral_server(folder, MANY | changed) as server:
-        yield server, Api(Endpoint.of(server.base_url), server.api_key)
+        yield server, Api.of(server)
 
 
 @pytest.fixture(autouse=True)
-def room_for_sockets() -> Iterator[None]:
+def enough_descriptors() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
@@ -43,7 +43,7 @@ def assert_serves(connection: Connection, api: Api) -> None:
     assert_echo(connection.read_answer(), "x")
 
 
-def test_two_thousand_idle_connections_slow_nobody(tmp_path: Path) -> None:
+def test_two_thousand_idle_connections_slow_no_client(tmp_path: Path) -> None:
     with served(tmp_path) as (server, api), ExitStack() as stack:
         idle = open_many(stack, api, 2000)
         for connection in (*idle[:3], *idle[-3:]):
@@ -51,56 +51,56 @@ def test_two_thousand_idle_connections_slow_nobody(tmp_path: Path) -> None:
         [worker] = api_workers(server)
         before = sum(worker.cpu_times()[:2])
         time.sleep(2)
-        # Four sweeps over them have passed: they cost next to nothing.
+        # Four sweeps over all connections must take hardly any CPU time.
         assert sum(worker.cpu_times()[:2]) - before < 1
         assert_serves(stack.enter_context(api.endpoint.connect()), api)
 
 
-def test_one_address_has_a_share_of_its_own(tmp_path: Path) -> None:
+def test_one_address_has_a_limit(tmp_path: Path) -> None:
     with (
         served(tmp_path, max_connections_per_address="5") as (_, api),
         ExitStack() as stack,
     ):
-        within = open_many(stack, api, 5)
-        for connection in within:
+        connections = open_many(stack, api, 5)
+        for connection in connections:
             assert_serves(connection, api)
-        assert_told_to_come_back(api)
-        for connection in within:
+        assert_told_to_retry(api)
+        for connection in connections:
             assert_serves(connection, api)
-        within[0].__exit__(None, None, None)
+        connections[0].__exit__(None, None, None)
         wait_until(lambda: _has_room(api), "there is room again", seconds=15)
 
 
 def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
     with served(tmp_path, max_connections="10") as (_, api), ExitStack() as stack:
-        within = open_many(stack, api, 10)
-        for connection in within:
+        connections = open_many(stack, api, 10)
+        for connection in connections:
             assert_serves(connection, api)
         for _ in range(3):
-            assert_told_to_come_back(api)
-        for connection in within:
+            assert_told_to_retry(api)
+        for connection in connections:
             assert_serves(connection, api)
 
 
-def test_no_free_descriptor_does_not_make_a_worker_spin(tmp_path: Path) -> None:
+def test_a_worker_without_free_descriptors_does_not_spin(tmp_path: Path) -> None:
     with served(tmp_path) as (server, api), ExitStack() as stack:
         [worker] = api_workers(server)
         assert_serves(stack.enter_context(api.endpoint.connect()), api)
-        # As `ulimit -n 128` would have it.
+        # The same as `ulimit -n 128`.
         resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, (128, 128))
-        crowd = open_many(stack, api, 400)
-        assert_serves(crowd[0], api)
+        connections = open_many(stack, api, 400)
+        assert_serves(connections[0], api)
         before = sum(worker.cpu_times()[:2])
         time.sleep(2)
         assert sum(worker.cpu_times()[:2]) - before < 1
-        assert_serves(crowd[0], api)
+        assert_serves(connections[0], api)
         stack.close()
         wait_until(lambda: _has_room(api), "there is room again", seconds=15)
         assert api_workers(server) == [worker]
 
 
-def assert_told_to_come_back(api: Api) -> None:
-    """One more connection is answered before it asks, and closed."""
+def assert_told_to_retry(api: Api) -> None:
+    """Check that one more connection gets a 503 before it sends anything."""
     with api.endpoint.connect() as connection:
         answer = connection.read_answer()
         assert (answer.status, code_of(answer)) == (503, "unavailable")

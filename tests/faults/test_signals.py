@@ -1,4 +1,4 @@
-"""Stopping, reloading and losing a worker, while clients go on asking."""
+"""Stopping, reloading and losing a worker while clients send requests."""
 
 import os
 import signal
@@ -19,15 +19,11 @@ from tests.support.wire import Endpoint
 TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
 
 
-def api_of(server: Server) -> Api:
-    return Api(Endpoint.of(server.base_url), server.api_key)
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_stop_fails_no_request_that_has_begun(tmp_path: Path, workers: str) -> None:
+def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
     settings = UNLIMITED | {"READBACK_WORKERS": workers}
     with ephemeral_server(tmp_path, settings) as server:
-        with load(api_of(server), ends_when_refused=True) as seen:
+        with load(Api.of(server), ends_when_refused=True) as seen:
             wait_until(
                 lambda: seen.answered > 500, "500 requests are answered", seconds=15
             )
@@ -37,12 +33,12 @@ def test_a_stop_fails_no_request_that_has_begun(tmp_path: Path, workers: str) ->
             )
         assert seen.failed == []
         assert seen.last_answers >= 6
-    # Leaving asks for exit code 0.
+    # On leaving, ephemeral_server expects exit code 0.
 
 
-def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
+def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
-        api = api_of(server)
+        api = Api.of(server)
         idle = [stack.enter_context(api.endpoint.connect()) for _ in range(20)]
         for connection in idle[:10]:
             connection.send(api.chat_bytes(draft("x")))
@@ -55,11 +51,11 @@ def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
         wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
 
 
-def test_a_request_that_has_begun_is_finished_and_answered_with_close(
+def test_a_started_request_is_answered_with_close_during_a_stop(
     tmp_path: Path,
 ) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
-        api = api_of(server)
+        api = Api.of(server)
         raw = api.chat_bytes(draft("begun"))
         halves = {
             place: stack.enter_context(api.endpoint.connect())
@@ -86,11 +82,11 @@ def test_a_request_that_has_begun_is_finished_and_answered_with_close(
         wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
 
 
-def test_a_client_that_keeps_its_end_open_does_not_hold_up_a_stop(
+def test_a_client_that_keeps_its_end_open_does_not_delay_a_stop(
     tmp_path: Path,
 ) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
-        api = api_of(server)
+        api = Api.of(server)
         raw = api.chat_bytes(draft("x"))
         connection = stack.enter_context(api.endpoint.connect())
         connection.send(raw[:-1])
@@ -105,16 +101,16 @@ def test_a_client_that_keeps_its_end_open_does_not_hold_up_a_stop(
         )
         connection.send(raw[-1:])
         assert_echo(connection.read_answer(), "x")
-        # It has its answer and does nothing more: far below the 30 s of the stop.
+        # The client has its answer and stays: far below the 30 s of the stop time-out.
         wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=12)
 
 
-def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
+def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
     tmp_path: Path,
 ) -> None:
     settings = UNLIMITED | {"READBACK_STOP_TIMEOUT": "1"}
     with ephemeral_server(tmp_path, settings) as server:
-        api = api_of(server)
+        api = Api.of(server)
         with api.endpoint.connect() as connection:
             connection.send(api.chat_bytes(draft("x"))[:-1])
             wait_until(
@@ -128,10 +124,10 @@ def test_a_request_that_never_ends_does_not_hold_up_a_stop_for_ever(
             )
 
 
-def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
+def test_a_reload_refuses_and_fails_no_request(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
-        with load(api_of(server), ends_when_refused=False) as seen:
+        with load(Api.of(server), ends_when_refused=False) as seen:
             for _ in range(2):
                 before = worker_pids(server)
                 goal = seen.answered + 300
@@ -153,12 +149,12 @@ def test_a_reload_refuses_and_fails_nobody(tmp_path: Path) -> None:
                     seconds=15,
                 )
         assert seen.failed == []
-        assert seen.turned_away == []
+        assert seen.refused_connections == []
 
 
-def test_a_killed_worker_is_replaced_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_killed_worker_is_replaced_while_the_others_serve(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server:
-        api = api_of(server)
+        api = Api.of(server)
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
         victim, other = api_workers(server)
         with load(api, ends_when_refused=False) as seen:
@@ -178,9 +174,9 @@ def test_a_killed_worker_is_replaced_and_the_others_go_on(tmp_path: Path) -> Non
                 seconds=15,
             )
         assert other.is_running()
-        # Only what that worker had in hand is lost: at most one request a client.
+        # Only the current requests of that worker are lost: at most one per client.
         assert len(seen.failed) <= 8
-        assert seen.turned_away == []
+        assert seen.refused_connections == []
 
 
 def _replaced(server: Server, before: set[int]) -> bool:

@@ -1,1 +1,1 @@
-"""The house's own rules: what is said in one place is true in the others."""
+"""Rules of the code base itself: the same fact is the same everywhere."""

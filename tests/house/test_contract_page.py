@@ -1,4 +1,4 @@
-"""The page of the contract names every fact of the contract, in both languages."""
+"""The contract page contains every fact of the contract, in both languages."""
 
 import re
 from pathlib import Path
@@ -28,14 +28,14 @@ FACTS = [
 
 
 @pytest.mark.parametrize("page", ["contract.md", "ru/contract.md"])
-def test_every_fact_stands_on_the_page(page):
+def test_every_fact_is_on_the_page(page):
     text = (DOCS / page).read_text(encoding="utf-8")
 
     assert not [fact for fact in FACTS if fact not in text]
 
 
 def outline(path: Path) -> list[str]:
-    """Give the marks of headings, code and rows, in their order."""
+    """Return the marks of headings, code blocks and table rows, in order."""
     return re.findall(r"^(#+|```\w*|\|)", path.read_text(encoding="utf-8"), re.M)
 
 

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.support.files import python_files
+
 ROOT = Path(__file__).parents[2]
 SECTION = re.compile(r"^## Fixed times in tests\n(.*?)(?=^## |\Z)", re.M | re.S)
 
@@ -25,7 +27,7 @@ def test_every_file_that_sleeps_for_a_fixed_time_is_listed_with_a_reason() -> No
 
     sleeping = {
         str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").rglob("*.py")
+        for path in python_files(ROOT / "tests")
         if sleeps(ast.parse(path.read_text(encoding="utf-8")))
     }
     assert sleeping == listed

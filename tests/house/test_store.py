@@ -1,7 +1,7 @@
 """Every statement of the API's store runs on freshly migrated databases of both kinds.
 
-The cabinet's migrations own the tables, and the store has SQL of its own: nothing but
-this holds the two together.
+The cabinet's migrations define the tables, and the store has its own SQL; only these
+tests check that the two fit together.
 """
 
 import shutil
@@ -36,7 +36,7 @@ def postgresql() -> Iterator[Postgres]:
 def template(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
-    """The URL of a migrated database, to be copied."""
+    """The URL of a migrated database that each test copies."""
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path_factory.mktemp('template')}/migrated.sqlite3"
     else:
@@ -117,9 +117,9 @@ def test_every_statement_runs(store, run, database, key):
     assert store.take_statements() == len(run)
 
 
-def test_the_number_of_statements_is_what_the_database_sees(store, database, key):
+def test_the_count_of_statements_is_what_the_database_sees(store, database, key):
     if not database.is_sqlite:
-        pytest.skip("SQLite alone tells a program what it runs")
+        pytest.skip("only SQLite reports the statements that it runs")
     seen: list[str] = []
     [row] = store.keys([digest(key)]).values()
     store.take_statements()
@@ -131,13 +131,13 @@ def test_the_number_of_statements_is_what_the_database_sees(store, database, key
     assert store.take_statements() == len(seen)
 
 
-def test_equal_cells_add_up_and_old_counts_stay(store, database, key):
+def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
     [row] = store.keys([digest(key)]).values()
     for _ in range(2):
         store.record([tally(row.key_id, "a"), tally(row.key_id, "b")])
         store.record([tally(row.key_id, code="invalid_json")])
     assert database.usage(key) == {("chat", ""): 12, ("chat", "invalid_json"): 6}
-    # An outcome of the hour before is another cell, and does not turn time back.
+    # An outcome of the previous hour is another cell and does not change last_used_at.
     used = "SELECT last_used_at FROM cabinet_key"
     before = database.value(used)
     store.record([tally(row.key_id, at=NOW - 3600)])
@@ -145,7 +145,7 @@ def test_equal_cells_add_up_and_old_counts_stay(store, database, key):
     assert database.value(used) == before
 
 
-def test_the_journal_of_a_key_is_thinned_to_its_last_entries(store, database, key):
+def test_the_journal_of_a_key_keeps_its_last_entries(store, database, key):
     [row] = store.keys([digest(key)]).values()
     for start in range(0, 400, 40):
         agents = [f"{n}" for n in range(start, start + 40)]
@@ -170,7 +170,7 @@ def test_one_batch_leaves_no_more_entries_than_are_kept(store, database, key):
     assert database.value("SELECT count(*) FROM cabinet_journalentry") == 100
 
 
-def test_what_is_older_than_the_settings_say_is_deleted(database, key):
+def test_rows_older_than_the_settings_allow_are_deleted(database, key):
     config = Config(database_url=database.url, usage_days=10, journal_days=5)
     store = Store(config)
     [row] = store.keys([digest(key)]).values()
@@ -184,7 +184,7 @@ def test_what_is_older_than_the_settings_say_is_deleted(database, key):
     assert database.value("SELECT count(*) FROM cabinet_journalentry") == 2
 
 
-def test_what_is_too_long_for_its_column_is_cut_off(store, database, key):
+def test_a_value_too_long_for_its_column_is_truncated(store, database, key):
     [row] = store.keys([digest(key)]).values()
     event = Event(
         row.key_id, "chat", 400, "invalid_json", "d" * 999, "u" * 999, "a" * 99
@@ -199,20 +199,20 @@ def test_what_is_too_long_for_its_column_is_cut_off(store, database, key):
     assert tuple(lengths) == (400, 80, 45)
 
 
-def test_an_error_names_no_value_of_the_statement(store, database, key):
+def test_an_error_contains_no_value_of_the_statement(store, database, key):
     with pytest.raises(StoreError) as caught:
         store._run("SELECT nothing FROM nowhere WHERE secret = ?", ["sk-echo-secret"])
     assert "secret" not in str(caught.value)
     assert str(caught.value)
 
 
-def test_a_key_says_when_it_expires(store, database, key):
+def test_a_key_row_contains_its_expiry(store, database, key):
     database.rows("UPDATE cabinet_key SET expires_at = ?", database.moment(60))
     [row] = store.keys([digest(key)]).values()
     assert abs(row.expires_at - time.time() - 60) < 30
 
 
-def test_no_file_is_made_where_there_is_no_database(tmp_path):
+def test_a_missing_database_file_is_not_created(tmp_path):
     store = Store(Config(database_url=f"sqlite:///{tmp_path}/nowhere"))
     with pytest.raises(StoreError, match="cannot be opened"):
         store.keys([])

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.files import python_files
+
 TESTS = Path(__file__).parents[1]
-FOLDERS = sorted(path.name for path in TESTS.iterdir() if any(path.glob("**/*.py")))
+FOLDERS = sorted(path.name for path in TESTS.iterdir() if any(path.glob("*.py")))
 
 
 def imported_folders(path: Path) -> set[str]:
@@ -22,6 +24,6 @@ def imported_folders(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_imports_only_from_itself_and_from_support(folder: str) -> None:
-    for path in (TESTS / folder).rglob("*.py"):
+    for path in python_files(TESTS / folder):
         others = imported_folders(path) - {folder, "support"}
         assert not others, f"{path.relative_to(TESTS)} imports from {sorted(others)}"

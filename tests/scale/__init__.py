@@ -1,0 +1,1 @@
+"""Many keys, many requests, several workers, and real databases of both kinds."""

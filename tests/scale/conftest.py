@@ -1,6 +1,7 @@
-"""One server with two workers for each kind of database, and keys in any number."""
+"""A server with two workers for each kind of database, and any number of keys."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -17,7 +18,7 @@ _numbers = count(1)
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """A server and its database."""
 
     server: Server
@@ -28,7 +29,7 @@ class Place:
         return Endpoint.of(self.server.base_url)
 
     def new_keys(self, number: int) -> list[str]:
-        """Make an account with so many keys."""
+        """Add an account with this many keys."""
         account = self.database.add_account(f"alice-{next(_numbers)}@example.com")
         made = [keys.mint() for _ in range(number)]
         self.database.add_keys(account, made)
@@ -46,11 +47,9 @@ def start(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Any]]:
     """Start a server on a new database of one kind, with these settings."""
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
 
-        def _start(kind: str, **settings: str) -> Place:
+        def _start(kind: str, **settings: str) -> Site:
             folder = tmp_path_factory.mktemp(kind)
             if kind == "sqlite":
                 url = f"sqlite:///{folder}/readback.sqlite3"
@@ -58,11 +57,11 @@ def start(
                 url = request.getfixturevalue("postgresql").new_database()
             chosen = {**UNLIMITED, "READBACK_DATABASE_URL": url, **settings}
             server = stack.enter_context(ephemeral_server(folder, chosen))
-            return Place(server, Database(url))
+            return Site(server, Database(url))
 
         yield _start
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, start: Callable[..., Place]) -> Place:
+def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
     return start(request.param, READBACK_WORKERS="2")

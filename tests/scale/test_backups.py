@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md for back-up and restore, tried as they stand."""
+"""The commands for backup and restore in docs/operations.md, run unchanged."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.conftest import Place
+from tests.scale.conftest import Site
 from tests.support.database import Database
 from tests.support.load import models
 from tests.support.postgres import Postgres
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
 def command(kind: str, verb: str) -> str:
-    """The command that the page gives under a heading such as "Back up SQLite"."""
+    """Return the command under a heading of the page such as "Back up SQLite"."""
     found = re.search(
         rf"^#+ {verb} {kind}\n.*?```sh\n(.*?)```", PAGE.read_text(), re.S | re.M
     )
@@ -38,29 +38,29 @@ def run(script: str, programs: Path, **variables: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["SQLite", "PostgreSQL"])
-def test_a_back_up_made_while_requests_come_brings_back_keys_and_counts(
+def test_a_backup_taken_under_load_restores_keys_and_counts(
     kind: str,
-    start: Callable[..., Place],
+    start: Callable[..., Site],
     tmp_path: Path,
     postgresql: Postgres,
 ) -> None:
-    place = start(kind.lower(), READBACK_WORKERS="1")
-    [key] = place.new_keys(1)
-    raw = models(place.endpoint, key)
+    site = start(kind.lower(), READBACK_WORKERS="1")
+    [key] = site.new_keys(1)
+    raw = models(site.endpoint, key)
     for _ in range(3):
-        assert exchange(place.endpoint, raw).status == 200
-    wait_until(lambda: place.database.usage(key) == {("models", ""): 3}, "written")
+        assert exchange(site.endpoint, raw).status == 200
+    wait_until(lambda: site.database.usage(key) == {("models", ""): 3}, "written")
 
     saved = {"BACKUP": str(tmp_path / "saved")}
     run(
         command(kind, "Back up"),
         postgresql.programs,
         **saved,
-        **where(place.database.url),
+        **where(site.database.url),
     )
-    # What happens after the back-up is not in it.
-    assert exchange(place.endpoint, raw).status == 200
-    wait_until(lambda: place.database.usage(key) == {("models", ""): 4}, "written")
+    # Requests after the backup are not in it.
+    assert exchange(site.endpoint, raw).status == 200
+    wait_until(lambda: site.database.usage(key) == {("models", ""): 4}, "written")
 
     if kind == "SQLite":
         url = f"sqlite:///{tmp_path}/restored.sqlite3"

@@ -1,4 +1,4 @@
-"""What the database and the metrics say is what was sent, to the last request."""
+"""The counts in the database and in the metrics are exact, to the last request."""
 
 import os
 import random
@@ -6,7 +6,7 @@ import signal
 from collections import Counter
 
 from readback import keys
-from tests.scale.conftest import Place
+from tests.scale.conftest import Site
 from tests.support.load import chat, models, pipeline, spread
 from tests.support.metrics import metrics, requests_by_outcome
 from tests.support.processes import worker_pids
@@ -21,9 +21,9 @@ REQUESTS = 100_000
 KEPT = 100
 
 
-def mixed(place: Place, key: str) -> list[tuple[bytes, int, str, str]]:
-    """Kinds of requests: the bytes, the status, and where they are counted."""
-    endpoint = place.endpoint
+def with_key(site: Site, key: str) -> list[tuple[bytes, int, str, str]]:
+    """Return kinds of requests: the bytes, the status, and where they are counted."""
+    endpoint = site.endpoint
     host = [("Host", endpoint.authority)]
     known = [*host, ("Authorization", f"Bearer {key}")]
     return [
@@ -36,76 +36,76 @@ def mixed(place: Place, key: str) -> list[tuple[bytes, int, str, str]]:
     ]
 
 
-def foreign(place: Place) -> list[tuple[bytes, int, str, str]]:
-    """Kinds of requests that belong to no key."""
-    made_up = keys.mint()
-    endpoint = place.endpoint
+def without_known_key(site: Site) -> list[tuple[bytes, int, str, str]]:
+    """Return kinds of requests that are not counted for any key."""
+    unknown_key = keys.mint()
+    endpoint = site.endpoint
     host = [("Host", endpoint.authority)]
     return [
-        (models(endpoint, made_up), 401, "models", "invalid_key"),
-        (chat(endpoint, made_up[:-1] + "!", GOOD), 401, "chat", "invalid_key"),
+        (models(endpoint, unknown_key), 401, "models", "invalid_key"),
+        (chat(endpoint, unknown_key[:-1] + "!", GOOD), 401, "chat", "invalid_key"),
         (request("GET", "/", host), 404, "other", "not_found"),
     ]
 
 
-def test_a_hundred_thousand_mixed_requests_are_all_counted_and_none_twice(place):
-    alice, bob = place.new_keys(2)
-    kinds = [*mixed(place, alice), *mixed(place, bob), *foreign(place)]
-    # A key that must be looked up makes its connection wait, so these are few.
+def test_a_hundred_thousand_mixed_requests_are_counted_exactly_once(site):
+    alice, bob = site.new_keys(2)
+    kinds = [*with_key(site, alice), *with_key(site, bob), *without_known_key(site)]
+    # An unknown key makes its connection wait for a look-up, so these are few.
     weights = [1.0] * 12 + [0.05, 1.0, 1.0]
     sent = random.Random(4).choices(kinds, weights, k=REQUESTS)
-    before = Counter(requests_by_outcome(place.server.ops_url))
+    before = Counter(requests_by_outcome(site.server.ops_url))
 
-    answered = spread(place.endpoint, [raw for raw, *_ in sent], connections=8)
+    answered = spread(site.endpoint, [raw for raw, *_ in sent], connections=8)
 
     assert answered == Counter(status for _, status, *_ in sent)
     counted = Counter((where, code or "ok") for _, _, where, code in sent)
     wait_until(
-        lambda: Counter(requests_by_outcome(place.server.ops_url)) - before == counted,
-        "the metrics have all of them",
+        lambda: Counter(requests_by_outcome(site.server.ops_url)) - before == counted,
+        "the metrics count all of them",
     )
     for key in (alice, bob):
         own = Counter(
             (where, code) for raw, _, where, code in sent if key.encode() in raw
         )
-        wait_until(lambda own=own, key=key: place.database.usage(key) == own, f"{own}")
+        wait_until(lambda own=own, key=key: site.database.usage(key) == own, f"{own}")
 
 
-def test_the_journal_keeps_the_last_hundred_of_each_outcome(place):
-    [key] = place.new_keys(1)
-    # Each program's requests are a row of their own; many more than are kept.
+def test_the_journal_keeps_the_last_hundred_of_each_outcome(site):
+    [key] = site.new_keys(1)
+    # Each program gets its own row; there are many more than are kept.
     for part in range(6):
         accepted, refused = (
-            [numbered(place, key, target, part * 50 + n) for n in range(50)]
+            [numbered(site, key, target, part * 50 + n) for n in range(50)]
             for target in ("/v1/models", "/v1/nothing")
         )
-        pipeline(place.endpoint, [*accepted, *refused])
+        pipeline(site.endpoint, [*accepted, *refused])
         total = 100 * (part + 1)
-        wait_until(lambda t=total: counted(place, key) == t, f"{total} are written")
+        wait_until(lambda t=total: counted(site, key) == t, f"{total} are written")
 
-    # Older ones go when a few more have come, so there may be a few too many.
+    # Old rows are deleted in batches, so there may be a few more.
     for was_accepted in (True, False):
-        agents = journal(place, key, was_accepted)
+        agents = journal(site, key, was_accepted)
         assert KEPT <= len(agents) <= KEPT + 40
         newest = [f"Program {n}" for n in range(300 - KEPT, 300)]
         assert set(newest) <= set(agents)
 
 
-def numbered(place: Place, key: str, target: str, number: int) -> bytes:
+def numbered(site: Site, key: str, target: str, number: int) -> bytes:
     fields = [
-        ("Host", place.endpoint.authority),
+        ("Host", site.endpoint.authority),
         ("Authorization", f"Bearer {key}"),
         ("User-Agent", f"Program {number}"),
     ]
     return request("GET", target, fields)
 
 
-def counted(place: Place, key: str) -> int:
-    return sum(place.database.usage(key).values())
+def counted(site: Site, key: str) -> int:
+    return sum(site.database.usage(key).values())
 
 
-def journal(place: Place, key: str, accepted: bool) -> list[str]:
-    rows = place.database.rows(
+def journal(site: Site, key: str, accepted: bool) -> list[str]:
+    rows = site.database.rows(
         "SELECT user_agent FROM cabinet_journalentry j JOIN cabinet_key k"
         " ON k.id = j.key_id WHERE k.last_four = ? AND accepted = ? AND owner_id ="
         " (SELECT max(owner_id) FROM cabinet_key) ORDER BY j.id",
@@ -114,23 +114,24 @@ def journal(place: Place, key: str, accepted: bool) -> list[str]:
     return [agent for (agent,) in rows]
 
 
-def test_a_killed_worker_loses_nothing_that_is_a_second_old(place):
-    [key] = place.new_keys(1)
+def test_a_killed_worker_loses_nothing_older_than_a_second(site):
+    [key] = site.new_keys(1)
     for _ in range(2):
-        pipeline(place.endpoint, [models(place.endpoint, key)] * 500)
-    # A second later at the most it is written; then the workers die.
-    wait_until(lambda: counted(place, key) == 1000, "usage is written", seconds=1)
-    killed = worker_pids(place.server)
+        pipeline(site.endpoint, [models(site.endpoint, key)] * 500)
+    # It is written within a second; then the workers are killed.
+    wait_until(lambda: counted(site, key) == 1000, "usage is written", seconds=1)
+    killed = worker_pids(site.server)
     for worker in killed:
         os.kill(worker, signal.SIGKILL)
 
     wait_until(
         lambda: (
-            len(worker_pids(place.server)) == 2
-            and not worker_pids(place.server) & killed
+            len(worker_pids(site.server)) == 2 and not worker_pids(site.server) & killed
         ),
-        "two other workers serve",
+        "two new workers run",
     )
-    assert pipeline(place.endpoint, [models(place.endpoint, key)] * 10) == {200: 10}
-    wait_until(lambda: counted(place, key) == 1010, "nothing is lost or counted twice")
-    wait_until(lambda: metrics(place.server.ops_url)["alive"] == 2, "two are alive")
+    assert pipeline(site.endpoint, [models(site.endpoint, key)] * 10) == {200: 10}
+    wait_until(lambda: counted(site, key) == 1010, "nothing is lost or counted twice")
+    wait_until(
+        lambda: metrics(site.server.ops_url)["alive"] == 2, "two workers are alive"
+    )

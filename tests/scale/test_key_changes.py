@@ -1,7 +1,7 @@
-"""What is decided about a key or an account holds at once, in every worker.
+"""A change of a key or an account takes effect in every worker within a second.
 
-The rows are changed by plain SQL, behind the back of the cabinet: whoever changes
-them and however, the API notices.
+The rows are changed by plain SQL, not through the cabinet: the API must notice every
+change, whatever its origin.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from hashlib import sha256
 import psycopg
 import pytest
 
-from tests.scale.conftest import Place
+from tests.scale.conftest import Site
 from tests.support.load import models
 from tests.support.processes import one_connection_per_worker
 from tests.support.waiting import wait_until
@@ -24,27 +24,27 @@ OF_KEY = "WHERE digest = ?"
 OF_OWNER = "(SELECT owner_id FROM cabinet_key WHERE digest = ?)"
 
 
-def change(statement: str, *values: object) -> Callable[[Place, bytes], None]:
-    def apply(place: Place, digest: bytes) -> None:
-        place.database.rows(statement, *values, digest)
+def change(statement: str, *values: object) -> Callable[[Site, bytes], None]:
+    def apply(site: Site, digest: bytes) -> None:
+        site.database.rows(statement, *values, digest)
 
     return apply
 
 
-def revoke(place: Place, digest: bytes) -> None:
-    now = place.database.moment(0)
-    place.database.rows(f"UPDATE cabinet_key SET revoked_at = ? {OF_KEY}", now, digest)
+def revoke(site: Site, digest: bytes) -> None:
+    now = site.database.moment(0)
+    site.database.rows(f"UPDATE cabinet_key SET revoked_at = ? {OF_KEY}", now, digest)
 
 
-def let_expire(place: Place, digest: bytes) -> None:
-    soon = place.database.moment(0)
-    place.database.rows(f"UPDATE cabinet_key SET expires_at = ? {OF_KEY}", soon, digest)
+def let_expire(site: Site, digest: bytes) -> None:
+    soon = site.database.moment(0)
+    site.database.rows(f"UPDATE cabinet_key SET expires_at = ? {OF_KEY}", soon, digest)
 
 
-def delete_account(place: Place, digest: bytes) -> None:
-    database = place.database
+def delete_account(site: Site, digest: bytes) -> None:
+    database = site.database
     owner = database.value(f"SELECT owner_id FROM cabinet_key {OF_KEY}", digest)
-    # A worker may be writing what the key did last: then once more.
+    # A worker may be writing the last usage of the key; then try again.
     for attempt in range(20):
         try:
             for statement in DELETIONS:
@@ -83,30 +83,30 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_key_that_ends_is_refused_by_every_worker_within_one_second(place, ending):
-    [key] = place.new_keys(1)
-    raw = models(place.endpoint, key)
-    with one_connection_per_worker(place.server) as connections:
+def test_an_ended_key_is_refused_by_every_worker_within_one_second(site, ending):
+    [key] = site.new_keys(1)
+    raw = models(site.endpoint, key)
+    with one_connection_per_worker(site.server) as connections:
         assert [ask(each, raw) for each in connections] == [200, 200]
-        ENDINGS[ending](place, sha256(key.encode()).digest())
+        ENDINGS[ending](site, sha256(key.encode()).digest())
         changed_at = time.monotonic()
         for connection in connections:
             left = changed_at + PROMISED_SECONDS - time.monotonic()
             wait_until(lambda c=connection: ask(c, raw) == 401, "refused", left)
-        # And on a new connection, too.
-        assert exchange(place.endpoint, raw).status == 401
+        # On a new connection as well.
+        assert exchange(site.endpoint, raw).status == 401
 
 
-def test_an_account_that_is_activated_again_works_again(place):
-    [key] = place.new_keys(1)
-    raw = models(place.endpoint, key)
+def test_the_keys_of_a_reactivated_account_work_again(site):
+    [key] = site.new_keys(1)
+    raw = models(site.endpoint, key)
     digest = sha256(key.encode()).digest()
-    place.database.rows(
+    site.database.rows(
         f"UPDATE cabinet_user SET is_active = ? WHERE id = {OF_OWNER}", False, digest
     )
-    with one_connection_per_worker(place.server) as connections:
+    with one_connection_per_worker(site.server) as connections:
         assert [ask(each, raw) for each in connections] == [401, 401]
-        place.database.rows(
+        site.database.rows(
             f"UPDATE cabinet_user SET is_active = ? WHERE id = {OF_OWNER}", True, digest
         )
         changed_at = time.monotonic()
@@ -115,16 +115,16 @@ def test_an_account_that_is_activated_again_works_again(place):
             wait_until(lambda c=connection: ask(c, raw) == 200, "accepted", left)
 
 
-def test_a_new_key_is_accepted_on_its_first_use_by_every_worker(place):
-    with one_connection_per_worker(place.server) as connections:
+def test_a_new_key_is_accepted_on_its_first_use_by_every_worker(site):
+    with one_connection_per_worker(site.server) as connections:
         for connection in connections:
-            [key] = place.new_keys(1)
-            assert ask(connection, models(place.endpoint, key)) == 200
+            [key] = site.new_keys(1)
+            assert ask(connection, models(site.endpoint, key)) == 200
 
 
-def test_a_key_from_the_command_line_is_accepted_on_its_first_use(place):
-    key = place.server.new_key("first use")
-    assert exchange(place.endpoint, models(place.endpoint, key)).status == 200
+def test_a_key_from_the_command_line_is_accepted_on_its_first_use(site):
+    key = site.server.new_key("first use")
+    assert exchange(site.endpoint, models(site.endpoint, key)).status == 200
 
 
 def ask(connection: Connection, raw: bytes) -> int:

@@ -1,8 +1,7 @@
-"""Everything works through PgBouncer in transaction mode, too."""
+"""Everything also works through PgBouncer in transaction mode."""
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ import psycopg
 import pytest
 
 from readback import keys
-from tests.scale.conftest import Place
+from tests.scale.conftest import Site
+from tests.support.commands import free_port
 from tests.support.database import Database
 from tests.support.gate import gate
 from tests.support.load import models
@@ -25,28 +25,28 @@ from tests.support.wire import exchange
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 
 pytestmark = pytest.mark.skipif(
-    not PGBOUNCER, reason="needs the program pgbouncer, which no Python package brings"
+    not PGBOUNCER,
+    reason="needs the program pgbouncer, which no Python package contains",
 )
 
 
 @pytest.fixture
 def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """A new database: its URL, and the one through PgBouncer."""
+    """A new database: its direct URL and its URL through PgBouncer."""
     direct = postgresql.new_database()
     name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with gate(postgresql.socket) as way, tempfile.NamedTemporaryFile("w") as ini:
+    port = free_port()
+    with gate(postgresql.socket) as proxy, tempfile.NamedTemporaryFile("w") as ini:
         ini.write(
             "[databases]\n"
-            f"* = host=127.0.0.1 port={way.port} user=postgres\n"
+            f"* = host=127.0.0.1 port={proxy.port} user=postgres\n"
             "[pgbouncer]\n"
             f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
             "auth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n"
         )
         ini.flush()
         os.chmod(ini.name, 0o644)
-        # It refuses to run as root.
+        # PgBouncer refuses to run as root.
         user = "nobody" if os.geteuid() == 0 else None
         process = subprocess.Popen([str(PGBOUNCER), ini.name], user=user)
         try:
@@ -66,26 +66,26 @@ def connects(url: str) -> bool:
     return True
 
 
-def test_migrations_keys_usage_and_revocation_go_through_two_pooled_sessions(
+def test_everything_works_through_two_pooled_sessions(
     pooled: tuple[str, str], tmp_path: Path
 ) -> None:
     direct, url = pooled
     settings = {**UNLIMITED, "READBACK_WORKERS": "2", "READBACK_DATABASE_URL": url}
     with ephemeral_server(tmp_path, settings) as server:
-        place = Place(server, Database(direct))
-        [key] = place.new_keys(1)
-        raw = models(place.endpoint, key)
+        site = Site(server, Database(direct))
+        [key] = site.new_keys(1)
+        raw = models(site.endpoint, key)
         for _ in range(20):
-            assert exchange(place.endpoint, raw).status == 200
-        made_up = models(place.endpoint, keys.mint())
-        assert exchange(place.endpoint, made_up).status == 401
-        wait_until(lambda: place.database.usage(key) == {("models", ""): 20}, "counted")
+            assert exchange(site.endpoint, raw).status == 200
+        unknown = models(site.endpoint, keys.mint())
+        assert exchange(site.endpoint, unknown).status == 401
+        wait_until(lambda: site.database.usage(key) == {("models", ""): 20}, "counted")
 
         by_command = server.new_key("through the pool")
-        known = models(place.endpoint, by_command)
-        assert exchange(place.endpoint, known).status == 200
+        known = models(site.endpoint, by_command)
+        assert exchange(site.endpoint, known).status == 200
         server.revoke_key(by_command)
-        wait_until(lambda: exchange(place.endpoint, known).status == 401, "revoked", 1)
+        wait_until(lambda: exchange(site.endpoint, known).status == 401, "revoked", 1)
 
         assert readiness(server.ops_url) == (200, [])
         assert metrics(server.ops_url)["database_errors_total"] == 0

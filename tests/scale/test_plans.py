@@ -1,6 +1,6 @@
-"""With a million rows of journal, the pages of a key read a few rows by an index.
+"""With a million journal rows, the pages of a key read a few rows by an index.
 
-The questions are the cabinet's own, asked by its own code; the plans the databases'.
+The queries are those of the cabinet's own code; the databases explain their plans.
 """
 
 import json
@@ -12,7 +12,7 @@ from readback import keys
 from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 
-# More rows than are shown: older ones are deleted only now and then.
+# More rows than are shown, because old ones are deleted only from time to time.
 KEYS, ROWS_PER_KEY = 4500, 240
 HALF = KEYS * ROWS_PER_KEY // 2
 FILL = f"""
@@ -23,25 +23,25 @@ WITH RECURSIVE numbers(n) AS (
 SELECT n - n / {KEYS} * {KEYS} + (SELECT min(id) FROM cabinet_key), n > {HALF},
     CURRENT_TIMESTAMP, 'chat', 200, '', '', 0, 0, 'Program', '', 1 FROM numbers
 """
-QUESTIONS = """
+QUERIES = """
 import json
 from readback.cabinet import selectors
 from readback.cabinet.models import Key
 key = Key.objects.order_by("id")[2500]
-questions = {
+queries = {
     "journal": selectors.journal_of(key),
     "refused": selectors.journal_of(key, False),
     "keys": selectors.keys_with_requests_today(key.owner),
 }
-print(json.dumps({n: [q.explain(), len(list(q))] for n, q in questions.items()}))
+print(json.dumps({n: [q.explain(), len(list(q))] for n, q in queries.items()}))
 """
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def answers(
+def explained(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """The plan and the number of rows for each question, on a full database."""
+    """The plan and the number of rows of each query, on a full database."""
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path_factory.mktemp('full')}/readback.sqlite3"
     else:
@@ -50,14 +50,14 @@ def answers(
     database = Database(url)
     account = database.add_account("alice@example.com")
     database.add_keys(account, [keys.mint() for _ in range(KEYS)])
-    # PostgreSQL would look every row's key up.
+    # Otherwise PostgreSQL checks the foreign key of every row.
     unchecked = "" if database.is_sqlite else "SET session_replication_role = replica;"
     database.rows(unchecked + FILL)
     database.rows("ANALYZE")
-    answers: dict[str, Any] = json.loads(
-        readback(url, "manage", "shell", "--verbosity", "0", "--command", QUESTIONS)
+    explained: dict[str, Any] = json.loads(
+        readback(url, "manage", "shell", "--verbosity", "0", "--command", QUERIES)
     )
-    return answers
+    return explained
 
 
 def readback(url: str, *command: str) -> str:
@@ -65,15 +65,15 @@ def readback(url: str, *command: str) -> str:
     return run_readback(environment_with(settings), *command).stdout
 
 
-@pytest.mark.parametrize(("question", "rows"), [("journal", 200), ("refused", 100)])
-def test_the_journal_of_a_key_is_read_by_the_index(answers, question, rows):
-    plan, found = answers[question]
+@pytest.mark.parametrize(("query", "rows"), [("journal", 200), ("refused", 100)])
+def test_the_journal_of_a_key_is_read_by_the_index(explained, query, rows):
+    plan, found = explained[query]
     assert found == rows
     assert "cabinet_journal_last" in plan
     assert "SCAN cabinet_journalentry" not in plan and "Seq Scan" not in plan
 
 
-def test_the_list_of_keys_reads_usage_by_the_index(answers):
-    plan, found = answers["keys"]
+def test_the_list_of_keys_reads_usage_by_the_index(explained):
+    plan, found = explained["keys"]
     assert found == KEYS
     assert "SCAN cabinet_usage" not in plan

@@ -1,4 +1,4 @@
-"""Rates hold across all workers of a machine, by real processes in parallel."""
+"""Rates hold across all workers of a server, which count in parallel."""
 
 import time
 from collections import Counter
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from readback import keys
-from tests.scale.conftest import Place
+from tests.scale.conftest import Site
 from tests.support.load import models, pipeline
 from tests.support.processes import one_connection_per_worker
 from tests.support.wire import exchange
@@ -18,7 +18,7 @@ TOLERANCE = 0.05
 
 
 @pytest.fixture(scope="module")
-def place(start: Callable[..., Place]) -> Place:
+def site(start: Callable[..., Site]) -> Site:
     return start(
         "sqlite",
         READBACK_WORKERS="2",
@@ -29,19 +29,19 @@ def place(start: Callable[..., Place]) -> Place:
     )
 
 
-def test_the_rate_of_a_key_is_exact_though_both_workers_count_in_parallel(place):
-    [key] = place.new_keys(1)
-    raw = models(place.endpoint, key)
-    with one_connection_per_worker(place.server) as connections:
+def test_the_rate_of_a_key_is_exact_across_two_workers(site):
+    [key] = site.new_keys(1)
+    raw = models(site.endpoint, key)
+    with one_connection_per_worker(site.server) as connections:
         for connection in connections:
             connection.send(raw)
             assert connection.read_answer().status == 200
-    # Both have met the key: from here on they compete for every request.
+    # Both workers know the key; from now on they compete for every request.
     began = time.monotonic()
     with ThreadPoolExecutor(8) as pool:
         requests = [[raw] * 1500 for _ in range(8)]
         counts = sum(
-            pool.map(lambda r: pipeline(place.endpoint, r), requests), Counter()
+            pool.map(lambda r: pipeline(site.endpoint, r), requests), Counter()
         )
     elapsed = time.monotonic() - began
 
@@ -51,19 +51,19 @@ def test_the_rate_of_a_key_is_exact_though_both_workers_count_in_parallel(place)
     assert fewest * (1 - TOLERANCE) <= counts[200] <= most * (1 + TOLERANCE)
 
 
-def test_failed_keys_of_one_address_are_limited_across_workers_and_good_keys_are_not(
-    place,
+def test_failed_keys_of_one_address_are_limited_across_workers(
+    site,
 ):
-    [good] = place.new_keys(1)
-    made_up = [models(place.endpoint, keys.mint()) for _ in range(150)]
+    [good] = site.new_keys(1)
+    unknown = [models(site.endpoint, keys.mint()) for _ in range(150)]
     began = time.monotonic()
     with ThreadPoolExecutor(5) as pool:
-        parts = [made_up[n::5] for n in range(5)]
-        counts = sum(pool.map(lambda r: pipeline(place.endpoint, r), parts), Counter())
+        parts = [unknown[n::5] for n in range(5)]
+        counts = sum(pool.map(lambda r: pipeline(site.endpoint, r), parts), Counter())
     elapsed = time.monotonic() - began
 
     assert 45 <= counts[401] <= 50 + elapsed + 2 and counts[429] > 0
-    assert exchange(place.endpoint, models(place.endpoint, good)).status == 200
+    assert exchange(site.endpoint, models(site.endpoint, good)).status == 200
 
-    limited = exchange(place.endpoint, models(place.endpoint, keys.mint()))
+    limited = exchange(site.endpoint, models(site.endpoint, keys.mint()))
     assert limited.status == 429 and limited.header("Retry-After") in ("1", "2")

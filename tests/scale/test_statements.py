@@ -1,7 +1,7 @@
-"""The load on the database follows workers and active keys, never requests.
+"""The load on the database depends on workers and active keys, never on requests.
 
-Counted by the server in readback_statements_total, and beside it by PostgreSQL, which
-counts a transaction for every statement that stands alone.
+The server counts in readback_statements_total, and PostgreSQL counts one transaction
+for every statement outside a transaction.
 """
 
 import time
@@ -11,104 +11,104 @@ from math import ceil
 import pytest
 
 from readback import keys
-from tests.scale.conftest import Place
+from tests.scale.conftest import Site
 from tests.support.load import models, pipeline, spread
 from tests.support.metrics import metrics
 from tests.support.waiting import wait_until
 
 ROWS_PER_WRITE = 500
-# A key waits on each connection of a flood: so many are looked up at once at the most.
+# One key waits on each connection of a flood; at most this many are looked up at once.
 FLOODING = 200
 ROUNDS_A_SECOND = 2
 STATEMENTS_PER_WRITE = 8
 LOOK_UPS_A_SECOND, LOOK_UP_BURST = 100, 50
-# The first and the last round of a measurement, and one for good measure.
+# The first and the last round of a measurement, and one more for tolerance.
 EDGE_ROUNDS = 3
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, start: Callable[..., Place]) -> Place:
+def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
     return start(request.param, READBACK_WORKERS="1")
 
 
-def statements_for(known: float, place: Place) -> int:
-    """So many ask about so many keys; without any, one asks for a sign of life."""
-    return max(1, ceil(known / (128 if place.database.is_sqlite else 500)))
+def statements_for(known: float, site: Site) -> int:
+    """Return how many statements look up this many keys; one is always sent."""
+    return max(1, ceil(known / (128 if site.database.is_sqlite else 500)))
 
 
 class Measured:
-    """Statements and seconds of a piece of work."""
+    """The statements and the seconds that some work took."""
 
-    def __init__(self, place: Place, work: Callable[[], object]) -> None:
-        began, before = time.monotonic(), self.counts(place)
+    def __init__(self, site: Site, work: Callable[[], object]) -> None:
+        began, before = time.monotonic(), self.counts(site)
         work()
         pending = "pending_rows"
-        wait_until(lambda: not metrics(place.server.ops_url)[pending], "all is written")
+        wait_until(lambda: not metrics(site.server.ops_url)[pending], "all is written")
         self.seconds = time.monotonic() - began
-        after = self.counts(place)
+        after = self.counts(site)
         self.statements = after[0] - before[0]
         self.transactions = after[1] - before[1]
 
     @staticmethod
-    def counts(place: Place) -> tuple[int, int]:
-        statements = metrics(place.server.ops_url)["statements_total"]
-        if place.database.is_sqlite:
+    def counts(site: Site) -> tuple[int, int]:
+        statements = metrics(site.server.ops_url)["statements_total"]
+        if site.database.is_sqlite:
             return statements, 0
-        name = place.database.value("SELECT current_database()")
-        place.database.rows("SELECT pg_stat_clear_snapshot()")
-        return statements, place.database.value(
+        name = site.database.value("SELECT current_database()")
+        site.database.rows("SELECT pg_stat_clear_snapshot()")
+        return statements, site.database.value(
             "SELECT xact_commit FROM pg_stat_database WHERE datname = ?", name
         )
 
     def rounds(self) -> float:
         return self.seconds * ROUNDS_A_SECOND + EDGE_ROUNDS
 
-    def for_known_keys(self, place: Place) -> float:
-        """Allow for the known keys of the other tests.
+    def for_known_keys(self, site: Site) -> float:
+        """Return what the known keys of the other tests may add.
 
-        They are asked about all the while, and their last write may fall into our time.
+        They are looked up in every round, and their last write may happen meanwhile.
         """
-        known = metrics(place.server.ops_url)["known_keys"]
+        known = metrics(site.server.ops_url)["known_keys"]
         last_write = max(1, ceil(known / ROWS_PER_WRITE)) * STATEMENTS_PER_WRITE
-        return self.rounds() * statements_for(known, place) + last_write
+        return self.rounds() * statements_for(known, site) + last_write
 
 
-def test_requests_with_known_keys_cost_no_statement_of_their_own(place):
-    known = place.new_keys(1000)
-    all_once = [models(place.endpoint, key) for key in known]
-    assert spread(place.endpoint, all_once, connections=100) == {200: 1000}
+def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
+    known = site.new_keys(1000)
+    one_per_key = [models(site.endpoint, key) for key in known]
+    assert spread(site.endpoint, one_per_key, connections=100) == {200: 1000}
 
-    few = Measured(place, lambda: pipeline(place.endpoint, all_once * 2))
-    many = Measured(place, lambda: pipeline(place.endpoint, all_once * 20))
+    few = Measured(site, lambda: pipeline(site.endpoint, one_per_key * 2))
+    many = Measured(site, lambda: pipeline(site.endpoint, one_per_key * 20))
 
     writes = ceil(len(known) / ROWS_PER_WRITE)
-    in_a_round = statements_for(len(known), place) + writes * STATEMENTS_PER_WRITE
+    in_a_round = statements_for(len(known), site) + writes * STATEMENTS_PER_WRITE
     for measured in (few, many):
         allowed = measured.rounds() * in_a_round
         assert measured.statements <= allowed
-        # PostgreSQL counts our own questions, too, and counts late.
+        # PostgreSQL also counts our own queries, and counts with a delay.
         assert measured.transactions <= allowed + 200
 
 
-def test_a_flood_of_made_up_keys_costs_a_bounded_number_of_statements(place):
-    flood = [models(place.endpoint, keys.mint()) for _ in range(5000)]
+def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
+    flood = [models(site.endpoint, keys.mint()) for _ in range(5000)]
 
-    def pour() -> None:
-        assert spread(place.endpoint, flood, connections=FLOODING) == {401: 5000}
+    def send_flood() -> None:
+        assert spread(site.endpoint, flood, connections=FLOODING) == {401: 5000}
 
-    measured = Measured(place, pour)
+    measured = Measured(site, send_flood)
 
     look_ups = measured.seconds * LOOK_UPS_A_SECOND + LOOK_UP_BURST
-    allowed = look_ups * statements_for(FLOODING, place)
-    assert measured.statements <= allowed + measured.for_known_keys(place)
+    allowed = look_ups * statements_for(FLOODING, site)
+    assert measured.statements <= allowed + measured.for_known_keys(site)
 
 
-def test_a_flood_of_keys_with_a_wrong_checksum_costs_none(place):
-    flood = [models(place.endpoint, f"sk-echo-{n:038}") for n in range(5000)]
+def test_a_flood_of_keys_with_a_wrong_checksum_causes_no_statements(site):
+    flood = [models(site.endpoint, f"sk-echo-{n:038}") for n in range(5000)]
 
-    def pour() -> None:
-        assert spread(place.endpoint, flood, connections=10) == {401: 5000}
+    def send_flood() -> None:
+        assert spread(site.endpoint, flood, connections=10) == {401: 5000}
 
-    measured = Measured(place, pour)
+    measured = Measured(site, send_flood)
 
-    assert measured.statements <= measured.for_known_keys(place)
+    assert measured.statements <= measured.for_known_keys(site)

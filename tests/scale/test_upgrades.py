@@ -1,4 +1,4 @@
-"""The database is brought to another version while requests come."""
+"""The database is migrated while requests arrive."""
 
 import subprocess
 import sys
@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.scale.conftest import Place
+from tests.scale.conftest import Site
 from tests.support.load import models
 from tests.support.waiting import wait_until
 from tests.support.wire import exchange
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, start: Callable[..., Place]) -> Place:
+def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
     return start(request.param, READBACK_WORKERS="1")
 
 
-# A table that the API does not need, so it stands for one of the next version …
+# A table that the API does not need, in place of one of the next version …
 ANOTHER_VERSION = ["manage", "migrate", "sessions", "zero"]
-# … and changes of those that it does need, as a migration would make them.
+# … and changes of tables that it needs, as a migration would make them.
 ADDITIONS = (
     "ALTER TABLE cabinet_key ADD COLUMN note varchar(20) NULL",
     "ALTER TABLE cabinet_journalentry ADD COLUMN note varchar(20) NULL",
@@ -30,61 +30,61 @@ ADDITIONS = (
 )
 
 
-def test_migrations_run_while_requests_come_and_two_at_once_do_no_harm(place):
-    [key] = place.new_keys(1)
-    place.server.run(*ANOTHER_VERSION)
-    assert "sessions.0001_initial" in pending(place)
+def test_two_concurrent_migrations_under_load_do_no_harm(site):
+    [key] = site.new_keys(1)
+    site.server.run(*ANOTHER_VERSION)
+    assert "sessions.0001_initial" in pending(site)
     statuses: Counter[int] = Counter()
     done = threading.Event()
-    raw = models(place.endpoint, key)
+    raw = models(site.endpoint, key)
 
-    def ask_all_the_time() -> None:
+    def ask_without_pause() -> None:
         while not done.wait(0.002):
-            statuses[exchange(place.endpoint, raw).status] += 1
+            statuses[exchange(site.endpoint, raw).status] += 1
 
-    caller = threading.Thread(target=ask_all_the_time)
+    caller = threading.Thread(target=ask_without_pause)
     caller.start()
     try:
         wait_until(lambda: statuses[200], "the key is known")
-        said = migrate_at_once(place, 2)
+        outputs = migrate_at_once(site, 2)
         for statement in ADDITIONS:
-            place.database.rows(statement)
-        [fresh] = place.new_keys(1)
-        assert exchange(place.endpoint, models(place.endpoint, fresh)).status == 200
+            site.database.rows(statement)
+        [fresh] = site.new_keys(1)
+        assert exchange(site.endpoint, models(site.endpoint, fresh)).status == 200
     finally:
         done.set()
         caller.join()
 
     assert set(statuses) == {200}
-    assert sum("applied sessions.0001_initial" in each for each in said) == 1
-    assert "sessions" not in pending(place)
+    assert sum("applied sessions.0001_initial" in output for output in outputs) == 1
+    assert "sessions" not in pending(site)
     wait_until(
-        lambda: place.database.usage(key) == {("models", ""): statuses[200]},
-        "and nothing is left out of the counts",
+        lambda: site.database.usage(key) == {("models", ""): statuses[200]},
+        "all requests are counted",
     )
 
 
-def migrate_at_once(place: Place, number: int) -> list[str]:
+def migrate_at_once(site: Site, number: int) -> list[str]:
     command = [sys.executable, "-m", "readback", "migrate"]
     running = [
         subprocess.Popen(
             command,
-            env=dict(place.server.environment),
+            env=dict(site.server.environment),
             stdout=subprocess.PIPE,
             text=True,
         )
         for _ in range(number)
     ]
-    said = [process.communicate(timeout=60)[0] for process in running]
+    outputs = [process.communicate(timeout=60)[0] for process in running]
     assert [process.returncode for process in running] == [0] * number
-    return said
+    return outputs
 
 
-def pending(place: Place) -> str:
-    """What `doctor` says of the database."""
+def pending(site: Site) -> str:
+    """Return the lines of `readback doctor` about the database."""
     done = subprocess.run(
         [sys.executable, "-m", "readback", "doctor"],
-        env={**place.server.environment, "COLUMNS": "200"},
+        env={**site.server.environment, "COLUMNS": "200"},
         capture_output=True,
         text=True,
     )

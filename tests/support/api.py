@@ -1,15 +1,16 @@
-"""How the suite speaks to the service, and what it expects of every answer.
+"""Requests to the API, and the checks that every answer must pass.
 
-The literals of the contract that several files need stand here, and the checks that
-hold for each success and each refusal. A rule that only one file tests belongs there.
+The literals of the contract that several files need are here, and the checks for each
+success and each refusal. A rule that only one file tests belongs there.
 """
 
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
+from tests.support.server import Server
 from tests.support.wire import Answer, Endpoint, Fields, chunked, exchange, request
 
 MODEL = "vendor-cabinet-preview-echo"
@@ -40,8 +41,8 @@ STATUS = {
     "request_timeout": 408,
 }
 
-# The text of every request whose text does not matter. It must not come to light
-# anywhere but in the answer to the one who sent it.
+# The text of every request whose text does not matter. It must not appear anywhere
+# except in the answer to its sender.
 MARKER = "zyzzyva-47"
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -55,18 +56,18 @@ _ANY_KEY = re.compile(rb"sk-echo-[0-9A-Za-z]{4}")
 
 
 def compact(value: object, *, escaped: bool = False) -> bytes:
-    """JSON without white space: raw UTF-8, or with \\u escapes."""
+    """Return JSON without white space, as raw UTF-8 or with \\u escapes."""
     return json.dumps(value, ensure_ascii=escaped, separators=(",", ":")).encode()
 
 
 def draft(content: object = MARKER, **members: object) -> dict[str, Any]:
-    """A chat request; a member given by name replaces or extends it."""
+    """Return the body of a chat request; keywords replace or add members."""
     message = {"role": "user", "content": content}
     return {"model": MODEL, "messages": [message], **members}
 
 
 def key_with_checksum(secret: str) -> str:
-    """A key of the right form: `sk-echo-`, the secret, base62 of its CRC-32."""
+    """Return a key in the right form: `sk-echo-`, the secret, base62 of its CRC-32."""
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     number, checksum = crc32(f"sk-echo-{secret}".encode()), ""
     for _ in range(6):
@@ -77,13 +78,17 @@ def key_with_checksum(secret: str) -> str:
 
 @dataclass(frozen=True)
 class Api:
-    """An address and the key that is sent to it."""
+    """The address of the API and the key that is sent to it."""
 
     endpoint: Endpoint
     key: str
     cabinet_url: str | None = None
 
-    def with_key(self, key: str) -> "Api":
+    @classmethod
+    def of(cls, server: Server) -> Self:
+        return cls(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
+
+    def with_key(self, key: str) -> Self:
         return replace(self, key=key)
 
     @property
@@ -95,7 +100,7 @@ class Api:
         return ("Authorization", f"Bearer {self.key}")
 
     @property
-    def known(self) -> list[tuple[str, str | bytes]]:
+    def usual_fields(self) -> list[tuple[str, str | bytes]]:
         """The fields that every request needs."""
         return [self.host, self.bearer]
 
@@ -105,8 +110,8 @@ class Api:
     def ask(
         self, method: str, target: str, fields: Fields | None = None, body: bytes = b""
     ) -> Answer:
-        """Exactly these fields, and Content-Length when there is a body."""
-        fields = self.known if fields is None else fields
+        """Send exactly these fields, and Content-Length if there is a body."""
+        fields = self.usual_fields if fields is None else fields
         length = [("Content-Length", str(len(body)))] if body else []
         raw = request(method, target, [*fields, *length], body)
         return self.send(raw, bodiless=method == "HEAD")
@@ -115,24 +120,24 @@ class Api:
         return self.ask("GET", MODELS)
 
     def chat(self, body: object, *, extra: Fields = ()) -> Answer:
-        """Post the body: bytes as they are, anything else as compact JSON."""
+        """Post the body: bytes unchanged, anything else as compact JSON."""
         return self.send(self.chat_bytes(body, extra=extra))
 
     def chat_in_chunks(self, body: object, *, size: int = 4096) -> Answer:
         body = body if isinstance(body, bytes) else compact(body)
         coding = ("Transfer-Encoding", "chunked")
-        fields = [*self.known, ("Content-Type", "application/json"), coding]
+        fields = [*self.usual_fields, ("Content-Type", "application/json"), coding]
         return self.send(request("POST", CHAT, fields, chunked(body, size)))
 
     def chat_bytes(self, body: object, *, extra: Fields = ()) -> bytes:
         body = body if isinstance(body, bytes) else compact(body)
         media = ("Content-Type", "application/json")
         length = ("Content-Length", str(len(body)))
-        return request("POST", CHAT, [*self.known, media, length, *extra], body)
+        return request("POST", CHAT, [*self.usual_fields, media, length, *extra], body)
 
 
 def assert_common_headers(answer: Answer) -> None:
-    """What every answer carries, whatever it says."""
+    """Check the headers that every answer has."""
     assert answer.header("Content-Type") == "application/json"
     assert answer.header("Cache-Control") == "no-store"
     assert answer.header("X-Content-Type-Options") == "nosniff"
@@ -144,7 +149,7 @@ def assert_common_headers(answer: Answer) -> None:
 
 
 def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
-    """The exact form of a refusal; return its sentence."""
+    """Check the exact form of a refusal; return its sentence."""
     body = b'{"error":{"code":"%b"}}' % code.encode()
     assert (answer.status, answer.body) == (STATUS[code], b"" if bodiless else body)
     assert answer.header("Content-Length") == str(len(body))
@@ -156,8 +161,14 @@ def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
     return sentence
 
 
+def assert_refused_and_closed(answer: Answer, code: str) -> None:
+    """Check a refusal after which the server closes the connection."""
+    assert_refused(answer, code)
+    assert answer.header("Connection") == "close"
+
+
 def assert_success(answer: Answer) -> Any:
-    """The form of a success; return its body, in which no name stands twice."""
+    """Check the form of a success; return its body, in which no name is repeated."""
     assert (answer.status, answer.reason) == (200, "OK"), answer
     assert_common_headers(answer)
     assert answer.header("X-Error-Detail") is None
@@ -166,13 +177,13 @@ def assert_success(answer: Answer) -> Any:
 
 
 def assert_echo(answer: Answer, content: str) -> dict[str, Any]:
-    """Every member of the chat answer, its value and its type, and no other."""
-    said = assert_success(answer)
-    assert _UUID.fullmatch(said["id"])
-    assert said["id"] == answer.header("X-Request-Id")
-    assert type(said["created"]) is int
-    assert _same(said, _expected_echo(said["id"], said["created"], content))
-    return said
+    """Check every member of a chat answer, its value and its type; return the body."""
+    body = assert_success(answer)
+    assert _UUID.fullmatch(body["id"])
+    assert body["id"] == answer.header("X-Request-Id")
+    assert type(body["created"]) is int
+    assert _same(body, _expected_echo(body["id"], body["created"], content))
+    return body
 
 
 def _expected_echo(answer_id: str, created: int, content: str) -> dict[str, Any]:
@@ -193,7 +204,7 @@ def _expected_echo(answer_id: str, created: int, content: str) -> dict[str, Any]
 
 
 def _same(left: object, right: object) -> bool:
-    """Equal as JSON: unlike ==, 0 is neither 0.0 nor false."""
+    """Compare as JSON: unlike with ==, 0 is neither 0.0 nor false."""
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 

@@ -1,9 +1,10 @@
-"""A test certificate authority that can issue valid and invalid certificates."""
+"""A certificate authority for tests, which also signs invalid certificates."""
 
 import ipaddress
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -19,7 +20,7 @@ DAY = timedelta(days=1)
 
 
 class Authority:
-    """Signs certificates; a client that loads the file `root` trusts them."""
+    """Signs certificates; `root` is the file that makes a client trust them."""
 
     def __init__(self, folder: Path, name: str = "Tests Root") -> None:
         folder.mkdir(exist_ok=True)
@@ -34,15 +35,21 @@ class Authority:
         signed = builder.sign(self._key, hashes.SHA256())
         self.root.write_bytes(signed.public_bytes(Encoding.PEM))
 
-    def serves(
+    def serves(self, host: str = "localhost", **validity: Any) -> ssl.SSLContext:
+        """Return a server context with a new certificate for a host."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.issue(host, **validity))
+        return context
+
+    def issue(
         self,
         host: str = "localhost",
         since: timedelta = -DAY,
         until: timedelta = 90 * DAY,
         *,
         self_signed: bool = False,
-    ) -> ssl.SSLContext:
-        """Return the TLS context of a server with a new certificate for the host."""
+    ) -> Path:
+        """Return a file with a new certificate for a host and its private key."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer, signer = (self._name, self._key)
         if self_signed:
@@ -58,9 +65,7 @@ class Authority:
             key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
             + certificate.public_bytes(Encoding.PEM)
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(chain)
-        return context
+        return chain
 
 
 def _builder(subject, issuer, key, since, until) -> x509.CertificateBuilder:

@@ -1,6 +1,6 @@
-"""The database of a running server, changed and read by plain SQL, of either kind.
+"""The database of a running server, SQLite or PostgreSQL, used by plain SQL.
 
-What the cabinet would do with one row at a time, a test does here at once.
+A test can write many rows at once, where the cabinet would write one at a time.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ _KEYS_AT_ONCE = 2000
 
 @dataclass(frozen=True)
 class Database:
-    """Statements are written with `?` for both kinds."""
+    """Runs statements with `?` as the placeholder on both kinds of database."""
 
     url: str
 
@@ -50,12 +50,12 @@ class Database:
         return value
 
     def moment(self, seconds_from_now: float) -> Any:
-        """A moment as the tables have it."""
+        """Return a moment in the form that the tables use."""
         at = datetime.now(UTC) + timedelta(seconds=seconds_from_now)
         return at.strftime("%Y-%m-%d %H:%M:%S.%f") if self.is_sqlite else at
 
     def add_account(self, email: str) -> int:
-        """Make an active account with a confirmed address."""
+        """Add an active account with a confirmed address; return its id."""
         self.rows(
             "INSERT INTO cabinet_user (password, is_superuser, email, is_active,"
             " is_staff, date_joined, language) VALUES ('!', ?, ?, ?, ?, ?, '')",
@@ -70,7 +70,7 @@ class Database:
         return int(account)
 
     def add_keys(self, account: int, keys: Sequence[str]) -> None:
-        """Store the keys of an account: many in one statement."""
+        """Add keys to an account, many in one statement."""
         for start in range(0, len(keys), _KEYS_AT_ONCE):
             batch = keys[start : start + _KEYS_AT_ONCE]
             values: list[Any] = []
@@ -85,7 +85,7 @@ class Database:
             )
 
     def usage(self, key: str) -> dict[tuple[str, str], int]:
-        """What the key's owner sees counted: by endpoint and code."""
+        """Return the counted requests of a key by endpoint and code."""
         rows = self.rows(
             "SELECT endpoint, code, sum(requests) FROM cabinet_usage WHERE key_id ="
             " (SELECT id FROM cabinet_key WHERE digest = ?) GROUP BY endpoint, code",

@@ -1,4 +1,4 @@
-"""A way to a unix socket over TCP that can be cut as a network is: without a word."""
+"""A TCP proxy to a unix socket that can lose all bytes, as a broken network does."""
 
 import asyncio
 import socket
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Gate:
-    """Passes bytes on while it is open; shut, it swallows them and says nothing."""
+    """Passes bytes on while it is open, and drops them silently while it is shut."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -35,7 +35,7 @@ class Gate:
         self._is_open = False
 
     def open(self) -> None:
-        """Let bytes through again; connections from before are broken by now."""
+        """Pass bytes on again; connections that lost bytes are aborted."""
         self._is_open = True
         self._loop.call_soon_threadsafe(self._break_all)
 

@@ -1,6 +1,6 @@
-"""Many requests in a short time: written without waiting, answers counted.
+"""Many requests in a short time, sent without waiting; answers are only counted.
 
-Nothing here looks at an answer but at its status; `wire.py` reads them strictly.
+Only the status of an answer is read here; `wire.py` reads answers strictly.
 """
 
 import re
@@ -18,7 +18,7 @@ _LONGEST_MATCH = len(b"HTTP/1.1 200 ")
 
 
 def pipeline(endpoint: Endpoint, requests: Iterable[bytes]) -> Counter[int]:
-    """Send requests on one connection without waiting; count answers by status."""
+    """Send requests on one connection without waiting; return answers by status."""
     expected = list(requests)
     with socket.create_connection((endpoint.host, endpoint.port), PATIENCE) as sock:
         sender = threading.Thread(target=sock.sendall, args=[b"".join(expected)])
@@ -30,7 +30,7 @@ def pipeline(endpoint: Endpoint, requests: Iterable[bytes]) -> Counter[int]:
 
 
 def spread(endpoint: Endpoint, requests: list[bytes], connections: int) -> Counter[int]:
-    """Send requests on several connections at once; count answers by status."""
+    """Send requests on several connections at once; return answers by status."""
     counts: list[Counter[int]] = []
 
     def send(part: list[bytes]) -> None:
@@ -47,7 +47,7 @@ def spread(endpoint: Endpoint, requests: list[bytes], connections: int) -> Count
 
 
 def models(endpoint: Endpoint, key: str) -> bytes:
-    """A request for the list of models."""
+    """Return a request for the list of models."""
     fields = [("Host", endpoint.authority), ("Authorization", f"Bearer {key}")]
     return request("GET", "/v1/models", fields)
 
@@ -67,7 +67,7 @@ def _count(sock: socket.socket, expected: int) -> Counter[int]:
     tail = b""
     while counts.total() < expected:
         data = sock.recv(1 << 18)
-        assert data, f"hung up after {counts.total()} of {expected} answers"
+        assert data, f"closed after {counts.total()} of {expected} answers"
         text = tail + data
         matches = list(_STATUS.finditer(text))
         counts.update(int(match[1]) for match in matches)

@@ -1,4 +1,4 @@
-"""What a server says of itself on its ops listener."""
+"""The metrics and the readiness of a server, from its ops listener."""
 
 import json
 import re
@@ -10,12 +10,12 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 def metrics(ops_url: str) -> dict[str, int]:
-    """All metrics without labels, by the name after `readback_`."""
+    """Return all metrics without labels, by their names without `readback_`."""
     return {name: int(float(n)) for name, labels, n in _samples(ops_url) if not labels}
 
 
 def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
-    """How many requests were answered: by endpoint and code."""
+    """Return the number of answered requests by endpoint and code."""
     counts = {}
     for name, labels, number in _samples(ops_url):
         if name == "requests_total":
@@ -25,7 +25,7 @@ def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
 
 
 def readiness(ops_url: str) -> tuple[int, list[str]]:
-    """The status of /readyz, and what it says is wrong."""
+    """Return the status of /readyz and the problems that it lists."""
     try:
         with urllib.request.urlopen(f"{ops_url}/readyz", timeout=10) as answer:
             return answer.status, json.load(answer)["errors"]

@@ -1,6 +1,6 @@
 """A real PostgreSQL for the tests: started in a second, no root, no port.
 
-One server serves a whole test run; each test asks it for a database of its own.
+One server serves a whole test run; each test gets its own database from it.
 """
 
 import signal
@@ -23,9 +23,9 @@ class Postgres:
         self._numbers = count(1)
 
     def new_database(self, template: str | None = None) -> str:
-        """Make a database and give its URL; `template` is the URL of one to copy.
+        """Create a database and return its URL; `template` is the URL of one to copy.
 
-        Nobody may be connected to the template.
+        There must be no connection to the template.
         """
         name = f"readback_{next(self._numbers)}"
         copied = psycopg.conninfo.conninfo_to_dict(template or "dbname=template1")
@@ -33,13 +33,13 @@ class Postgres:
         return self._server.get_uri(database=name)
 
     def execute(self, statement: str) -> None:
-        """Run a statement as the superuser, outside of any test's database."""
+        """Run a statement as the superuser in the default database."""
         with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
             connection.execute(statement)
 
     @property
     def programs(self) -> Path:
-        """The folder of psql, pg_dump and the others, of the server's own version."""
+        """The folder with psql, pg_dump and so on in the version of the server."""
         return Path(self._server.bin_path)
 
     @property
@@ -49,14 +49,14 @@ class Postgres:
         return f"{folder}/.s.PGSQL.5432"
 
     def freeze(self) -> None:
-        """Stop all its processes where they are; the kernel still takes connections."""
+        """Suspend all its processes; the kernel still accepts connections."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """End it without warning, as a power failure would."""
         self._signal(signal.SIGKILL)
 
     def start_again(self) -> None:
@@ -64,12 +64,12 @@ class Postgres:
 
     def _signal(self, number: signal.Signals) -> None:
         postmaster = psutil.Process(self._server.get_pid())
-        family = [postmaster, *postmaster.children(recursive=True)]
-        for process in family:
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
         if number == signal.SIGKILL:
-            psutil.wait_procs(family, timeout=10)
+            psutil.wait_procs(processes, timeout=10)
 
 
 @contextmanager

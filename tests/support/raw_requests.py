@@ -1,7 +1,6 @@
-"""How the wire tests speak: bytes in, a list of answers out.
+"""Requests as raw bytes: send them in any pieces and read all answers.
 
-Requests are upper-case byte constants in the tests; here is what sends them in one
-piece or in many, and what reads answers until the server has no more to say.
+The requests themselves are upper-case byte constants in the tests.
 """
 
 import json
@@ -11,29 +10,29 @@ from typing import Any
 from tests.support.wire import Answer, Connection, Endpoint
 
 GOOD = b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n"
-"""A request that tells whether a connection is still in step."""
+"""A request whose answer shows whether a connection is still in sync."""
 
 
 def post(*lines: bytes, body: bytes = b"") -> bytes:
-    """A POST to the echo with these field lines after Host."""
+    """Return a POST to the echo server with these field lines after Host."""
     return b"\r\n".join([b"POST / HTTP/1.1", b"Host: x", *lines, b"", b""]) + body
 
 
-def sized(body: bytes, *lines: bytes) -> bytes:
+def post_body(body: bytes, *lines: bytes) -> bytes:
     return post(b"Content-Length: %d" % len(body), *lines, body=body)
 
 
-def chunky(body: bytes, *lines: bytes) -> bytes:
-    """A POST whose body stands here as it goes over the wire, chunk by chunk."""
+def post_chunks(body: bytes, *lines: bytes) -> bytes:
+    """Return a POST whose body is already in chunked coding."""
     return post(b"Transfer-Encoding: chunked", *lines, body=body)
 
 
 def ask(
     endpoint: Endpoint, *pieces: bytes, bodiless: Sequence[int] = ()
 ) -> list[Answer]:
-    """Send the pieces, say that nothing more comes, and read all answers.
+    """Send the pieces, close the sending half, and read all answers.
 
-    `bodiless` are the places of HEAD requests. The server must hang up by itself.
+    `bodiless` are the indexes of HEAD requests. The server must close the connection.
     """
     with endpoint.connect() as connection:
         for piece in pieces:
@@ -59,14 +58,14 @@ def code_of(answer: Answer) -> str:
     return str(error["code"])
 
 
-def assert_turned_away(answers: list[Answer], code: str) -> None:
-    """Refused once with this code, and told that the connection ends."""
+def assert_closing_refusal(answers: list[Answer], code: str) -> None:
+    """Check that the only answer is a refusal that closes the connection."""
     assert [code_of(answer) for answer in answers] == [code], answers
     assert answers[0].header("Connection") == "close"
 
 
-def assert_in_step(connection: Connection) -> None:
-    """The connection goes on, and its next answer belongs to its next request."""
+def assert_in_sync(connection: Connection) -> None:
+    """Check that the next answer on the connection belongs to the next request."""
     connection.send(GOOD)
     answer = connection.read_answer()
     assert (answer.status, answer.body) == (200, b"hello\n")

@@ -1,4 +1,4 @@
-"""The settings: defaults, what each takes, and how loudly a wrong one fails."""
+"""The settings: their defaults, valid values and errors."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from readback import config
 from readback.config import Bind, ConfigError
 
 
-def test_without_any_variable_everything_has_a_default() -> None:
+def test_every_setting_has_a_default() -> None:
     settings = config.read({})
     assert settings.base_url == "http://127.0.0.1:8000/v1"
     assert settings.effective_cabinet_url == "http://127.0.0.1:8001"
@@ -36,7 +36,7 @@ def test_without_any_variable_everything_has_a_default() -> None:
         ("READBACK_SECRET_KEY", "short", "50 characters"),
     ],
 )
-def test_a_wrong_value_is_refused_and_its_variable_named(
+def test_the_error_for_a_wrong_value_names_the_variable(
     name: str, value: str, why: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -45,12 +45,12 @@ def test_a_wrong_value_is_refused_and_its_variable_named(
     assert why in str(caught.value)
 
 
-def test_a_misspelt_variable_is_refused_with_the_one_that_is_meant() -> None:
+def test_the_error_for_a_misspelt_variable_suggests_the_right_one() -> None:
     with pytest.raises(ConfigError, match="did you mean READBACK_WORKERS"):
         config.read({"READBACK_WORKRES": "2"})
 
 
-def test_what_kubernetes_puts_beside_a_service_called_readback_is_ignored() -> None:
+def test_variables_that_kubernetes_injects_are_ignored() -> None:
     injected = {
         "READBACK_SERVICE_HOST": "10.0.0.1",
         "READBACK_SERVICE_PORT": "80",
@@ -62,26 +62,26 @@ def test_what_kubernetes_puts_beside_a_service_called_readback_is_ignored() -> N
     assert config.read(injected) == config.read({})
 
 
-def test_a_secret_may_come_from_a_file(tmp_path: Path) -> None:
+def test_a_secret_may_be_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_text("s" * 60 + "\n")
     settings = config.read({"READBACK_SECRET_KEY_FILE": str(file)})
     assert settings.secret_key == "s" * 60
 
 
-def test_a_secret_must_not_come_twice(tmp_path: Path) -> None:
+def test_a_secret_must_not_be_set_twice(tmp_path: Path) -> None:
     both = {"READBACK_SECRET_KEY": "s" * 60, "READBACK_SECRET_KEY_FILE": "x"}
     with pytest.raises(ConfigError, match="both set"):
         config.read(both)
 
 
-def test_a_secret_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_the_error_for_an_unreadable_secret_file_names_it(tmp_path: Path) -> None:
     missing = {"READBACK_SMTP_URL_FILE": str(tmp_path / "none")}
     with pytest.raises(ConfigError, match="READBACK_SMTP_URL_FILE: .*No such file"):
         config.read(missing)
 
 
-def test_what_is_no_secret_takes_no_file() -> None:
+def test_a_setting_that_is_not_secret_cannot_be_read_from_a_file() -> None:
     with pytest.raises(ConfigError, match="READBACK_WORKERS_FILE is not a setting"):
         config.read({"READBACK_WORKERS_FILE": "x"})
 
@@ -106,9 +106,7 @@ def test_a_certificate_needs_its_key() -> None:
         ("unix:/run/readback.sock", Bind("", 0, "/run/readback.sock")),
     ],
 )
-def test_an_address_to_listen_on_is_read_and_written_alike(
-    text: str, bind: Bind
-) -> None:
+def test_a_bind_address_is_read_and_written_alike(text: str, bind: Bind) -> None:
     settings = config.read({"READBACK_API_BIND": text})
     assert settings.api_bind == (bind,)
     assert str(bind) == text
@@ -136,7 +134,7 @@ def test_several_addresses_are_separated_by_commas() -> None:
         ("192.0.2.1:1", False),
     ],
 )
-def test_loopback_is_told_from_the_rest(text: str, local: bool) -> None:
+def test_loopback_addresses_are_recognised(text: str, local: bool) -> None:
     (bind,) = config.read({"READBACK_API_BIND": text}).api_bind
     assert bind.is_loopback is local
 

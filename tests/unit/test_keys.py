@@ -1,4 +1,4 @@
-"""The form of a key: minted, mistyped, cut off, digested."""
+"""The form of a key: minting, typing errors, truncation, digest."""
 
 import re
 from hashlib import sha256
@@ -18,7 +18,7 @@ def test_ten_thousand_keys_are_well_formed_and_all_different() -> None:
     assert all(keys.why_invalid(key.encode()) is None for key in minted)
 
 
-def test_every_single_mistyped_character_is_noticed() -> None:
+def test_every_mistyped_character_is_noticed() -> None:
     key = keys.mint()
     for place in range(len(keys.PREFIX), len(key)):
         for other in ("0", "a", "Z"):
@@ -30,14 +30,16 @@ def test_every_single_mistyped_character_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("length", range(keys.LENGTH))
-def test_a_key_that_is_cut_off_is_told_from_a_wrong_one(length: int) -> None:
+def test_the_reason_for_a_truncated_key_mentions_its_length_or_prefix(
+    length: int,
+) -> None:
     cut = keys.mint().encode()[:length]
     why = str(keys.why_invalid(cut))
     assert "begins with" in why or str(length) in why
 
 
 def test_a_checksum_is_crc_32_in_base_62() -> None:
-    # The alphabet and the order of the digits are a promise.
+    # The alphabet and the order of the digits must never change.
     secret = "sk-echo-" + "0" * 32
     alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     number = crc32(secret.encode())
@@ -47,7 +49,7 @@ def test_a_checksum_is_crc_32_in_base_62() -> None:
     assert keys.why_invalid((secret + digits).encode()) is None
 
 
-def test_no_explanation_repeats_the_key() -> None:
+def test_no_reason_repeats_the_key() -> None:
     key = keys.mint()
     wrong = [key[:-1], key + "x", key[:-1] + "!", "sk-proj-" + key[8:], key[:20] + "0"]
     for each in wrong:

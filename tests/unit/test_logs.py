@@ -1,4 +1,4 @@
-"""The log: one event, one line of JSON."""
+"""The log: one line of JSON per event."""
 
 import json
 import logging
@@ -22,13 +22,13 @@ def line_of(message: str, *args: object, failed: bool = False) -> str:
 def test_an_event_is_one_line_with_the_time_in_utc() -> None:
     line = line_of("it %s", "works\r\nnot")
     assert "\n" not in line and "\r" not in line
-    said = json.loads(line)
-    assert said["time"] == "1970-01-01T00:00:00.250+00:00"
-    assert said["level"] == "error"
-    assert said["message"] == "it works\r\nnot"
+    event = json.loads(line)
+    assert event["time"] == "1970-01-01T00:00:00.250+00:00"
+    assert event["level"] == "error"
+    assert event["message"] == "it works\r\nnot"
 
 
-def test_a_trace_stays_on_the_line_of_its_event() -> None:
+def test_a_traceback_is_part_of_the_line_of_its_event() -> None:
     line = line_of("it fails", failed=True)
     assert "\n" not in line
     assert "ValueError" in json.loads(line)["trace"]

@@ -1,1 +1,1 @@
-"""HTTP/1.1 by the byte: what goes in on a connection, and what must come out."""
+"""HTTP/1.1 byte by byte: what is sent on a connection, and what must be answered."""

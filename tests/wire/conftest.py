@@ -1,4 +1,4 @@
-"""The listeners that the wire tests speak to."""
+"""The listeners and the server of the wire tests."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -19,20 +19,20 @@ def echo_listener() -> Iterator[Listener]:
 
 @pytest.fixture(scope="session")
 def echo(echo_listener: Listener) -> Endpoint:
-    """Where the echo listens that all tests share which need no other."""
+    """The endpoint of the echo server that most tests share."""
     return echo_listener.endpoint
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The whole product as a process, with one key and rates that nobody meets."""
+    """The whole product as a process, with one key and practically no rates."""
     with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def api(server: Server) -> Api:
-    return Api(Endpoint.of(server.base_url), server.api_key, server.cabinet_url)
+    return Api.of(server)
 
 
 _numbers = count(1)
@@ -40,5 +40,5 @@ _numbers = count(1)
 
 @pytest.fixture
 def new_key(server: Server) -> str:
-    """A key that no worker has seen yet."""
+    """A key that no worker has seen."""
     return server.new_key(f"wire {next(_numbers)}")

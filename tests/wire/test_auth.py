@@ -1,4 +1,4 @@
-"""Who is asking: exactly one Authorization, of one scheme (RFC 9110 §11.1, §11.4)."""
+"""Exactly one Authorization field with the Bearer scheme (RFC 9110 §11.1, §11.4)."""
 
 import pytest
 
@@ -29,7 +29,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("value", ACCEPTED, ids=repr)
-def test_the_scheme_is_known_in_any_case_and_white_space_around(
+def test_the_scheme_is_case_insensitive_and_may_have_white_space_around(
     api: Api, value: str
 ) -> None:
     field = ("Authorization", value.replace(KEY, api.key))
@@ -37,23 +37,23 @@ def test_the_scheme_is_known_in_any_case_and_white_space_around(
 
 
 @pytest.mark.parametrize("value", REFUSED, ids=lambda value: repr(value[:30]))
-def test_anything_else_is_refused_and_the_connection_goes_on(
+def test_anything_else_is_refused_and_the_connection_stays_open(
     api: Api, value: str
 ) -> None:
     field = ("Authorization", value.replace(KEY, api.key))
     raw = request("GET", MODELS, [api.host, field])
-    good = request("GET", MODELS, api.known)
+    good = request("GET", MODELS, api.usual_fields)
     answers = ask(api.endpoint, raw + good)
     assert statuses(answers) == [401, 200]
     assert_refused(answers[0], "invalid_key")
 
 
 @pytest.mark.parametrize("name", ["authorization", "AUTHORIZATION", "aUTHORIZATION"])
-def test_the_name_is_known_in_any_case(api: Api, name: str) -> None:
+def test_the_field_name_is_case_insensitive(api: Api, name: str) -> None:
     assert_success(api.ask("GET", MODELS, [api.host, (name, api.bearer[1])]))
 
 
-def test_two_are_refused_whichever_is_right(api: Api) -> None:
+def test_two_authorization_fields_are_refused_whichever_is_right(api: Api) -> None:
     good, bad = api.bearer, ("Authorization", "Bearer x")
     for pair in ([good, bad], [bad, good], [good, good], [good, ("authorization", "")]):
         answer = api.ask("GET", MODELS, [api.host, *pair])
@@ -71,16 +71,16 @@ def test_no_other_field_carries_a_key(api: Api, name: str) -> None:
 
 
 def test_a_key_is_not_remembered_for_the_connection(api: Api) -> None:
-    nobody = request("GET", MODELS, [api.host])
+    without_key = request("GET", MODELS, [api.host])
     with api.endpoint.connect() as connection:
         for _ in range(3):
             connection.send(api.chat_bytes(draft("x")))
             assert_success(connection.read_answer())
-            connection.send(nobody)
+            connection.send(without_key)
             assert_refused(connection.read_answer(), "invalid_key")
 
 
-def test_a_token_of_a_megabyte_is_a_head_too_large(api: Api) -> None:
+def test_a_token_of_one_megabyte_is_refused_as_a_head_too_large(api: Api) -> None:
     field = ("Authorization", "Bearer " + "x" * 1_000_000)
     answer = api.ask("GET", MODELS, [api.host, field])
     assert_refused(answer, "headers_too_large")

@@ -1,7 +1,7 @@
-"""A client that sends and does not read: it is not read either, and not for ever.
+"""A client that sends but does not read: the server stops reading from it.
 
-Memory per connection stays bounded, what was asked for is answered when the client
-reads again, and after the drain time-out it is gone, whatever state it was in.
+Memory per connection stays bounded. When the client reads again, all its requests are
+answered; after the drain time-out it is disconnected, whatever its state.
 """
 
 import socket
@@ -10,15 +10,15 @@ import threading
 import pytest
 
 from tests.support.listener import Listener, limits, listening
-from tests.support.raw_requests import GOOD, post, sized
+from tests.support.raw_requests import GOOD, post, post_body
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
 
-LARGE = sized(b"x" * 60_000)
+LARGE = post_body(b"x" * 60_000)
 
 
 def narrow(endpoint: Endpoint) -> socket.socket:
-    """A client whose kernel takes little: the server feels at once that it is slow."""
+    """Return a socket with a small receive buffer, to cause back-pressure early."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.settimeout(10)
@@ -27,7 +27,7 @@ def narrow(endpoint: Endpoint) -> socket.socket:
 
 
 def fill(sock: socket.socket, raw: bytes) -> int:
-    """Send without reading until nothing goes any more; give how much went."""
+    """Send without reading until the socket blocks; return the number of bytes sent."""
     sent = 0
     sock.settimeout(0.5)
     try:
@@ -39,18 +39,18 @@ def fill(sock: socket.socket, raw: bytes) -> int:
     return sent
 
 
-def test_who_does_not_read_is_not_read(echo_listener: Listener) -> None:
+def test_a_client_that_does_not_read_is_not_read_from(echo_listener: Listener) -> None:
     before = echo_listener.handler.answered
     with narrow(echo_listener.endpoint) as sock:
         sent = fill(sock, LARGE)
         answered = echo_listener.handler.answered - before
-        # The kernels' buffers hold a few megabytes; the rest was never taken.
+        # The kernel buffers hold a few megabytes; the server never read the rest.
         assert answered < 200
         connection = Connection(sock)
         for _ in range(answered + 1):
             assert len(connection.read_answer().body) == 60_000
         assert sent // len(LARGE) >= answered
-        # Awake again: all that was sent whole is answered.
+        # After reading resumes, every complete request is answered.
         whole = sent // len(LARGE)
         for _ in range(whole - answered - 1):
             assert len(connection.read_answer().body) == 60_000
@@ -66,7 +66,7 @@ def test_two_slow_readers_do_not_slow_a_third(echo_listener: Listener) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "half-close", "close", "garbage", "too large"])
-def test_who_never_reads_is_cut_off(ending: str) -> None:
+def test_a_client_that_never_reads_is_disconnected(ending: str) -> None:
     last = {
         "close": post(b"Connection: close"),
         "garbage": b"garbage\r\n\r\n",
@@ -76,7 +76,7 @@ def test_who_never_reads_is_cut_off(ending: str) -> None:
         listening(limits=limits(drain_seconds=0.3, idle_seconds=0.3)) as listener,
         narrow(listener.endpoint) as sock,
     ):
-        # Enough to fill the kernels' buffers, and whole requests at the end.
+        # Enough to fill the kernel buffers, ending with a complete request.
         sock.settimeout(5)
         number = 60
         sender = threading.Thread(
@@ -99,8 +99,8 @@ def test_who_never_reads_is_cut_off(ending: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["half-close", "close", "garbage"])
-def test_an_unread_last_answer_does_not_hold_its_connection(ending: str) -> None:
-    # Less than what makes the loop say "full", so only the end itself can notice.
+def test_an_unread_last_answer_does_not_keep_its_connection_open(ending: str) -> None:
+    # Too little to pause writing, so only the closing code can notice.
     last = {"close": post(b"Connection: close"), "garbage": b"x\r\n\r\n"}.get(
         ending, b""
     )
@@ -111,7 +111,7 @@ def test_an_unread_last_answer_does_not_hold_its_connection(ending: str) -> None
         [call] = _api_connections(listener)
         server_side = call._transport.get_extra_info("socket")
         server_side.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        sock.sendall(sized(b"x" * 50_000) + last)
+        sock.sendall(post_body(b"x" * 50_000) + last)
         if ending == "half-close":
             sock.shutdown(socket.SHUT_WR)
         wait_until(
@@ -122,7 +122,7 @@ def test_an_unread_last_answer_does_not_hold_its_connection(ending: str) -> None
 
 
 def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
-    # Longer than the connection lingers: only the drain time-out may end it.
+    # Longer than the connection lingers; only the drain time-out may end it.
     with (
         listening(limits=limits(drain_seconds=20)) as listener,
         narrow(listener.endpoint) as sock,
@@ -130,7 +130,7 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it() -> None:
         [call] = _api_connections(listener)
         server_side = call._transport.get_extra_info("socket")
         server_side.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        sock.sendall(sized(b"x" * 50_000) + b"x\r\n\r\n")
+        sock.sendall(post_body(b"x" * 50_000) + b"x\r\n\r\n")
         lingered = threading.Event()
         assert not lingered.wait(3)
         connection = Connection(sock)

@@ -1,4 +1,4 @@
-"""The chunked coding (RFC 9112 §7.1): its grammar, its bounds, and its trailers."""
+"""The chunked coding (RFC 9112 §7.1): its grammar, limits and trailers."""
 
 import pytest
 
@@ -13,10 +13,10 @@ from tests.support.api import (
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_turned_away,
-    chunky,
+    assert_closing_refusal,
     code_of,
     pieces_of,
+    post_chunks,
     statuses,
 )
 from tests.support.tables import each
@@ -25,7 +25,7 @@ from tests.support.wire import Endpoint, chunked, request
 BAD_CHUNKS = {
     "no size": b"\r\nab\r\n0\r\n\r\n",
     "no hexadecimal": b"x\r\nab\r\n0\r\n\r\n",
-    "a letter behind": b"2g\r\nab\r\n0\r\n\r\n",
+    "a letter after it": b"2g\r\nab\r\n0\r\n\r\n",
     "a plus sign": b"+2\r\nab\r\n0\r\n\r\n",
     "a minus sign": b"-2\r\nab\r\n0\r\n\r\n",
     "0x": b"0x2\r\nab\r\n0\r\n\r\n",
@@ -77,43 +77,43 @@ GOOD_CHUNKS = {
 
 @each("chunks", BAD_CHUNKS)
 def test_a_bad_chunk_is_refused(echo: Endpoint, chunks: bytes) -> None:
-    assert_turned_away(ask(echo, chunky(chunks) + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, post_chunks(chunks) + GOOD), "malformed_request")
 
 
 @each("chunks", BAD_CHUNKS)
-def test_a_bad_chunk_is_refused_behind_a_good_one(
-    echo: Endpoint, chunks: bytes
-) -> None:
-    raw = chunky(b"1\r\n\n\r\n" + chunks) + GOOD
-    assert_turned_away(ask(echo, *pieces_of(raw, 5)), "malformed_request")
+def test_a_bad_chunk_after_a_good_one_is_refused(echo: Endpoint, chunks: bytes) -> None:
+    raw = post_chunks(b"1\r\n\n\r\n" + chunks) + GOOD
+    assert_closing_refusal(ask(echo, *pieces_of(raw, 5)), "malformed_request")
 
 
 @each("chunks", GOOD_CHUNKS)
 def test_chunks_become_the_body(echo: Endpoint, chunks: bytes) -> None:
-    answers = ask(echo, chunky(chunks) + GOOD)
+    answers = ask(echo, post_chunks(chunks) + GOOD)
     assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 255, 256, 4095, 65_536])
-def test_any_bytes_survive_in_chunks_of_any_size(echo: Endpoint, size: int) -> None:
+def test_any_bytes_are_returned_from_chunks_of_any_size(
+    echo: Endpoint, size: int
+) -> None:
     body = bytes(range(256)) * 100 + b"\r\n0\r\n\r\n" + b"\r" * 10 + b"\n" * 10
-    answers = ask(echo, chunky(chunked(body, size)), GOOD)
+    answers = ask(echo, post_chunks(chunked(body, size)), GOOD)
     assert [answer.body for answer in answers] == [body, b"hello\n"]
 
 
-def test_a_body_is_counted_decoded_and_stopped_at_the_limit(api: Api) -> None:
+def test_the_decoded_body_is_counted_against_the_limit(api: Api) -> None:
     largest = compact(draft("x"))
     largest += b" " * (32_768 - len(largest))
     assert_echo(api.chat_in_chunks(largest, size=100), "x")
     assert_refused(api.chat_in_chunks(largest + b" ", size=100), "request_too_large")
-    fields = [*api.known, ("Content-Type", "application/json")]
+    fields = [*api.usual_fields, ("Content-Type", "application/json")]
     head = request("POST", CHAT, [*fields, ("Transfer-Encoding", "chunked")])
     answers = ask(api.endpoint, head + b"FFFFFFF\r\n" + b"x" * 100_000)
-    assert_turned_away(answers, "request_too_large")
+    assert_closing_refusal(answers, "request_too_large")
 
 
 def test_32768_chunks_of_one_byte_are_a_body(api: Api) -> None:
-    # CVE-2025-69229: gathering them must not cost the square of their number.
+    # CVE-2025-69229: joining them must not take quadratic time.
     largest = compact(draft("x"))
     largest += b" " * (32_768 - len(largest))
     assert_echo(api.chat_in_chunks(largest, size=1), "x")
@@ -131,16 +131,18 @@ def test_32768_chunks_of_one_byte_are_a_body(api: Api) -> None:
     ],
     ids=["extension", "quotes", "many extensions", "zeros", "trailers", "a trailer"],
 )
-def test_what_stands_beside_the_text_is_bounded(echo: Endpoint, chunks: bytes) -> None:
+def test_chunk_extensions_and_trailers_are_bounded(
+    echo: Endpoint, chunks: bytes
+) -> None:
     # CVE-2024-22019 and CVE-2026-22815.
     with echo.connect() as connection:
-        connection.send(chunky(chunks))
+        connection.send(post_chunks(chunks))
         answer = connection.read_answer()
     assert (answer.status, code_of(answer)) == (400, "malformed_request")
 
 
-def test_a_trailer_is_no_header(api: Api, echo: Endpoint) -> None:
-    # RFC 9110 §6.5.1. Once a key was let in that stood behind the body.
+def test_a_trailer_is_not_a_header(api: Api, echo: Endpoint) -> None:
+    # RFC 9110 §6.5.1. An earlier version accepted a key that followed the body.
     body = chunked(compact(draft("x"))).removesuffix(b"\r\n")
     trailer = f"Authorization: {api.bearer[1]}\r\n\r\n".encode()
     media = ("Content-Type", "application/json")
@@ -148,11 +150,11 @@ def test_a_trailer_is_no_header(api: Api, echo: Endpoint) -> None:
     for announced in ([], [("Trailer", "Authorization")]):
         raw = request("POST", CHAT, [api.host, media, coding, *announced])
         assert_refused(api.send(raw + body + trailer), "invalid_key")
-        known = request("POST", CHAT, [*api.known, coding, *announced])
+        known = request("POST", CHAT, [*api.usual_fields, coding, *announced])
         late = body + b"Content-Type: application/json\r\n\r\n"
         assert_refused(api.send(known + late), "unsupported_media_type")
-        good = request("POST", CHAT, [*api.known, media, coding, *announced])
+        good = request("POST", CHAT, [*api.usual_fields, media, coding, *announced])
         assert_echo(api.send(good + body + trailer), "x")
     for field in (b"Connection: close", b"Host: y", b"Expect: 100-continue"):
         chunks = b"2\r\nab\r\n0\r\n" + field + b"\r\n\r\n"
-        assert statuses(ask(echo, chunky(chunks) + GOOD)) == [200, 200]
+        assert statuses(ask(echo, post_chunks(chunks) + GOOD)) == [200, 200]

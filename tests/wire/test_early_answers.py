@@ -1,7 +1,7 @@
-"""Answers before the body is read: the rest of it is neither lost on us nor obeyed.
+"""Refusals before the body is read: the rest of it is never taken for a request.
 
-RFC 9112 §9.3 and §9.6: either the body is read to its end and the connection goes
-on, or the connection ends, gently enough for the client to read why.
+RFC 9112 §9.3 and §9.6: either the body is read to its end and the connection stays
+open, or the connection is closed without a reset, so that the client can read why.
 """
 
 import pytest
@@ -15,7 +15,7 @@ from tests.support.api import (
     compact,
     draft,
 )
-from tests.support.raw_requests import ask, assert_turned_away, pieces_of, statuses
+from tests.support.raw_requests import ask, assert_closing_refusal, pieces_of, statuses
 from tests.support.wire import chunked, request
 
 JSON = ("Content-Type", "application/json")
@@ -29,7 +29,7 @@ def sent_to(api: Api, target: str, body: bytes, *fields: tuple[str, str]) -> byt
 
 @pytest.mark.parametrize("size", [1, 1000, 32_768])
 @pytest.mark.parametrize("piece", [1_000_000, 997])
-def test_a_small_refused_body_is_passed_over_and_the_connection_goes_on(
+def test_a_small_refused_body_is_skipped_and_the_connection_stays_open(
     api: Api, size: int, piece: int
 ) -> None:
     # The body is a request itself: it must not be served.
@@ -48,14 +48,14 @@ def test_a_small_refused_body_is_passed_over_and_the_connection_goes_on(
 def test_a_large_refused_body_does_not_reset_the_connection(
     api: Api, target: str, size: int
 ) -> None:
-    smuggled = request("GET", MODELS, api.known)
+    smuggled = request("GET", MODELS, api.usual_fields)
     body = b" " * (size - len(smuggled)) + smuggled
     code = {"/v1/x": "not_found", MODELS: "not_found"}.get(target, "request_too_large")
     for _ in range(5):
         with api.endpoint.connect() as connection:
             connection.send(sent_to(api, target, body, api.bearer, JSON))
             answer = connection.read_answer()
-            assert_turned_away([answer], code)
+            assert_closing_refusal([answer], code)
             assert connection.rest() == b""
 
 
@@ -71,23 +71,23 @@ def test_the_refusal_does_not_wait_for_the_body(api: Api) -> None:
             assert_refused(connection.read_answer(), code)
 
 
-def test_chunks_behind_a_refusal_are_not_read_as_a_request(api: Api) -> None:
+def test_chunks_after_a_refusal_are_not_read_as_a_request(api: Api) -> None:
     coding = ("Transfer-Encoding", "chunked")
-    good = request("GET", MODELS, api.known)
+    good = request("GET", MODELS, api.usual_fields)
     for body in (chunked(good), b"0\r\n\r\n" + good, good, b""):
-        raw = request("POST", "/v1/x", [*api.known, coding]) + body
-        assert_turned_away(ask(api.endpoint, raw), "not_found")
+        raw = request("POST", "/v1/x", [*api.usual_fields, coding]) + body
+        assert_closing_refusal(ask(api.endpoint, raw), "not_found")
         raw = request("POST", CHAT, [api.host, coding]) + body
-        assert_turned_away(ask(api.endpoint, raw), "invalid_key")
+        assert_closing_refusal(ask(api.endpoint, raw), "invalid_key")
 
 
 def test_a_client_that_asked_to_close_gets_its_refusal(api: Api) -> None:
     close = ("Connection", "close")
     raw = sent_to(api, "/v1/x", b" " * 20_000, close)
-    assert_turned_away(ask(api.endpoint, raw + raw), "not_found")
+    assert_closing_refusal(ask(api.endpoint, raw + raw), "not_found")
 
 
-def test_a_body_cut_off_behind_its_refusal_is_the_end(api: Api) -> None:
+def test_a_refused_body_that_is_cut_off_ends_the_connection(api: Api) -> None:
     raw = sent_to(api, "/v1/x", compact(draft("x")))
     [answer] = ask(api.endpoint, raw[:-1])
     assert_refused(answer, "not_found")

@@ -1,4 +1,4 @@
-"""Expect: 100-continue (RFC 9110 §10.1.1): leave to send, once, or the refusal."""
+"""Expect: 100-continue (RFC 9110 §10.1.1): one interim answer, or the refusal."""
 
 import pytest
 
@@ -6,46 +6,48 @@ from tests.support.api import CHAT, Api, assert_refused, compact, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_in_step,
-    assert_turned_away,
+    assert_closing_refusal,
+    assert_in_sync,
     post,
-    sized,
+    post_body,
     statuses,
 )
 from tests.support.wire import Endpoint, request
 
-WAITS = b"Expect: 100-continue"
+EXPECTS = b"Expect: 100-continue"
 
 
 @pytest.mark.parametrize("value", [b"100-continue", b"100-Continue", b" 100-CONTINUE "])
 @pytest.mark.parametrize(
     "framing", [b"Content-Length: 2", b"Transfer-Encoding: chunked"]
 )
-def test_a_client_that_waits_gets_leave_once(
+def test_a_waiting_client_gets_one_100_continue(
     echo: Endpoint, value: bytes, framing: bytes
 ) -> None:
     body = b"ab" if framing.startswith(b"C") else b"2\r\nab\r\n0\r\n\r\n"
     with echo.connect() as connection:
         connection.send(post(framing, b"Expect: " + value))
-        leave = connection.read_answer()
-        assert (leave.head, leave.body) == (b"HTTP/1.1 100 Continue", b"")
+        interim = connection.read_answer()
+        assert (interim.head, interim.body) == (b"HTTP/1.1 100 Continue", b"")
         for piece in (body[:1], body[1:]):
             connection.send(piece)
         answer = connection.read_answer()
         assert (answer.status, answer.body) == (200, b"ab")
-        assert_in_step(connection)
+        assert_in_sync(connection)
 
 
-def test_a_body_that_is_already_here_needs_no_leave(echo: Endpoint) -> None:
-    assert statuses(ask(echo, sized(b"ab", WAITS) + GOOD)) == [200, 200]
+def test_a_body_that_has_already_arrived_gets_no_100(echo: Endpoint) -> None:
+    assert statuses(ask(echo, post_body(b"ab", EXPECTS) + GOOD)) == [200, 200]
 
 
-def test_without_a_body_there_is_nothing_to_wait_for(echo: Endpoint) -> None:
-    assert statuses(ask(echo, post(WAITS), sized(b"", WAITS), GOOD)) == [200] * 3
+def test_a_request_without_a_body_gets_no_100(echo: Endpoint) -> None:
+    assert (
+        statuses(ask(echo, post(EXPECTS), post_body(b"", EXPECTS), GOOD)) == [200] * 3
+    )
 
 
-def test_http_1_0_does_not_know_leave(echo: Endpoint) -> None:
-    raw = sized(b"ab", WAITS).replace(b"HTTP/1.1", b"HTTP/1.0")
+def test_http_1_0_gets_no_100(echo: Endpoint) -> None:
+    raw = post_body(b"ab", EXPECTS).replace(b"HTTP/1.1", b"HTTP/1.0")
     with echo.connect() as connection:
         connection.send(raw[:-2])
         connection.send(raw[-2:])
@@ -55,7 +57,7 @@ def test_http_1_0_does_not_know_leave(echo: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("value", [b"x", b"", b"100-continued", b"100", b"200-ok"])
-def test_another_expectation_is_passed_over(echo: Endpoint, value: bytes) -> None:
+def test_another_expectation_is_ignored(echo: Endpoint, value: bytes) -> None:
     raw = post(b"Content-Length: 2", b"Expect: " + value)
     assert statuses(ask(echo, raw, b"ab", GOOD)) == [200, 200]
 
@@ -69,21 +71,21 @@ def test_another_expectation_is_passed_over(echo: Endpoint, value: bytes) -> Non
         (b"Transfer-Encoding: gzip, chunked", "unsupported_transfer_coding"),
     ],
 )
-def test_a_bad_head_gets_the_refusal_and_no_leave(
+def test_a_bad_head_gets_the_refusal_and_no_100(
     echo: Endpoint, line: bytes, code: str
 ) -> None:
     with echo.connect() as connection:
-        connection.send(post(line, WAITS))
+        connection.send(post(line, EXPECTS))
         answer = connection.read_answer()
-        assert_turned_away([answer], code)
+        assert_closing_refusal([answer], code)
         assert connection.rest() == b""
 
 
-def test_a_refusal_in_place_of_leave_ends_the_connection(api: Api) -> None:
-    # The client may send the body all the same, or not: only closing is safe.
+def test_a_refusal_instead_of_100_ends_the_connection(api: Api) -> None:
+    # The client may send the body or not, so closing is the only safe choice.
     waits, length = ("Expect", "100-continue"), ("Content-Length", "100")
     for target, fields, code in (
-        ("/v1/x", api.known, "not_found"),
+        ("/v1/x", api.usual_fields, "not_found"),
         (CHAT, [api.host], "invalid_key"),
     ):
         with api.endpoint.connect() as connection:
@@ -91,5 +93,5 @@ def test_a_refusal_in_place_of_leave_ends_the_connection(api: Api) -> None:
             answer = connection.read_answer()
             assert_refused(answer, code)
             assert answer.header("Connection") == "close"
-            connection.send(compact(draft("x")) + request("GET", "/", api.known))
+            connection.send(compact(draft("x")) + request("GET", "/", api.usual_fields))
             assert connection.rest() == b""

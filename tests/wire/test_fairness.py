@@ -1,4 +1,4 @@
-"""When many requests come at once, those that are known do not wait for the others."""
+"""Repeated requests do not wait behind many new ones that arrive at once."""
 
 import time
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ import pytest
 from readback.api.http.fair_queue import PER_ROUND
 from tests.support.echo_server import Echo, EchoExchange
 from tests.support.listener import Listener, limits, listening
-from tests.support.raw_requests import sized
+from tests.support.raw_requests import post_body
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
 BUSY_SECONDS = 0.3
-CROWD = 5 * PER_ROUND
+CLIENT_COUNT = 5 * PER_ROUND
 
 
 class Ordered(Echo):
-    """Notes in which order bodies are answered."""
+    """Records the order in which bodies are answered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,22 +42,25 @@ def listener() -> Iterator[Listener]:
 
 
 @pytest.fixture
-def crowd(listener: Listener) -> Iterator[list[Connection]]:
-    with connected(listener) as crowd:
-        yield crowd
+def clients(listener: Listener) -> Iterator[list[Connection]]:
+    with connected(listener) as clients:
+        yield clients
 
 
 @contextmanager
 def connected(listener: Listener) -> Iterator[list[Connection]]:
-    """Connect clients that have not asked anything yet."""
+    """Connect clients that have not sent anything yet."""
     with ExitStack() as opened:
-        yield [opened.enter_context(listener.endpoint.connect()) for _ in range(CROWD)]
+        yield [
+            opened.enter_context(listener.endpoint.connect())
+            for _ in range(CLIENT_COUNT)
+        ]
 
 
 def keep_busy(listener: Listener) -> None:
-    """Keep the loop busy for a while: it finds all at once what is sent meanwhile."""
+    """Block the loop for a while; then it receives at once what was sent meanwhile."""
     wait_until(
-        lambda: len(listener.registry.connections) >= CROWD,
+        lambda: len(listener.registry.connections) >= CLIENT_COUNT,
         "all clients are connected",
         seconds=5,
     )
@@ -71,14 +74,14 @@ def keep_busy(listener: Listener) -> None:
     wait_until(lambda: bool(begun), "the loop is busy", seconds=5)
 
 
-def all_ask_at_once(listener: Listener, crowd: list[Connection]) -> None:
+def send_all_at_once(listener: Listener, clients: list[Connection]) -> None:
     keep_busy(listener)
-    for number, connection in enumerate(crowd):
-        connection.send(sized(body(number)))
+    for number, connection in enumerate(clients):
+        connection.send(post_body(body(number)))
 
 
-def assert_each_gets_its_own(crowd: list[Connection]) -> None:
-    for number, connection in enumerate(crowd):
+def assert_each_gets_its_own_answer(clients: list[Connection]) -> None:
+    for number, connection in enumerate(clients):
         assert connection.read_answer().body == body(number)
 
 
@@ -91,58 +94,63 @@ def order_of(listener: Listener) -> list[bytes]:
     return listener.handler.order
 
 
-def test_a_repeated_request_overtakes_a_crowd_of_new_ones(
-    listener: Listener, crowd: list[Connection]
+def test_a_repeated_request_overtakes_many_new_ones(
+    listener: Listener, clients: list[Connection]
 ) -> None:
-    known = crowd.pop()
-    for said in (b"hers", b"hers"):
-        known.send(sized(said))
-        assert known.read_answer().body == said
+    known = clients.pop()
+    for _ in range(2):
+        known.send(post_body(b"alice"))
+        assert known.read_answer().body == b"alice"
     order_of(listener).clear()
-    all_ask_at_once(listener, crowd)
-    known.send(sized(b"hers"))
-    assert known.read_answer().body == b"hers"
-    assert order_of(listener).index(b"hers") <= PER_ROUND
+    send_all_at_once(listener, clients)
+    known.send(post_body(b"alice"))
+    assert known.read_answer().body == b"alice"
+    assert order_of(listener).index(b"alice") <= PER_ROUND
 
 
-def test_everybody_in_a_crowd_gets_an_answer_in_the_order_of_coming(
-    listener: Listener, crowd: list[Connection]
+def test_new_requests_are_answered_in_the_order_of_their_arrival(
+    listener: Listener, clients: list[Connection]
 ) -> None:
-    all_ask_at_once(listener, crowd)
-    assert_each_gets_its_own(crowd)
-    assert order_of(listener) == [body(number) for number in range(CROWD)]
+    send_all_at_once(listener, clients)
+    assert_each_gets_its_own_answer(clients)
+    assert order_of(listener) == [body(number) for number in range(CLIENT_COUNT)]
 
 
-def test_what_comes_while_a_request_waits_for_its_turn_is_answered_behind_it(
-    listener: Listener, crowd: list[Connection]
+def test_bytes_received_while_a_request_is_queued_are_answered_after_it(
+    listener: Listener, clients: list[Connection]
 ) -> None:
-    halves = [sized(body(number)) for number in range(CROWD)]
+    halves = [post_body(body(number)) for number in range(CLIENT_COUNT)]
     keep_busy(listener)
-    for connection, raw in zip(crowd, halves, strict=True):
+    for connection, raw in zip(clients, halves, strict=True):
         connection.send(raw + raw[:-2])
-    for connection, raw in zip(crowd, halves, strict=True):
+    for connection, raw in zip(clients, halves, strict=True):
         connection.send(raw[-2:] + raw)
         connection.finish_sending()
-    for number, connection in enumerate(crowd):
+    for number, connection in enumerate(clients):
         bodies = [connection.read_answer().body for _ in range(3)]
         assert bodies == [body(number)] * 3
         assert connection.rest() == b""
 
 
-def test_who_leaves_before_the_turn_does_not_stop_the_others(
-    listener: Listener, crowd: list[Connection]
+def test_a_client_that_leaves_while_queued_does_not_stop_the_others(
+    listener: Listener, clients: list[Connection]
 ) -> None:
-    all_ask_at_once(listener, crowd)
-    for connection in crowd[::2]:
+    send_all_at_once(listener, clients)
+    for connection in clients[::2]:
         with connection:
-            pass  # which closes it
-    for number, connection in list(enumerate(crowd))[1::2]:
+            pass  # leaving closes it
+    for number, connection in list(enumerate(clients))[1::2]:
         assert connection.read_answer().body == body(number)
 
 
-def test_the_time_before_the_turn_is_not_counted_against_a_client() -> None:
-    # Every deadline passes while the loop is busy; all is there, so none is late.
-    hasty = limits(head_seconds=BUSY_SECONDS / 3, idle_seconds=BUSY_SECONDS / 3)
-    with listening(Ordered(), hasty) as listener, connected(listener) as crowd:
-        all_ask_at_once(listener, crowd)
-        assert_each_gets_its_own(crowd)
+def test_the_time_in_the_queue_is_not_counted_against_a_client() -> None:
+    # Every deadline passes while the loop is blocked, but all requests have arrived.
+    short_time_outs = limits(
+        head_seconds=BUSY_SECONDS / 3, idle_seconds=BUSY_SECONDS / 3
+    )
+    with (
+        listening(Ordered(), short_time_outs) as listener,
+        connected(listener) as clients,
+    ):
+        send_all_at_once(listener, clients)
+        assert_each_gets_its_own_answer(clients)

@@ -1,7 +1,7 @@
-"""The head that comes again: known by its bytes, and only where a head can be.
+"""A head with the same bytes as the previous one is not parsed again.
 
-A client that repeats its head needs no parser. That is safe only exactly between
-messages, with the whole body in hand, and with the key looked at every time.
+That is safe only between messages, when the whole body has been received, and if the
+key is checked every time.
 """
 
 import pytest
@@ -10,10 +10,10 @@ from tests.support.api import Api, assert_echo, assert_refused, compact, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_in_step,
-    assert_turned_away,
+    assert_closing_refusal,
+    assert_in_sync,
     post,
-    sized,
+    post_body,
     statuses,
 )
 from tests.support.server import Server
@@ -23,7 +23,7 @@ BODY = b"x" * 90
 
 
 def warmed(raw: bytes, echo: Endpoint):
-    """A connection on which this request has been answered twice."""
+    """Return a connection on which this request has been answered twice."""
     connection = echo.connect()
     for _ in range(2):
         connection.send(raw)
@@ -31,10 +31,10 @@ def warmed(raw: bytes, echo: Endpoint):
     return connection
 
 
-def test_the_head_of_the_last_request_inside_a_body_is_body(echo: Endpoint) -> None:
-    # Once such a second segment was answered as a request of its own.
+def test_a_repeated_head_inside_a_body_is_part_of_the_body(echo: Endpoint) -> None:
+    # An earlier version answered such a second segment as a request.
     head = post(b"Content-Length: 100000")
-    for known in (head + b"y" * 100_000, sized(BODY)):
+    for known in (head + b"y" * 100_000, post_body(BODY)):
         with warmed(known, echo) as connection:
             part = known[: len(head) + 90]
             rest = b"y" * (100_000 - 90 - len(part))
@@ -43,31 +43,35 @@ def test_the_head_of_the_last_request_inside_a_body_is_body(echo: Endpoint) -> N
             answer = connection.read_answer()
             assert answer.body[: len(expected)] == expected
             assert len(answer.body) == 100_000
-            assert_in_step(connection)
+            assert_in_sync(connection)
 
 
 @pytest.mark.parametrize("step", [1, 2, 5])
-def test_every_cut_of_a_repetition_gives_the_same(echo: Endpoint, step: int) -> None:
-    raw = sized(BODY)
+def test_a_repeated_request_may_be_split_anywhere(echo: Endpoint, step: int) -> None:
+    raw = post_body(BODY)
     with warmed(raw, echo) as connection:
         for place in range(1, len(raw), step):
             connection.send_in_segments(raw[:place], raw[place:], gap=0.0005)
             assert connection.read_answer().body == BODY
-        assert_in_step(connection)
+        assert_in_sync(connection)
 
 
-def test_two_repetitions_at_once_are_two(echo: Endpoint) -> None:
-    raw = sized(BODY)
+def test_several_repeated_requests_in_one_segment_are_all_answered(
+    echo: Endpoint,
+) -> None:
+    raw = post_body(BODY)
     with warmed(raw, echo) as connection:
         for number in (2, 3, 10):
             connection.send(raw * number)
             for _ in range(number):
                 assert connection.read_answer().body == BODY
-        assert_in_step(connection)
+        assert_in_sync(connection)
 
 
-def test_a_repetition_with_one_byte_missing_or_too_many(echo: Endpoint) -> None:
-    raw = sized(BODY)
+def test_a_repeated_request_may_lack_a_byte_or_be_followed_by_one(
+    echo: Endpoint,
+) -> None:
+    raw = post_body(BODY)
     with warmed(raw, echo) as connection:
         connection.send_in_segments(raw[:-1], b"z" + GOOD[:1], gap=0.01)
         assert connection.read_answer().body == BODY[:-1] + b"z"
@@ -89,15 +93,15 @@ def test_a_repetition_with_one_byte_missing_or_too_many(echo: Endpoint) -> None:
         (b"Host: x", b"Hos\x00: x"),
     ],
 )
-def test_one_byte_of_difference_is_seen(
+def test_one_differing_byte_is_noticed(
     echo: Endpoint, change: tuple[bytes, bytes]
 ) -> None:
-    raw = sized(BODY)
+    raw = post_body(BODY)
     other = raw.replace(*change)
     assert len(other) == len(raw) and other != raw
     with warmed(raw, echo) as connection:
         connection.send(other)
-        assert_turned_away([connection.read_answer()], "malformed_request")
+        assert_closing_refusal([connection.read_answer()], "malformed_request")
         connection.send(raw)
         assert connection.rest() == b""
 
@@ -106,8 +110,10 @@ def test_one_byte_of_difference_is_seen(
     "line",
     [b"Connection: close", b"Expect: 100-continue", b"Trailer: X", b"Upgrade: h2c"],
 )
-def test_a_head_that_asks_for_more_is_read_anew(echo: Endpoint, line: bytes) -> None:
-    raw = sized(BODY, line)
+def test_a_head_with_connection_options_is_parsed_again(
+    echo: Endpoint, line: bytes
+) -> None:
+    raw = post_body(BODY, line)
     answers = ask(echo, raw + raw)
     closes = line == b"Connection: close"
     assert statuses(answers) == [200] * (1 if closes else 2)
@@ -120,7 +126,7 @@ def test_a_head_that_asks_for_more_is_read_anew(echo: Endpoint, line: bytes) -> 
             assert connection.read_answer().body == BODY
 
 
-def test_the_text_of_a_repetition_is_its_own(api: Api) -> None:
+def test_a_repeated_head_gets_the_answer_to_its_own_body(api: Api) -> None:
     with api.endpoint.connect() as connection:
         for text in ("aaaa", "bbbb", "дд", '"\\a', "\n\n", "cccc"):
             body = compact(draft(text))
@@ -153,20 +159,20 @@ def test_a_repeated_head_request_has_no_body_either(echo: Endpoint, api: Api) ->
         for _ in range(4):
             connection.send(raw)
             assert connection.read_answer(bodiless=True).status == 200
-        assert_in_step(connection)
+        assert_in_sync(connection)
     for target in ("/v1/models", "/v1/x"):
-        raw = request("HEAD", target, api.known)
+        raw = request("HEAD", target, api.usual_fields)
         with api.endpoint.connect() as connection:
             for _ in range(4):
                 connection.send(raw)
                 answer = connection.read_answer(bodiless=True)
                 assert_refused(answer, "not_found", bodiless=True)
-            connection.send(api.chat_bytes(draft("in step")))
-            assert_echo(connection.read_answer(), "in step")
+            connection.send(api.chat_bytes(draft("in sync")))
+            assert_echo(connection.read_answer(), "in sync")
 
 
 @pytest.mark.parametrize("target", ["/v1/models", "/healthz", "/x"])
-def test_the_same_head_means_to_each_listener_what_it_serves(
+def test_the_same_head_is_answered_by_each_listener_in_its_own_way(
     api: Api, server: Server, target: str
 ) -> None:
     ops = Endpoint.of(server.ops_url)

@@ -1,8 +1,8 @@
-"""Lines of a head that are not fields (RFC 9112 §5, RFC 9110 §5.5), and versions."""
+"""Invalid field lines, request lines and versions (RFC 9112 §5, RFC 9110 §5.5)."""
 
 import pytest
 
-from tests.support.raw_requests import GOOD, ask, assert_turned_away, post, statuses
+from tests.support.raw_requests import GOOD, ask, assert_closing_refusal, post, statuses
 from tests.support.tables import each
 from tests.support.wire import Endpoint
 
@@ -53,11 +53,11 @@ BAD_LINE_FORMS = {
     "two spaces first": b"GET  / HTTP/1.1",
     "two spaces last": b"GET /  HTTP/1.1",
     "tabs": b"GET\t/\tHTTP/1.1",
-    "a space behind": b"GET / HTTP/1.1 ",
-    "a tab behind": b"GET / HTTP/1.1\t",
-    "a word more": b"GET / HTTP/1.1 x",
-    "a space in front": b" GET / HTTP/1.1",
-    "a tab in front": b"\tGET / HTTP/1.1",
+    "a space at the end": b"GET / HTTP/1.1 ",
+    "a tab at the end": b"GET / HTTP/1.1\t",
+    "an extra word": b"GET / HTTP/1.1 x",
+    "a space first": b" GET / HTTP/1.1",
+    "a tab first": b"\tGET / HTTP/1.1",
     "a space in the target": b"GET /a b HTTP/1.1",
     "no spaces": b"GET/HTTP/1.1",
     "a bare CR for a space": b"GET\r/ HTTP/1.1",
@@ -69,13 +69,13 @@ BAD_LINE_FORMS = {
 
 @each("lines", BAD_LINES)
 def test_a_line_that_is_not_a_field_is_refused(echo: Endpoint, lines: bytes) -> None:
-    assert_turned_away(ask(echo, post(lines) + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, post(lines) + GOOD), "malformed_request")
 
 
 @each("lines", BAD_LINES)
-def test_it_is_refused_as_the_first_line_too(echo: Endpoint, lines: bytes) -> None:
+def test_a_bad_first_line_is_refused_too(echo: Endpoint, lines: bytes) -> None:
     raw = b"GET / HTTP/1.1\r\n" + lines + b"\r\nHost: x\r\n\r\n"
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("version", BAD_VERSIONS, ids=repr)
@@ -83,13 +83,13 @@ def test_a_version_other_than_1_0_and_1_1_is_refused(
     echo: Endpoint, version: bytes
 ) -> None:
     raw = b"GET / " + version + b"\r\nHost: x\r\n\r\n"
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @each("line", BAD_LINE_FORMS)
 def test_a_request_line_of_another_form_is_refused(echo: Endpoint, line: bytes) -> None:
     raw = line + b"\r\nHost: x\r\n\r\n"
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_a_request_line_of_another_form_is_refused(echo: Endpoint, line: bytes) 
     + [b'X: (),/:;<=>?@[\\]{}"', b"X: a\tb", b"x: 1\r\nX: 2", b"X: " + b"y" * 8000],
     ids=lambda line: repr(line[:20]),
 )
-def test_a_field_may_hold_anything_else(echo: Endpoint, line: bytes) -> None:
+def test_a_field_may_contain_anything_else(echo: Endpoint, line: bytes) -> None:
     assert statuses(ask(echo, post(line), GOOD)) == [200, 200]
 
 
-def test_white_space_around_a_value_does_not_belong_to_it(echo: Endpoint) -> None:
-    # RFC 9110 §5.5; llhttp leaves the white space at the end.
+def test_white_space_around_a_value_is_not_part_of_it(echo: Endpoint) -> None:
+    # RFC 9110 §5.5; llhttp keeps the white space at the end.
     [answer] = ask(echo, post(b"Content-Type: \t text/x \t", b"Content-Length: 0"))
     assert answer.header("Content-Type") == "text/x"

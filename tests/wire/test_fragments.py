@@ -1,28 +1,35 @@
-"""However the bytes are cut, the answers are the same (RFC 9112 §2.2).
+"""However the bytes are split, the answers are the same (RFC 9112 §2.2).
 
-TCP has no messages: a head may come in a thousand pieces, and three requests in one.
+TCP has no messages: a head may arrive in many segments, and three requests in one.
 """
 
 import pytest
 
 from tests.support.api import Api, assert_echo, draft
-from tests.support.raw_requests import GOOD, ask, chunky, pieces_of, post, sized
+from tests.support.raw_requests import (
+    GOOD,
+    ask,
+    pieces_of,
+    post,
+    post_body,
+    post_chunks,
+)
 from tests.support.tables import each
 from tests.support.wire import Answer, Endpoint
 
 STREAMS = {
     "a request": GOOD,
-    "a body": sized(b"body", b"Content-Type: text/x"),
-    "chunks": chunky(b"3;a=b\r\nabc\r\n2\r\n\r\n\r\n0\r\nX: y\r\n\r\n"),
-    "an upgrade": sized(b"up", b"Connection: Upgrade", b"Upgrade: h2c"),
+    "a body": post_body(b"body", b"Content-Type: text/x"),
+    "chunks": post_chunks(b"3;a=b\r\nabc\r\n2\r\n\r\n\r\n0\r\nX: y\r\n\r\n"),
+    "an upgrade": post_body(b"up", b"Connection: Upgrade", b"Upgrade: h2c"),
     "an unknown method": b"BREW /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab",
     "empty lines first": b"\r\n\r\n\r\n" + GOOD,
     "an absolute target": b"GET http://x/y HTTP/1.1\r\nHost: x\r\n\r\n",
-    "three requests": GOOD + sized(b"\r\n\r\n") + GOOD,
-    "chunks, then a request": chunky(b"1\r\n\r\r\n0\r\n\r\n") + GOOD,
+    "three requests": GOOD + post_body(b"\r\n\r\n") + GOOD,
+    "chunks, then a request": post_chunks(b"1\r\n\r\r\n0\r\n\r\n") + GOOD,
     "a request, then garbage": GOOD + b"\x00garbage\r\n\r\n",
     "a bad field": post(b"X : y") + GOOD,
-    "a bad chunk": chunky(b"2\r\nabc\r\n0\r\n\r\n") + GOOD,
+    "a bad chunk": post_chunks(b"2\r\nabc\r\n0\r\n\r\n") + GOOD,
     "a bare LF": b"GET / HTTP/1.1\nHost: x\n\n",
     "a bare CR": b"GET / HTTP/1.1\rHost: x\r\n\r\n",
     "close in the middle": post(b"Connection: close") + GOOD,
@@ -32,7 +39,7 @@ STREAMS = {
 
 
 def essence(answers: list[Answer]) -> list[object]:
-    """What must not depend on the cuts. A 100 may: it is for a body still to come."""
+    """Return what must not depend on the splits; an interim 100 may."""
     return [
         (answer.status, answer.header("Connection"), answer.body)
         for answer in answers
@@ -41,7 +48,7 @@ def essence(answers: list[Answer]) -> list[object]:
 
 
 @each("raw", STREAMS)
-def test_one_cut_anywhere_changes_nothing(echo: Endpoint, raw: bytes) -> None:
+def test_one_split_anywhere_changes_nothing(echo: Endpoint, raw: bytes) -> None:
     whole = essence(ask(echo, raw))
     assert whole
     for place in range(1, len(raw)):
@@ -50,12 +57,12 @@ def test_one_cut_anywhere_changes_nothing(echo: Endpoint, raw: bytes) -> None:
 
 @each("raw", STREAMS)
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_many_cuts_change_nothing(echo: Endpoint, raw: bytes, size: int) -> None:
+def test_many_splits_change_nothing(echo: Endpoint, raw: bytes, size: int) -> None:
     assert essence(ask(echo, *pieces_of(raw, size))) == essence(ask(echo, raw))
 
 
 def test_a_request_line_in_two_segments_leads_to_one_path(api: Api) -> None:
-    # Once the second part of the target took the place of the first.
+    # In an earlier version the second part of the target replaced the first.
     raw = api.chat_bytes(draft("whole"))
     with api.endpoint.connect() as connection:
         for place in range(1, raw.index(b"\r\n")):

@@ -1,7 +1,7 @@
-"""Where a body ends: one answer, or none (RFC 9110 §8.6, RFC 9112 §6).
+"""Where a body ends (RFC 9110 §8.6, RFC 9112 §6).
 
-Whatever leaves the end of a request in doubt is refused and ends the connection:
-nothing behind it is read as a request.
+If the end of a request is in doubt, it is refused and the connection is closed: nothing
+after it is read as a request.
 """
 
 import pytest
@@ -9,10 +9,10 @@ import pytest
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_turned_away,
-    chunky,
+    assert_closing_refusal,
     post,
-    sized,
+    post_body,
+    post_chunks,
     statuses,
 )
 from tests.support.tables import each
@@ -31,13 +31,13 @@ BAD_LENGTHS = {
     "a fraction": b"Content-Length: 2.0",
     "an exponent": b"Content-Length: 2e0",
     "an underscore": b"Content-Length: 0_2",
-    "a letter behind": b"Content-Length: 2a",
+    "a letter after it": b"Content-Length: 2a",
     "a space inside": b"Content-Length: 0 2",
     "a tab inside": b"Content-Length: 0\t2",
     "a list of equals": b"Content-Length: 2, 2",
     "a list": b"Content-Length: 2, 3",
     "an empty list": b"Content-Length: ,",
-    "a comma behind": b"Content-Length: 2,",
+    "a comma after it": b"Content-Length: 2,",
     "quotes": b'Content-Length: "2"',
     "a vertical tab": b"Content-Length: \x0b2",
     "a form feed": b"Content-Length: 2\x0c",
@@ -46,7 +46,7 @@ BAD_LENGTHS = {
     "an Arabic digit": "Content-Length: ٢".encode(),
     "a full-width digit": "Content-Length: \uff12".encode(),
     "two to the power of 64": b"Content-Length: 18446744073709551616",
-    "far beyond that": b"Content-Length: " + b"9" * 100,
+    "a hundred digits": b"Content-Length: " + b"9" * 100,
     "a fold": b"Content-Length: 0\r\n 2",
     "a space before the colon": b"Content-Length : 2",
     "a tab before the colon": b"Content-Length\t: 2",
@@ -56,7 +56,7 @@ BAD_LENGTHS = {
     "twice, the second folded away": b"Content-Length: 2\r\nX: y\r\n Content-Length: 3",
 }
 
-# RFC 9112 §6.1 and §6.3: without chunked at the end nobody knows where the body is.
+# RFC 9112 §6.1 and §6.3: unless chunked is last, the end of the body is unknown.
 ENDLESS_CODINGS = {
     "nothing": b"Transfer-Encoding:",
     "gzip": b"Transfer-Encoding: gzip",
@@ -98,7 +98,7 @@ BOTH = {
     "length zero": b"Transfer-Encoding: chunked\r\nContent-Length: 0",
     "small letters": b"content-length: 2\r\ntransfer-encoding: chunked",
     "other letters": b"cOnTeNt-LeNgTh: 2\r\nTRANSFER-ENCODING: Chunked",
-    "an upgrade, too": b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n"
+    "with an upgrade": b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n"
     b"Connection: Upgrade\r\nUpgrade: h2c",
     "identity": b"Transfer-Encoding: identity\r\nContent-Length: 2",
     "an unknown coding": b"Transfer-Encoding: xchunked\r\nContent-Length: 2",
@@ -109,20 +109,24 @@ BOTH = {
 def test_a_length_that_is_not_one_number_is_refused(
     echo: Endpoint, line: bytes
 ) -> None:
-    assert_turned_away(ask(echo, post(line, body=b"ab") + GOOD), "malformed_request")
+    assert_closing_refusal(
+        ask(echo, post(line, body=b"ab") + GOOD), "malformed_request"
+    )
 
 
 @each("line", ENDLESS_CODINGS)
 def test_a_coding_that_does_not_end_in_chunked_once_is_refused(
     echo: Endpoint, line: bytes
 ) -> None:
-    assert_turned_away(ask(echo, post(line, body=TWO) + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, post(line, body=TWO) + GOOD), "malformed_request")
 
 
 @each("lines", BOTH)
-def test_a_length_beside_a_coding_is_refused(echo: Endpoint, lines: bytes) -> None:
-    # RFC 9112 §6.3 and §11.2: this is how one request is smuggled inside another.
-    assert_turned_away(ask(echo, post(lines, body=TWO) + GOOD), "malformed_request")
+def test_a_length_together_with_a_coding_is_refused(
+    echo: Endpoint, lines: bytes
+) -> None:
+    # RFC 9112 §6.3 and §11.2: such a request can smuggle another one.
+    assert_closing_refusal(ask(echo, post(lines, body=TWO) + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize(
@@ -134,43 +138,43 @@ def test_a_length_beside_a_coding_is_refused(echo: Endpoint, lines: bytes) -> No
         b"Transfer-Encoding: identity, chunked",
     ],
 )
-def test_a_coding_under_chunked_is_not_implemented(echo: Endpoint, line: bytes) -> None:
+def test_another_coding_before_chunked_is_not_implemented(
+    echo: Endpoint, line: bytes
+) -> None:
     answers = ask(echo, post(line, body=TWO) + GOOD)
-    assert_turned_away(answers, "unsupported_transfer_coding")
+    assert_closing_refusal(answers, "unsupported_transfer_coding")
     assert statuses(answers) == [501]
 
 
 @pytest.mark.parametrize("method", [b"POST", b"GET", b"BREW"])
 def test_a_coding_in_http_1_0_is_refused(echo: Endpoint, method: bytes) -> None:
-    # RFC 9112 §6.1: whoever sent it, the framing is faulty.
-    raw = chunky(TWO).replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"POST", method, 1)
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    # RFC 9112 §6.1: the framing is faulty whatever the client.
+    raw = post_chunks(TWO).replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"POST", method, 1)
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("length", [b"2", b"02", b"2 ", b"\t2\t", b"0" * 5000 + b"2"])
-def test_a_length_is_digits_with_white_space_around(
-    echo: Endpoint, length: bytes
-) -> None:
+def test_a_length_may_have_white_space_around(echo: Endpoint, length: bytes) -> None:
     answers = ask(echo, post(b"Content-Length:" + length, body=b"ab"), GOOD)
     assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
 
 @pytest.mark.parametrize("coding", [b"chunked", b"Chunked", b"CHUNKED", b" \tchunked"])
-def test_chunked_is_known_in_any_case(echo: Endpoint, coding: bytes) -> None:
+def test_chunked_is_case_insensitive(echo: Endpoint, coding: bytes) -> None:
     answers = ask(echo, post(b"Transfer-Encoding:" + coding, body=TWO), GOOD)
     assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
 
 @pytest.mark.parametrize("name", [b"Content_Length", b"X-Content-Length", b"Length"])
-def test_a_field_that_only_looks_like_a_length_is_none(
+def test_a_field_that_resembles_a_length_is_ignored(
     echo: Endpoint, name: bytes
 ) -> None:
     answers = ask(echo, post(name + b": 5"), GOOD)
     assert [answer.body for answer in answers] == [b"", b"hello\n"]
 
 
-def test_a_body_is_as_long_as_it_is_declared(echo: Endpoint) -> None:
-    answers = ask(echo, sized(b"x" * 1000), sized(b""), sized(GOOD), GOOD)
+def test_a_body_has_the_declared_length(echo: Endpoint) -> None:
+    answers = ask(echo, post_body(b"x" * 1000), post_body(b""), post_body(GOOD), GOOD)
     bodies = [answer.body for answer in answers]
     assert bodies == [b"x" * 1000, b"", GOOD, b"hello\n"]
 
@@ -178,7 +182,7 @@ def test_a_body_is_as_long_as_it_is_declared(echo: Endpoint) -> None:
 @pytest.mark.parametrize("method", [b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"BREW"])
 def test_a_body_is_read_whatever_the_method(echo: Endpoint, method: bytes) -> None:
     # RFC 9112 §6: the presence of a body depends on the framing alone.
-    raw = sized(GOOD).replace(b"POST", method, 1)
+    raw = post_body(GOOD).replace(b"POST", method, 1)
     assert statuses(ask(echo, raw, GOOD, bodiless=(0,) * (method == b"HEAD"))) == [
         200,
         200,

@@ -1,14 +1,14 @@
-"""What is not HTTP at all, and what a connection does after it has been refused."""
+"""Bytes that are not HTTP, and a connection after a malformed request."""
 
 import pytest
 
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_turned_away,
-    chunky,
+    assert_closing_refusal,
     pieces_of,
     post,
+    post_chunks,
     statuses,
 )
 from tests.support.tables import each
@@ -40,8 +40,8 @@ NOT_HTTP = {
     "CR alone": b"GET / HTTP/1.1\rHost: x\r\r",
     "the ends swapped": b"GET / HTTP/1.1\n\rHost: x\n\r\n\r",
 }
-# A proxy's line, and whatever else could still become a request line, is complete
-# only with an empty line.
+# A proxy's line could still become a request line, so it is refused only after an
+# empty line.
 COMPLETED = {
     name: raw + b"\r\n\r\n" if name == "a proxy's line" else raw
     for name, raw in NOT_HTTP.items()
@@ -50,13 +50,17 @@ COMPLETED = {
 
 @each("raw", COMPLETED)
 @pytest.mark.parametrize("size", [1_000_000, 1])
-def test_what_is_not_http_is_told_so(echo: Endpoint, raw: bytes, size: int) -> None:
-    assert_turned_away(ask(echo, *pieces_of(raw, size)), "malformed_request")
+def test_bytes_that_are_not_http_are_refused(
+    echo: Endpoint, raw: bytes, size: int
+) -> None:
+    assert_closing_refusal(ask(echo, *pieces_of(raw, size)), "malformed_request")
 
 
 @each("raw", COMPLETED)
-def test_it_is_told_so_at_once(echo: Endpoint, raw: bytes) -> None:
-    # A TLS client waits for our hello and sends no more: no time-out is needed.
+def test_bytes_that_are_not_http_are_refused_at_once(
+    echo: Endpoint, raw: bytes
+) -> None:
+    # A TLS client waits for our hello, so it must not have to wait for a time-out.
     with echo.connect() as connection:
         connection.send(raw)
         assert connection.read_answer().status == 400
@@ -65,7 +69,13 @@ def test_it_is_told_so_at_once(echo: Endpoint, raw: bytes) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [b"garbage\r\n\r\n", b"\x00", post(b"X : y"), chunky(b"x\r\n"), b"G /" * 20_000],
+    [
+        b"garbage\r\n\r\n",
+        b"\x00",
+        post(b"X : y"),
+        post_chunks(b"x\r\n"),
+        b"G /" * 20_000,
+    ],
     ids=["line", "byte", "field", "chunk", "target"],
 )
 def test_a_good_request_after_a_refused_one_is_not_read(
@@ -80,15 +90,15 @@ def test_a_good_request_after_a_refused_one_is_not_read(
 
 
 @pytest.mark.parametrize("number", [1, 2, 50, 5000])
-def test_empty_lines_before_a_request_are_passed_over(
-    echo: Endpoint, number: int
-) -> None:
-    # RFC 9112 §2.2: at least one, since some clients send one behind a body.
+def test_empty_lines_before_a_request_are_ignored(echo: Endpoint, number: int) -> None:
+    # RFC 9112 §2.2: at least one, because some clients send one after a body.
     raw = (b"\r\n" * number + GOOD) * 2
     assert statuses(ask(echo, raw)) == [200, 200]
     assert statuses(ask(echo, *pieces_of(raw, 777))) == [200, 200]
 
 
 @pytest.mark.parametrize("before", [b"\n", b"\r", b" \r\n", b"\t\r\n", b"\r\n ", b"\0"])
-def test_anything_else_before_it_is_refused(echo: Endpoint, before: bytes) -> None:
-    assert_turned_away(ask(echo, before + GOOD), "malformed_request")
+def test_anything_else_before_a_request_is_refused(
+    echo: Endpoint, before: bytes
+) -> None:
+    assert_closing_refusal(ask(echo, before + GOOD), "malformed_request")

@@ -1,4 +1,4 @@
-"""A client that has finished sending still reads (RFC 9112 §9.6, §8)."""
+"""A client that has closed its sending half gets its answers (RFC 9112 §9.6, §8)."""
 
 import socket
 import struct
@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.api import Api, assert_echo, draft
 from tests.support.listener import Listener
-from tests.support.raw_requests import GOOD, ask, chunky, post, sized, statuses
+from tests.support.raw_requests import GOOD, ask, post, post_body, post_chunks, statuses
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
@@ -16,42 +16,42 @@ CUT_OFF = [
     GOOD[:-1],
     GOOD[:-2],
     b"\r",
-    sized(b"abcdef")[:-1],
-    sized(b"abcdef")[:-6],
-    chunky(b"2\r\nab\r\n0\r\n\r\n")[:-1],
-    chunky(b"2\r\nab\r\n0\r\n\r\n")[:-2],
-    chunky(b"2\r\nab\r\n")[:-2],
-    chunky(b"2\r\na"),
-    chunky(b""),
+    post_body(b"abcdef")[:-1],
+    post_body(b"abcdef")[:-6],
+    post_chunks(b"2\r\nab\r\n0\r\n\r\n")[:-1],
+    post_chunks(b"2\r\nab\r\n0\r\n\r\n")[:-2],
+    post_chunks(b"2\r\nab\r\n")[:-2],
+    post_chunks(b"2\r\na"),
+    post_chunks(b""),
     post(b"Content-Length: 5", b"Expect: x"),
 ]
 
 
 @pytest.mark.parametrize("number", [1, 2, 30])
-def test_what_was_asked_completely_is_answered(echo: Endpoint, number: int) -> None:
+def test_complete_requests_are_answered(echo: Endpoint, number: int) -> None:
     assert statuses(ask(echo, GOOD * number)) == [200] * number
-    assert statuses(ask(echo, sized(b"x" * 50_000) * number)) == [200] * number
+    assert statuses(ask(echo, post_body(b"x" * 50_000) * number)) == [200] * number
 
 
 @pytest.mark.parametrize("raw", CUT_OFF, ids=range(len(CUT_OFF)))
-def test_what_was_cut_off_is_not(echo_listener: Listener, raw: bytes) -> None:
+def test_an_incomplete_request_is_not_answered(
+    echo_listener: Listener, raw: bytes
+) -> None:
     before = echo_listener.handler.answered
     assert ask(echo_listener.endpoint, raw) == []
     assert statuses(ask(echo_listener.endpoint, GOOD + raw)) == [200]
     assert echo_listener.handler.answered == before + 1
 
 
-def test_a_key_is_looked_up_for_a_client_that_has_finished(
-    api: Api, new_key: str
-) -> None:
+def test_a_new_key_is_looked_up_after_a_half_close(api: Api, new_key: str) -> None:
     [answer] = ask(api.endpoint, api.with_key(new_key).chat_bytes(draft("x")))
     assert_echo(answer, "x")
 
 
-def test_a_client_that_vanishes_leaves_nothing(
+def test_a_client_that_resets_its_connection_leaves_nothing_behind(
     echo_listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for raw in (b"", GOOD[:10], GOOD, GOOD * 1000, sized(b"x" * 60_000) * 50):
+    for raw in (b"", GOOD[:10], GOOD, GOOD * 1000, post_body(b"x" * 60_000) * 50):
         for _ in range(10):
             endpoint = echo_listener.endpoint
             sock = socket.create_connection((endpoint.host, endpoint.port))

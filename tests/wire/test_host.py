@@ -1,8 +1,8 @@
-"""Host: exactly one, and one that can be a host (RFC 9112 §3.2, RFC 9110 §7.2)."""
+"""Exactly one valid Host field (RFC 9112 §3.2, RFC 9110 §7.2)."""
 
 import pytest
 
-from tests.support.raw_requests import GOOD, ask, assert_turned_away, statuses
+from tests.support.raw_requests import GOOD, ask, assert_closing_refusal, statuses
 from tests.support.tables import words
 from tests.support.wire import Endpoint
 
@@ -26,20 +26,20 @@ def with_hosts(*hosts: bytes, line: bytes = b"GET / HTTP/1.1") -> bytes:
 
 
 @pytest.mark.parametrize("host", BAD_HOSTS, ids=repr)
-def test_what_cannot_be_a_host_is_refused(echo: Endpoint, host: str) -> None:
+def test_an_invalid_host_is_refused(echo: Endpoint, host: str) -> None:
     raw = with_hosts(b"Host: " + host.encode("latin-1"))
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("host", BAD_HOSTS, ids=repr)
-def test_it_is_refused_in_http_1_0_too(echo: Endpoint, host: str) -> None:
+def test_an_invalid_host_is_refused_in_http_1_0_too(echo: Endpoint, host: str) -> None:
     field = b"Host: " + host.encode("latin-1")
     raw = with_hosts(field, line=b"GET / HTTP/1.0")
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("host", GOOD_HOSTS)
-def test_any_host_will_do(echo: Endpoint, host: str) -> None:
+def test_any_valid_host_is_accepted(echo: Endpoint, host: str) -> None:
     assert statuses(ask(echo, with_hosts(b"Host: " + host.encode()))) == [200]
 
 
@@ -59,15 +59,15 @@ def test_two_hosts_are_refused(
     echo: Endpoint, hosts: tuple[bytes, ...], line: bytes
 ) -> None:
     raw = with_hosts(*hosts, line=line)
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("target", [b"/", b"*", b"http://x/"])
 def test_http_1_1_without_a_host_is_refused(echo: Endpoint, target: bytes) -> None:
-    # RFC 9112 §3.2: even when the target names one.
+    # RFC 9112 §3.2: even if the target contains one.
     raw = with_hosts(line=b"OPTIONS %b HTTP/1.1" % target)
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
-def test_http_1_0_may_lack_a_host(echo: Endpoint) -> None:
+def test_http_1_0_without_a_host_is_accepted(echo: Endpoint) -> None:
     assert statuses(ask(echo, with_hosts(line=b"GET / HTTP/1.0"))) == [200]

@@ -1,4 +1,4 @@
-"""A fault of ours: an answer, a line in the log, and nothing of what came in it."""
+"""An error on our side: an answer and a log line, neither with parts of the request."""
 
 import logging
 
@@ -19,27 +19,27 @@ from tests.support.listener import listening
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_in_step,
-    assert_turned_away,
-    sized,
+    assert_closing_refusal,
+    assert_in_sync,
+    post_body,
     statuses,
 )
 
 SECRET = b"zyzzyva-in-the-body"
 
 
-class Clumsy(Echo):
-    """Fails in the way that the target names."""
+class Failing(Echo):
+    """Fails at the point that the target names."""
 
     def begin(
         self, head: Head, key: bytes, origin: RequestOrigin
     ) -> EchoExchange | bytes:
         if head.target == b"/begin":
             raise RuntimeError(SECRET)
-        return ClumsyExchange(self, head)
+        return FailingExchange(self, head)
 
 
-class ClumsyExchange(EchoExchange):
+class FailingExchange(EchoExchange):
     def __init__(self, echo: Echo, head: Head) -> None:
         super().__init__(echo, head)
         self._target = head.target
@@ -54,33 +54,33 @@ class ClumsyExchange(EchoExchange):
 
 
 @pytest.mark.parametrize("place", [b"/begin", b"/answer"])
-def test_a_fault_is_answered_and_ends_the_connection(
+def test_an_internal_error_is_answered_and_ends_the_connection(
     place: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    raw = sized(SECRET).replace(b" / ", b" %b " % place)
-    with listening(Clumsy()) as listener, caplog.at_level(logging.ERROR):
+    raw = post_body(SECRET).replace(b" / ", b" %b " % place)
+    with listening(Failing()) as listener, caplog.at_level(logging.ERROR):
         answers = ask(listener.endpoint, GOOD + raw + GOOD)
         assert statuses(answers) == [200, 500]
-        assert_turned_away(answers[1:], "internal_error")
+        assert_closing_refusal(answers[1:], "internal_error")
         with listener.endpoint.connect() as connection:
-            assert_in_step(connection)
+            assert_in_sync(connection)
     assert "internal error" in caplog.text
     assert SECRET.decode() not in caplog.text
 
 
-def test_a_fault_on_the_fast_way_is_answered_too(
+def test_an_internal_error_in_a_repeated_request_is_answered_too(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    raw = sized(SECRET).replace(b" / ", b" /second ")
+    raw = post_body(SECRET).replace(b" / ", b" /second ")
     with (
-        listening(Clumsy()) as listener,
+        listening(Failing()) as listener,
         caplog.at_level(logging.ERROR),
         listener.endpoint.connect() as connection,
     ):
         connection.send(raw)
         assert connection.read_answer().status == 200
         connection.send(raw)
-        assert_turned_away([connection.read_answer()], "internal_error")
+        assert_closing_refusal([connection.read_answer()], "internal_error")
         assert connection.rest() == b""
     assert SECRET.decode() not in caplog.text
 
@@ -101,7 +101,7 @@ def test_the_log_has_the_request_id_that_the_client_received(
     raw = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
     with listening(api) as listener, caplog.at_level(logging.ERROR):
         [answer] = ask(listener.endpoint, raw.encode())
-    assert_turned_away([answer], "internal_error")
+    assert_closing_refusal([answer], "internal_error")
     assert f"X-Request-Id {answer.header('X-Request-Id')}:" in caplog.text
     assert SECRET.decode() not in caplog.text and key not in caplog.text
     assert counters.get(("other", "internal_error")) == 1

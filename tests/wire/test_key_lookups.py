@@ -1,6 +1,6 @@
-"""A request that waits for its key: on a real loop, with the real parts of a worker.
+"""A request that waits for its key to be looked up, with the real parts of a worker.
 
-Only the database is missing, which is the point: nobody answers the questions.
+Only the database is missing, so that no look-up is answered unless the test does so.
 """
 
 import time
@@ -18,7 +18,7 @@ from readback.api.endpoints.routes import Api
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from tests.support.listener import Listener, listening
-from tests.support.raw_requests import assert_turned_away, code_of
+from tests.support.raw_requests import assert_closing_refusal, code_of
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
@@ -27,7 +27,7 @@ REQUEST = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n\r
 
 @pytest.fixture
 def asked() -> list[bytes]:
-    """The digests that the clerk has been asked about."""
+    """The digests that have been looked up."""
     return []
 
 
@@ -49,7 +49,7 @@ def ask_with_a_new_key(connection: Connection) -> None:
     connection.send(REQUEST % keys.mint().encode())
 
 
-def test_one_too_many_to_wait_is_told_to_come_back(
+def test_a_look_up_beyond_the_limit_is_told_to_retry(
     listener: Listener, asked: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keyring_module, "MAX_WAITING", 1)
@@ -62,7 +62,7 @@ def test_one_too_many_to_wait_is_told_to_come_back(
             assert (answer.status, code_of(answer)) == (503, "unavailable")
 
 
-def test_a_question_without_an_answer_does_not_wait_for_ever(
+def test_a_look_up_without_an_answer_times_out(
     listener: Listener, keyring: Keyring, asked: list[bytes]
 ) -> None:
     with listener.endpoint.connect() as connection:
@@ -73,13 +73,13 @@ def test_a_question_without_an_answer_does_not_wait_for_ever(
         assert code_of(connection.read_answer()) == "unavailable"
 
 
-def test_a_client_that_leaves_while_it_waits_is_forgotten(
+def test_a_client_that_leaves_during_a_look_up_is_forgotten(
     listener: Listener, keyring: Keyring, asked: list[bytes]
 ) -> None:
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
         wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
-    # It may only have stopped sending: that it is gone shows when it is answered.
+    # The client may only have stopped sending; the answer shows that it is gone.
     later = time.monotonic() + 60
     listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
     wait_until(
@@ -87,7 +87,7 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten(
     )
 
 
-def test_what_is_sent_behind_a_waiting_request_is_read_after_it(
+def test_requests_after_a_waiting_one_are_read_after_it(
     listener: Listener, keyring: Keyring, asked: list[bytes]
 ) -> None:
     with listener.endpoint.connect() as connection:
@@ -96,4 +96,4 @@ def test_what_is_sent_behind_a_waiting_request_is_read_after_it(
         wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
         listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {})
         assert code_of(connection.read_answer()) == "invalid_key"
-        assert_turned_away([connection.read_answer()], "malformed_request")
+        assert_closing_refusal([connection.read_answer()], "malformed_request")

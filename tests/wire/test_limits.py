@@ -1,7 +1,7 @@
-"""How large a head may be, counted over all the pieces in which it comes.
+"""The size limit of a head, counted across all segments.
 
-RFC 9110 §5.4, RFC 9112 §3: too long a request line is 414, too large a head 431, and
-lines of 8000 bytes are to be read.
+RFC 9110 §5.4, RFC 9112 §3: a request line that is too long gets 414, a head that is too
+large 431, and lines of 8000 bytes should be accepted.
 """
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_turned_away,
+    assert_closing_refusal,
     code_of,
     pieces_of,
     statuses,
@@ -27,7 +27,7 @@ def head_of(size: int) -> bytes:
 
 
 def fields(number: int, line: bytes = b"X: y\r\n") -> bytes:
-    """A head with so many fields; Host is one of them."""
+    """Return a head with this many fields, Host among them."""
     return START + line * (number - 1) + b"\r\n"
 
 
@@ -40,28 +40,28 @@ def test_a_head_of_16384_bytes_is_read(echo: Endpoint, piece: int) -> None:
 
 @pytest.mark.parametrize("piece", [1_000_000, 16_384, 8192, 1000, 100])
 @pytest.mark.parametrize("size", [16_385, 17_000, 70_000, 1_000_000])
-def test_one_byte_more_is_refused_however_it_comes(
+def test_a_head_one_byte_larger_is_refused_in_any_segments(
     echo: Endpoint, size: int, piece: int
 ) -> None:
     pieces = pieces_of(head_of(size) + GOOD, piece)
-    assert_turned_away(ask(echo, *pieces[:1000]), "headers_too_large")
+    assert_closing_refusal(ask(echo, *pieces[:1000]), "headers_too_large")
 
 
 @pytest.mark.parametrize("piece", [1, 50])
 def test_a_head_without_end_is_refused(echo: Endpoint, piece: int) -> None:
     raw = START + b"X: " + b"y" * HEAD_BYTES
-    assert_turned_away(ask(echo, *pieces_of(raw, piece)), "headers_too_large")
+    assert_closing_refusal(ask(echo, *pieces_of(raw, piece)), "headers_too_large")
 
 
-def test_100_fields_are_read_and_101_are_not(echo: Endpoint) -> None:
+def test_100_fields_are_accepted_and_101_are_refused(echo: Endpoint) -> None:
     assert statuses(ask(echo, fields(FIELDS), GOOD)) == [200, 200]
-    assert_turned_away(ask(echo, fields(FIELDS + 1) + GOOD), "headers_too_large")
+    assert_closing_refusal(ask(echo, fields(FIELDS + 1) + GOOD), "headers_too_large")
 
 
 @pytest.mark.parametrize("line", [b"X: y\r\n", b"x:\r\n", b"Cookie: a=b\r\n"])
 def test_thousands_of_small_fields_are_refused(echo: Endpoint, line: bytes) -> None:
-    assert_turned_away(ask(echo, fields(2000, line) + GOOD), "headers_too_large")
-    assert_turned_away(ask(echo, fields(100_000, line)), "headers_too_large")
+    assert_closing_refusal(ask(echo, fields(2000, line) + GOOD), "headers_too_large")
+    assert_closing_refusal(ask(echo, fields(100_000, line)), "headers_too_large")
 
 
 @pytest.mark.parametrize("piece", [1_000_000, 1000])
@@ -71,7 +71,7 @@ def test_a_target_longer_than_a_head_is_refused(
 ) -> None:
     raw = b"GET /" + b"a" * size + b" HTTP/1.1\r\nHost: x\r\n\r\n"
     answers = ask(echo, *pieces_of(raw, piece))
-    assert_turned_away(answers, "target_too_long")
+    assert_closing_refusal(answers, "target_too_long")
     assert statuses(answers) == [414]
 
 
@@ -80,7 +80,7 @@ def test_a_target_of_8000_bytes_is_read(echo: Endpoint) -> None:
     assert statuses(ask(echo, raw, GOOD)) == [200, 200]
 
 
-def test_the_limits_are_counted_anew_for_each_request(echo: Endpoint) -> None:
+def test_the_limits_apply_to_each_request_separately(echo: Endpoint) -> None:
     raw = head_of(HEAD_BYTES) * 5 + fields(FIELDS) * 5
     assert statuses(ask(echo, *pieces_of(raw, 3000))) == [200] * 10
 
@@ -90,7 +90,7 @@ def test_an_empty_line_before_a_head_does_not_count(echo: Endpoint) -> None:
     assert statuses(ask(echo, *pieces_of(raw, 3001), GOOD)) == [200, 200]
 
 
-def test_what_is_malformed_in_a_large_head_is_named_first(echo: Endpoint) -> None:
-    for flaw in (b"X : y\r\n", b"X: \x00\r\n", b" fold\r\n"):
-        [answer] = ask(echo, START + flaw + b"X: " + b"y" * 20_000)
+def test_a_malformed_line_is_reported_before_a_head_too_large(echo: Endpoint) -> None:
+    for bad_line in (b"X : y\r\n", b"X: \x00\r\n", b" fold\r\n"):
+        [answer] = ask(echo, START + bad_line + b"X: " + b"y" * 20_000)
         assert code_of(answer) == "malformed_request"

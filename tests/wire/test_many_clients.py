@@ -1,4 +1,4 @@
-"""Many clients at once, a key that ends, and what is left behind of what was said."""
+"""Concurrent clients, a revoked key, and traces that requests must not leave."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ CLIENTS = 40
 ROUNDS = 25
 
 
-def test_forty_clients_at_once_get_their_own_texts(api: Api) -> None:
+def test_forty_concurrent_clients_get_their_own_texts(api: Api) -> None:
     wrong: list[object] = []
     together = threading.Barrier(CLIENTS)
 
@@ -33,7 +33,7 @@ def test_forty_clients_at_once_get_their_own_texts(api: Api) -> None:
             with api.endpoint.connect() as connection:
                 together.wait(10)
                 for turn in range(ROUNDS):
-                    # The same length for all, so the same head: the fast way, too.
+                    # Of one length, so that the head is repeated and not parsed again.
                     text = f"client {number:02} turn {turn:02} " + "ы" * (turn % 3)
                     connection.send(api.chat_bytes(draft(text)))
                     assert_echo(connection.read_answer(), text)
@@ -60,7 +60,7 @@ def test_a_revoked_key_is_refused_within_one_second(
         nonlocal number
         number += 1
         if way == "the model list":
-            return request("GET", MODELS, own.known)
+            return request("GET", MODELS, own.usual_fields)
         extra = [("X-Number", str(number))] if way == "another head" else []
         return own.chat_bytes(draft("x"), extra=extra)
 
@@ -83,22 +83,21 @@ def test_a_revoked_key_is_refused_within_one_second(
         assert_refused(own.models(), "invalid_key")
 
 
-SAID = "zyzzyva-said"
-WRITTEN = "zyzzyva-written"
+TEXT = "zyzzyva-text"
 KEYS = ["sk-echo-zyzzyvakey", "zyzzyva-token"]
 
 
-def test_nothing_said_and_no_key_is_left_behind(tmp_path: Path) -> None:
+def test_no_text_and_no_key_is_stored_anywhere(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, UNLIMITED) as server:
-        api = Api(Endpoint.of(server.base_url), server.api_key)
-        _say_it_in_every_way(api)
+        api = Api.of(server)
+        _send_text_and_keys_in_every_way(api)
         metrics = exchange(
             Endpoint.of(server.ops_url), request("GET", "/metrics", [("Host", "x")])
         ).body
         rows = _dump(server)
         assert "cabinet_journalentry" in rows
         key = server.api_key
-    # The server has stopped: everything it ever wanted to write is written.
+    # The server has stopped, so everything that it ever writes is written.
     first, _, rest = (tmp_path / "stdout").read_text().partition("\n")
     assert json.loads(first)["api_key"] == key
     written = {"stdout": rest.encode(), "metrics": metrics, "rows": rows.encode()}
@@ -107,45 +106,51 @@ def test_nothing_said_and_no_key_is_left_behind(tmp_path: Path) -> None:
             written[path.name] = path.read_bytes()
     assert len(written) > 4
     for name, content in written.items():
-        for secret in (SAID, key, key[8:40], *KEYS):
+        for secret in (TEXT, key, key[8:40], *KEYS):
             assert secret.encode() not in content, f"{secret} is in {name}"
 
 
-def _say_it_in_every_way(api: Api) -> None:
-    """Requests accepted and refused at every stage, each with the text and a key."""
-    said = draft(SAID)
-    assert_echo(api.chat(said), SAID)
+def _send_text_and_keys_in_every_way(api: Api) -> None:
+    """Send requests that are accepted or refused at every stage, with text and key."""
+    body_with_text = draft(TEXT)
+    assert_echo(api.chat(body_with_text), TEXT)
     for body in (
-        said | {api.key: SAID},
-        said | {f"{SAID}!": SAID},
-        said | {"model": f"{SAID}!"},
-        said | {"messages": SAID},
-        said | {"stream": SAID},
-        said | {"max_tokens": SAID},
-        draft([SAID]),
-        {"model": said["model"], "messages": [{"role": SAID, "content": SAID}]},
-        {"model": said["model"], "messages": [{"role": "user", f"{SAID} ": SAID}]},
-        f'{{"{SAID}'.encode(),
-        SAID.encode(),
+        body_with_text | {api.key: TEXT},
+        body_with_text | {f"{TEXT}!": TEXT},
+        body_with_text | {"model": f"{TEXT}!"},
+        body_with_text | {"messages": TEXT},
+        body_with_text | {"stream": TEXT},
+        body_with_text | {"max_tokens": TEXT},
+        draft([TEXT]),
+        {
+            "model": body_with_text["model"],
+            "messages": [{"role": TEXT, "content": TEXT}],
+        },
+        {
+            "model": body_with_text["model"],
+            "messages": [{"role": "user", f"{TEXT} ": TEXT}],
+        },
+        f'{{"{TEXT}'.encode(),
+        TEXT.encode(),
     ):
         assert api.chat(body).status == 400
-    assert api.chat(SAID.encode(), extra=[("Content-Encoding", SAID)]).status == 415
+    assert api.chat(TEXT.encode(), extra=[("Content-Encoding", TEXT)]).status == 415
     for key in KEYS:
-        assert api.with_key(key).chat(said).status == 401
-    assert api.ask("GET", f"/v1/{SAID}").status == 404
-    assert api.ask("GET", f"/v1/models?key={api.key}&{SAID}").status == 404
-    assert api.ask(SAID, "/v1/models").status == 404
+        assert api.with_key(key).chat(body_with_text).status == 401
+    assert api.ask("GET", f"/v1/{TEXT}").status == 404
+    assert api.ask("GET", f"/v1/models?key={api.key}&{TEXT}").status == 404
+    assert api.ask(TEXT, "/v1/models").status == 404
     host, bearer = api.host[1], api.bearer[1]
     for raw in (
-        f"GET /{SAID} HTTP/1.1\r\nHost: {host}\r\nAuthorization : {bearer}\r\n\r\n",
-        f"{SAID}\r\n\r\n{api.key}\r\n\r\n",
-        f"GET / HTTP/1.1\r\nHost: {SAID}@{api.key}\r\n\r\n",
+        f"GET /{TEXT} HTTP/1.1\r\nHost: {host}\r\nAuthorization : {bearer}\r\n\r\n",
+        f"{TEXT}\r\n\r\n{api.key}\r\n\r\n",
+        f"GET / HTTP/1.1\r\nHost: {TEXT}@{api.key}\r\n\r\n",
     ):
         assert api.send(raw.encode()).status == 400
 
 
 def _dump(server: Server) -> str:
-    """Every row of the database, as text."""
+    """Return every row of the database as text."""
     [path] = (server.folder / "data").glob("*.sqlite3")
     code = (
         "import sqlite3, sys; "

@@ -1,4 +1,4 @@
-"""What one connection can make the server hold: a head, a body and what is unread."""
+"""The memory that one connection can use: a head, a body and unread answers."""
 
 import socket
 import tracemalloc
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.listener import Listener, limits, listening
-from tests.support.raw_requests import GOOD, chunky, post, sized
+from tests.support.raw_requests import GOOD, post, post_body, post_chunks
 from tests.support.waiting import wait_until
 
 MEGABYTE = 1024 * 1024
-# Far below what is sent. A read of the loop is 256 KiB, and a few are on their way.
+# Far below what is sent. The loop reads 256 KiB at a time, and a few reads overlap.
 BOUND = 4 * MEGABYTE
 
 GREEDY = {
@@ -20,11 +20,11 @@ GREEDY = {
     "a target": b"GET /" + b"y" * 16 * MEGABYTE,
     "fields": b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 3_000_000,
     "empty lines": b"\r\n" * 8_000_000,
-    "extensions": chunky(b"1;" + b"y" * 16 * MEGABYTE),
-    "trailers": chunky(b"0\r\n" + b"X: y\r\n" * 3_000_000),
+    "extensions": post_chunks(b"1;" + b"y" * 16 * MEGABYTE),
+    "trailers": post_chunks(b"0\r\n" + b"X: y\r\n" * 3_000_000),
     "a refused body": post(b"Content-Length: 90000000", body=b"y" * 16 * MEGABYTE),
-    "behind a bad request": b"bad\r\n\r\n" + b"y" * 16 * MEGABYTE,
-    "large answers": sized(b"y" * 900_000) * 20,
+    "after a bad request": b"bad\r\n\r\n" + b"y" * 16 * MEGABYTE,
+    "large answers": post_body(b"y" * 900_000) * 20,
 }
 
 
@@ -35,7 +35,7 @@ def listener() -> Iterator[Listener]:
 
 
 @pytest.mark.parametrize("raw", GREEDY.values(), ids=GREEDY.keys())
-def test_a_client_that_sends_and_never_reads_is_held_in_bounds(
+def test_a_client_that_never_reads_uses_bounded_memory(
     listener: Listener, raw: bytes
 ) -> None:
     with socket.socket() as sock:
@@ -44,17 +44,19 @@ def test_a_client_that_sends_and_never_reads_is_held_in_bounds(
         sock.settimeout(0.5)
         tracemalloc.start()
         try:
-            _send_all_that_goes(sock, raw)
+            _send_as_much_as_possible(sock, raw)
             held, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        # The echo takes bodies of a megabyte; the API's are 32 KiB.
+        # The echo server accepts bodies of one megabyte; the API only 32 KiB.
         allowed = BOUND + (6 * MEGABYTE if b"900000" in raw[:60] else 0)
         assert held < allowed, held
         assert peak < allowed + MEGABYTE, peak
 
 
-def test_a_connection_in_the_middle_of_a_head_is_small(listener: Listener) -> None:
+def test_a_connection_with_an_unfinished_head_uses_little_memory(
+    listener: Listener,
+) -> None:
     socks = []
     tracemalloc.start()
     try:
@@ -75,7 +77,7 @@ def test_a_connection_in_the_middle_of_a_head_is_small(listener: Listener) -> No
             sock.close()
 
 
-def _send_all_that_goes(sock: socket.socket, raw: bytes) -> None:
+def _send_as_much_as_possible(sock: socket.socket, raw: bytes) -> None:
     view = memoryview(raw)
     try:
         while view:

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.support.api import CHAT, MODELS, Api, assert_refused
-from tests.support.raw_requests import GOOD, ask, assert_turned_away, statuses
+from tests.support.raw_requests import GOOD, ask, assert_closing_refusal, statuses
 from tests.support.tables import words
 from tests.support.wire import Endpoint, request
 
-# The registry's methods, WebDAV's and those of proxies and caches, and what clients
-# make up; many are outside the table of the parser we stand on.
+# Registered methods, those of WebDAV, proxies and caches, and invented ones; the table
+# of the parser that we use lacks many of them.
 METHODS = words("""
     ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY DELETE LABEL LINK LOCK MERGE
     MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH
@@ -47,14 +47,14 @@ def test_any_token_is_a_method(echo: Endpoint, method: str) -> None:
     + [b"G[T", b"G]T", b"G?T", b"G=T", b"G{T", b"G\x7fT", b"G\xffT", b"G\x00T", b"\xff"]
     + ["ГЕТ".encode(), b"(", b"@", b'"GET"', b"{"],
 )
-def test_what_is_no_token_is_no_method(echo: Endpoint, method: bytes) -> None:
+def test_a_method_that_is_not_a_token_is_refused(echo: Endpoint, method: bytes) -> None:
     raw = method + b" / HTTP/1.1\r\nHost: x\r\n\r\n"
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 def test_a_method_that_fills_the_head_is_refused(echo: Endpoint) -> None:
     raw = b"G" * 20_000 + b" / HTTP/1.1\r\nHost: x\r\n\r\n"
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("target", [MODELS, CHAT, "/", "/v1/models?x"])
@@ -65,7 +65,7 @@ def test_head_is_not_found_and_has_no_body(api: Api, target: str) -> None:
     assert answer.header("Content-Length") == got.header("Content-Length")
 
 
-def test_a_head_has_no_body_whatever_comes_between(echo: Endpoint) -> None:
+def test_head_has_no_body_between_other_requests(echo: Endpoint) -> None:
     head = GOOD.replace(b"GET", b"HEAD")
     bad = b"HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"
     answers = ask(echo, head + GOOD + head + GOOD + bad, bodiless=(0, 2))
@@ -74,7 +74,7 @@ def test_a_head_has_no_body_whatever_comes_between(echo: Endpoint) -> None:
         assert (answer.body, answer.header("Content-Length")) == (body, "6")
 
 
-def test_a_head_in_http_1_0_has_no_body(echo: Endpoint) -> None:
+def test_head_in_http_1_0_has_no_body(echo: Endpoint) -> None:
     raw = b"HEAD / HTTP/1.0\r\n\r\n"
     [answer] = ask(echo, raw, bodiless=(0,))
     assert (answer.status, answer.body) == (200, b"")

@@ -1,8 +1,8 @@
-"""How long a connection lasts, and what its answers say of it (RFC 9112 §9.3, §9.6)."""
+"""When a connection is kept or closed, and how that is shown (RFC 9112 §9.3, §9.6)."""
 
 import pytest
 
-from tests.support.raw_requests import GOOD, ask, assert_in_step, post, sized
+from tests.support.raw_requests import GOOD, ask, assert_in_sync, post, post_body
 from tests.support.tables import each
 from tests.support.wire import Endpoint
 
@@ -14,15 +14,15 @@ CLOSING = {
     "first of a list": b"Connection: close, TE",
     "among empty members": b"Connection: ,,close,,",
     "in the second line": b"Connection: keep-alive\r\nConnection: close",
-    "beside keep-alive": b"Connection: keep-alive, close",
+    "after keep-alive": b"Connection: keep-alive, close",
     "before keep-alive": b"Connection: close, keep-alive",
     "with an upgrade": b"Connection: upgrade, close\r\nUpgrade: h2c",
 }
 LASTING = {
     "nothing": b"X: y",
     "keep-alive": b"Connection: keep-alive",
-    "a word that begins so": b"Connection: closed",
-    "a word that ends so": b"Connection: xclose",
+    "a word that begins with close": b"Connection: closed",
+    "a word that ends with close": b"Connection: xclose",
     "quotes": b'Connection: "close"',
     "another field": b"Proxy-Connection: close",
     "nothing at all": b"Connection:",
@@ -32,15 +32,17 @@ LASTING = {
 
 @each("line", CLOSING)
 @pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
-def test_close_is_heard_and_said(echo: Endpoint, line: bytes, version: bytes) -> None:
-    raw = sized(b"ab", line).replace(b"HTTP/1.1", version)
+def test_close_is_honoured_and_announced(
+    echo: Endpoint, line: bytes, version: bytes
+) -> None:
+    raw = post_body(b"ab", line).replace(b"HTTP/1.1", version)
     [answer] = ask(echo, raw + GOOD + b"garbage")
     assert (answer.status, answer.body) == (200, b"ab")
     assert answer.header("Connection") == "close"
 
 
 @each("line", CLOSING)
-def test_the_server_is_the_one_to_hang_up(echo: Endpoint, line: bytes) -> None:
+def test_the_server_closes_the_connection(echo: Endpoint, line: bytes) -> None:
     with echo.connect() as connection:
         connection.send(post(line))
         assert connection.read_answer().status == 200
@@ -48,36 +50,34 @@ def test_the_server_is_the_one_to_hang_up(echo: Endpoint, line: bytes) -> None:
 
 
 @each("line", LASTING)
-def test_a_connection_lasts_otherwise(echo: Endpoint, line: bytes) -> None:
+def test_a_connection_is_kept_otherwise(echo: Endpoint, line: bytes) -> None:
     with echo.connect() as connection:
         connection.send(post(line))
         assert connection.read_answer().header("Connection") is None
-        assert_in_step(connection)
+        assert_in_sync(connection)
 
 
-def test_http_1_0_ends_unless_it_asks_otherwise(echo: Endpoint) -> None:
+def test_http_1_0_is_closed_by_default(echo: Endpoint) -> None:
     raw = b"GET / HTTP/1.0\r\n\r\n"
     [answer] = ask(echo, raw + raw)
     assert (answer.status, answer.header("Connection")) == (200, "close")
 
 
 @pytest.mark.parametrize("value", [b"keep-alive", b"Keep-Alive", b"x, keep-alive"])
-def test_http_1_0_that_asks_is_told_that_it_may_stay(
-    echo: Endpoint, value: bytes
-) -> None:
+def test_http_1_0_with_keep_alive_is_kept(echo: Endpoint, value: bytes) -> None:
     raw = b"GET / HTTP/1.0\r\nConnection: %b\r\n\r\n" % value
     with echo.connect() as connection:
         for _ in range(3):
             connection.send(raw)
             assert connection.read_answer().header("Connection") == "keep-alive"
-        assert_in_step(connection)
+        assert_in_sync(connection)
 
 
-def test_the_last_answer_arrives_though_the_client_goes_on_sending(
+def test_the_last_answer_arrives_while_the_client_is_still_sending(
     echo: Endpoint,
 ) -> None:
-    # Bytes behind a closing request in a segment of their own must not make the
-    # kernel reset the connection before the answer has been read.
+    # Bytes that arrive after the last request must not make the kernel reset the
+    # connection before the answer has been read.
     for _ in range(20):
         with echo.connect() as connection:
             connection.send(b"garbage\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Many requests without waiting: each answered, in order (RFC 9112 §9.3.2)."""
+"""Pipelined requests are answered in order (RFC 9112 §9.3.2)."""
 
 import json
 import threading
@@ -9,20 +9,22 @@ from tests.support.api import Api, assert_echo, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    chunky,
     code_of,
     pieces_of,
     post,
-    sized,
+    post_body,
+    post_chunks,
     statuses,
 )
 from tests.support.wire import Endpoint, request
 
 
-def test_answers_come_in_the_order_of_the_requests(echo: Endpoint) -> None:
+def test_answers_have_the_order_of_the_requests(echo: Endpoint) -> None:
     bodies = [b"number %d" % n for n in range(500)]
     raw = b"".join(
-        sized(body) if n % 2 else chunky(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+        post_body(body)
+        if n % 2
+        else post_chunks(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
         for n, body in enumerate(bodies)
     )
     for size in (len(raw), 1000, 17):
@@ -31,19 +33,21 @@ def test_answers_come_in_the_order_of_the_requests(echo: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("bad", [b"bad\r\n\r\n", post(b"X : y"), b"\x16\x03\x01"])
-def test_good_ones_before_a_bad_one_are_answered_and_none_behind(
+def test_requests_before_a_bad_one_are_answered_and_none_after_it(
     echo: Endpoint, bad: bytes
 ) -> None:
-    answers = ask(echo, GOOD + sized(b"ab") + bad + GOOD + GOOD)
+    answers = ask(echo, GOOD + post_body(b"ab") + bad + GOOD + GOOD)
     assert statuses(answers) == [200, 200, 400]
     assert [answer.header("Connection") for answer in answers] == [None, None, "close"]
 
 
 def test_a_refused_request_does_not_hold_up_the_next(api: Api) -> None:
-    # CVE-2024-49768: the second was served though the first had closed.
-    unknown = request("POST", "/x", [*api.known, ("Content-Length", "9")], b"123456789")
-    nobody = request("GET", "/v1/models", [api.host])
-    raw = [unknown, api.chat_bytes(draft("a")), nobody, api.chat_bytes(draft("b"))]
+    # CVE-2024-49768: the second was served although the first had closed.
+    unknown = request(
+        "POST", "/x", [*api.usual_fields, ("Content-Length", "9")], b"123456789"
+    )
+    without_key = request("GET", "/v1/models", [api.host])
+    raw = [unknown, api.chat_bytes(draft("a")), without_key, api.chat_bytes(draft("b"))]
     answers = ask(api.endpoint, b"".join(raw))
     assert statuses(answers) == [404, 200, 401, 200]
     assert_echo(answers[1], "a")
@@ -53,7 +57,7 @@ def test_a_refused_request_does_not_hold_up_the_next(api: Api) -> None:
 def test_requests_wait_in_order_for_a_key_that_is_looked_up(
     api: Api, new_key: str
 ) -> None:
-    # The first asks the database, and the rest must not overtake it.
+    # The first waits for the database, and the others must not overtake it.
     own = api.with_key(new_key)
     raw = [own.chat_bytes(draft(f"{n}")) for n in range(20)]
     raw.insert(1, request("GET", "/nowhere", [api.host]))
@@ -68,14 +72,14 @@ def test_requests_wait_in_order_for_a_key_that_is_looked_up(
 
 
 def test_a_key_of_one_request_is_not_the_key_of_the_next(api: Api) -> None:
-    nobody = api.chat_bytes(draft("x")).replace(b"Authorization:", b"X-Nothing:")
+    without_key = api.chat_bytes(draft("x")).replace(b"Authorization:", b"X-Nothing:")
     good = api.chat_bytes(draft("x"))
-    answers = ask(api.endpoint, good + nobody + good + nobody + good)
+    answers = ask(api.endpoint, good + without_key + good + without_key + good)
     assert statuses(answers) == [200, 401, 200, 401, 200]
     assert [code_of(answers[n]) for n in (1, 3)] == ["invalid_key"] * 2
 
 
-def test_a_hundred_thousand_requests_in_one_stream_are_all_answered(
+def test_a_hundred_thousand_pipelined_requests_are_all_answered(
     echo: Endpoint,
 ) -> None:
     number = 100_000

@@ -1,4 +1,4 @@
-"""What holds for any text, any cuts and any bytes, tried by hypothesis."""
+"""Properties of any text, any splits and any bytes, checked with Hypothesis."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tests.support.wire import Answer, chunked, request
 
 MAX_CONTENT_BYTES = 8192
 
-# The same examples on every run: a failure is one that anybody can repeat.
+# The same examples on every run, so that a failure can be reproduced.
 bounded = settings(
     derandomize=True,
     deadline=None,
@@ -23,7 +23,7 @@ bounded = settings(
 
 
 def shortened(text: str) -> str:
-    """As much of it as fits: cut at a character, not inside one."""
+    """Return as many whole characters as fit."""
     return text.encode()[:MAX_CONTENT_BYTES].decode(errors="ignore")
 
 
@@ -32,7 +32,7 @@ odd_characters = st.sampled_from('\0\x1f"\\/\x7f\x85\u2028\u2029\ufeff\uffff🏠
 texts = st.one_of(
     st.text(any_character, min_size=1, max_size=300),
     st.text(odd_characters, min_size=1, max_size=100),
-    # Up to the limit and a little over it, which is cut off.
+    # Up to the limit; what exceeds it is cut off.
     st.builds(
         lambda text, times: shortened(text * times),
         st.text(any_character, min_size=1, max_size=20),
@@ -43,7 +43,7 @@ texts = st.one_of(
 
 @settings(bounded, max_examples=150)
 @given(text=texts, escaped=st.booleans(), in_chunks=st.booleans())
-def test_any_text_comes_back_equal(
+def test_any_text_is_returned_unchanged(
     api: Api, text: str, escaped: bool, in_chunks: bool
 ) -> None:
     body = compact(draft(text), escaped=escaped)
@@ -51,12 +51,12 @@ def test_any_text_comes_back_equal(
         body = compact(draft(text))
     answer = api.chat_in_chunks(body) if in_chunks else api.chat(body)
     assert answer.status == 200, answer
-    said = json.loads(answer.body)
-    assert said["choices"][0]["message"]["content"] == text
-    assert said["usage"]["prompt_tokens"] == -(-len(text.encode()) // 4)
+    completion = json.loads(answer.body)
+    assert completion["choices"][0]["message"]["content"] == text
+    assert completion["usage"]["prompt_tokens"] == -(-len(text.encode()) // 4)
 
 
-# Parts of a stream: each makes one request's bytes, given who asks.
+# Parts of a stream; each returns the bytes of one request.
 Part = Callable[[Api], bytes]
 PARTS: list[Part] = [
     lambda api: api.chat_bytes(draft("one")),
@@ -67,21 +67,26 @@ PARTS: list[Part] = [
     lambda api: api.chat_bytes(b"{"),
     lambda api: api.chat_bytes(draft("x"), extra=[("Expect", "100-continue")]),
     lambda api: api.chat_bytes(draft("x"), extra=UPGRADE),
-    lambda api: request("GET", MODELS, api.known),
+    lambda api: request("GET", MODELS, api.usual_fields),
     lambda api: request("GET", MODELS, [api.host]),
-    lambda api: request("GET", "/nowhere", api.known),
-    lambda api: request("BREW", MODELS, api.known),
+    lambda api: request("GET", "/nowhere", api.usual_fields),
+    lambda api: request("BREW", MODELS, api.usual_fields),
     lambda api: request("POST", "/nowhere", [api.host, LENGTH], b"\r\n\r\n\r\n"),
     lambda api: request("POST", CHAT, [api.host, LENGTH], b"123456"),
     lambda api: request(
-        "POST", CHAT, [*api.known, JSON, CODING], chunked(compact(draft("chunks")), 9)
+        "POST",
+        CHAT,
+        [*api.usual_fields, JSON, CODING],
+        chunked(compact(draft("chunks")), 9),
     ),
-    lambda api: request("POST", CHAT, [*api.known, JSON, CODING], b"2\r\n{}\r\n0\r\n"),
+    lambda api: request(
+        "POST", CHAT, [*api.usual_fields, JSON, CODING], b"2\r\n{}\r\n0\r\n"
+    ),
     lambda api: b"\r\n",
-    lambda api: request("GET", MODELS, [*api.known, ("Connection", "close")]),
-    lambda api: request("POST", CHAT, [*api.known, ("Content-Length", "99999")]),
-    lambda api: request("POST", CHAT, [*api.known, LENGTH, CODING]),
-    lambda api: request("GET", MODELS, [*api.known, ("X", "y" * 17_000)]),
+    lambda api: request("GET", MODELS, [*api.usual_fields, ("Connection", "close")]),
+    lambda api: request("POST", CHAT, [*api.usual_fields, ("Content-Length", "99999")]),
+    lambda api: request("POST", CHAT, [*api.usual_fields, LENGTH, CODING]),
+    lambda api: request("GET", MODELS, [*api.usual_fields, ("X", "y" * 17_000)]),
     lambda api: b"garbage\r\n\r\n",
     lambda api: b"GET / HTTP/1.1\nHost: x\n\n",
 ]
@@ -92,7 +97,7 @@ UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "h2c")]
 
 
 def essence(answers: list[Answer]) -> list[object]:
-    """Status, code or text, and whether it goes on: all but ids, dates and leave."""
+    """Return what must not depend on the splits: no ids, no dates, no interim 100."""
     return [
         (a.status, a.header("Connection"), a.header("X-Error-Detail"), text_of(a))
         for a in answers
@@ -101,10 +106,10 @@ def essence(answers: list[Answer]) -> list[object]:
 
 
 def text_of(answer: Answer) -> object:
-    said = json.loads(answer.body)
-    if "choices" not in said:
-        return said
-    return said["choices"][0]["message"]["content"]
+    body = json.loads(answer.body)
+    if "choices" not in body:
+        return body
+    return body["choices"][0]["message"]["content"]
 
 
 def cut(raw: bytes, places: list[float]) -> list[bytes]:
@@ -117,7 +122,7 @@ def cut(raw: bytes, places: list[float]) -> list[bytes]:
     parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=8),
     places=st.lists(st.floats(0, 1), max_size=12),
 )
-def test_any_pipeline_cut_anywhere_gives_the_same_answers(
+def test_any_pipeline_split_anywhere_gets_the_same_answers(
     api: Api, parts: list[Part], places: list[float]
 ) -> None:
     raw = b"".join(part(api) for part in parts)
@@ -127,7 +132,7 @@ def test_any_pipeline_cut_anywhere_gives_the_same_answers(
 
 @settings(bounded, max_examples=200)
 @given(raw=st.binary(min_size=1, max_size=400))
-def test_any_bytes_get_a_refusal_or_silence(api: Api, raw: bytes) -> None:
+def test_any_bytes_get_a_refusal_or_no_answer(api: Api, raw: bytes) -> None:
     assert_sane(ask(api.endpoint, raw))
 
 
@@ -138,7 +143,7 @@ def test_any_bytes_get_a_refusal_or_silence(api: Api, raw: bytes) -> None:
     change=st.one_of(st.binary(max_size=8), st.sampled_from([b"\r\n", b"\0", b"0"])),
     removed=st.integers(0, 30),
 )
-def test_a_request_changed_anywhere_gets_an_answer_or_is_unfinished(
+def test_a_request_changed_anywhere_gets_a_sane_answer_or_none(
     api: Api, parts: list[Part], place: float, change: bytes, removed: int
 ) -> None:
     raw = b"".join(part(api) for part in parts)
@@ -156,7 +161,7 @@ def test_a_complete_request_before_any_bytes_is_answered(api: Api, raw: bytes) -
 
 
 def assert_sane(answers: list[Answer]) -> None:
-    """Well-formed they are, or reading had failed; none is our fault; one is last."""
+    """Check that no answer is an internal error and that only the last one closes."""
     final = [answer for answer in answers if answer.status >= 200]
     assert all(answer.status < 500 or answer.status == 501 for answer in final)
     closing = [answer.header("Connection") == "close" for answer in final]

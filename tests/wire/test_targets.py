@@ -3,11 +3,11 @@
 import pytest
 
 from tests.support.api import Api, assert_refused, assert_success
-from tests.support.raw_requests import GOOD, ask, assert_turned_away, statuses
+from tests.support.raw_requests import GOOD, ask, assert_closing_refusal, statuses
 from tests.support.tables import words
 from tests.support.wire import Endpoint
 
-# RFC 9112 §3.2.3 and §3.2.4: these forms belong to OPTIONS and CONNECT alone; and a
+# RFC 9112 §3.2.3 and §3.2.4: some of these forms are only for CONNECT and OPTIONS; a
 # path begins with a slash.
 BAD_TARGETS = [
     *words("""
@@ -17,7 +17,7 @@ BAD_TARGETS = [
     """),
     *["/ы", "/\udcff", "/\udc80", "/\x7f", "/\0", "/\x01", "/\x1b[31m", "/a\x0bb"],
 ]
-NOT_OUR_PATHS = words(r"""
+OTHER_PATHS = words(r"""
     / /v1 /v1/ /v1/model /v1/modelsx /v1/models/ /v1/models// //v1/models /v1//models
     /v1/./models /./v1/models /v1/../v1/models /x/../v1/models /v1/models/.
     /v1/models/.. /v1/%6dodels /v1/%6Dodels /%76%31/models /v1%2fmodels /v1%2Fmodels
@@ -30,14 +30,16 @@ NOT_OUR_PATHS = words(r"""
 
 
 @pytest.mark.parametrize("target", BAD_TARGETS, ids=repr)
-def test_a_target_of_no_form_is_refused(echo: Endpoint, target: str) -> None:
+def test_an_invalid_target_is_refused(echo: Endpoint, target: str) -> None:
     written = target.encode("utf-8", "surrogateescape")
     raw = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % written
-    assert_turned_away(ask(echo, raw + GOOD), "malformed_request")
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("method", [b"GET", b"HEAD", b"POST", b"PRI", b"BREW"])
-def test_an_asterisk_goes_with_options_alone(echo: Endpoint, method: bytes) -> None:
+def test_an_asterisk_is_accepted_only_with_options(
+    echo: Endpoint, method: bytes
+) -> None:
     raw = b"%b * HTTP/1.1\r\nHost: x\r\n\r\n" % method
     [answer] = ask(echo, raw + GOOD)
     assert (answer.status, answer.header("Connection")) == (400, "close")
@@ -50,12 +52,12 @@ def test_an_asterisk_goes_with_options_alone(echo: Endpoint, method: bytes) -> N
     + [b"http://[::1]:80/", b"http://other.example/"],
 )
 def test_an_absolute_target_is_accepted(echo: Endpoint, target: bytes) -> None:
-    # RFC 9112 §3.2.2: its authority counts, whatever Host says.
+    # RFC 9112 §3.2.2: its authority replaces the value of Host.
     raw = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target
     assert statuses(ask(echo, raw, GOOD)) == [200, 200]
 
 
-def test_an_absolute_target_leads_to_the_path_it_names(api: Api) -> None:
+def test_an_absolute_target_is_routed_by_its_path(api: Api) -> None:
     origin = f"http://{api.endpoint.authority}"
     assert_success(api.ask("GET", f"{origin}/v1/models"))
     assert_success(api.ask("GET", "https://anywhere.example/v1/models"))
@@ -63,7 +65,7 @@ def test_an_absolute_target_leads_to_the_path_it_names(api: Api) -> None:
     assert_refused(api.ask("GET", origin), "not_found")
 
 
-@pytest.mark.parametrize("target", NOT_OUR_PATHS)
+@pytest.mark.parametrize("target", OTHER_PATHS)
 def test_a_path_is_compared_byte_by_byte(api: Api, target: str) -> None:
     answer = api.ask("GET", target)
     sentence = assert_refused(answer, "not_found")
@@ -73,7 +75,7 @@ def test_a_path_is_compared_byte_by_byte(api: Api, target: str) -> None:
 
 @pytest.mark.parametrize("target", [b"x:80", b"x", b"*", b"/v1/models", b"[::1]:443"])
 @pytest.mark.parametrize("body", [b"", b"ab"])
-def test_nobody_gets_a_tunnel(api: Api, target: bytes, body: bytes) -> None:
+def test_connect_opens_no_tunnel(api: Api, target: bytes, body: bytes) -> None:
     head = b"CONNECT %b HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
     answers = ask(api.endpoint, head % (target, len(body)) + body + GOOD)
     assert [answer.status in (400, 404) for answer in answers] == [True]

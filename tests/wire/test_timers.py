@@ -1,6 +1,6 @@
-"""Deadlines: for the whole head, the whole body, the idle time (RFC 9112 §9.5).
+"""Deadlines for the whole head, the whole body and idle time (RFC 9112 §9.5).
 
-They are counted from the beginning of a phase, so a byte now and then buys no time.
+They are counted from the beginning of a phase, so single bytes do not extend them.
 """
 
 import time
@@ -11,30 +11,29 @@ import pytest
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import (
     GOOD,
-    assert_in_step,
-    assert_turned_away,
-    chunky,
-    sized,
+    assert_closing_refusal,
+    assert_in_sync,
+    post_body,
+    post_chunks,
 )
 from tests.support.tables import each
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
-SOON = 0.4
-LATER = 30.0
+SHORT = 0.4
 
 
 @pytest.fixture(scope="module")
-def hasty() -> Iterator[Listener]:
-    """Quick to give up on heads and bodies, patient with idle connections."""
-    with listening(limits=limits(head_seconds=SOON, body_seconds=SOON)) as listener:
+def short_time_outs() -> Iterator[Listener]:
+    """A listener with short time-outs for heads and bodies."""
+    with listening(limits=limits(head_seconds=SHORT, body_seconds=SHORT)) as listener:
         yield listener
 
 
 @pytest.fixture(scope="module")
-def tidy() -> Iterator[Listener]:
-    """Quick to give up on idle connections alone."""
-    with listening(limits=limits(idle_seconds=SOON)) as listener:
+def short_idle_time() -> Iterator[Listener]:
+    """A listener with a short time-out for idle connections only."""
+    with listening(limits=limits(idle_seconds=SHORT)) as listener:
         yield listener
 
 
@@ -43,32 +42,34 @@ UNFINISHED = {
     "half a line": GOOD[:8],
     "a line": GOOD[:20],
     "all but the last byte": GOOD[:-1],
-    "a body": sized(b"abcdef")[:-1],
-    "a body not begun": sized(b"abcdef")[:-6],
-    "chunks": chunky(b"5\r\nab"),
-    "chunks without the last line end": chunky(b"1\r\na\r\n0\r\n"),
-    "a trailer": chunky(b"0\r\nX: y"),
+    "a body": post_body(b"abcdef")[:-1],
+    "a body not begun": post_body(b"abcdef")[:-6],
+    "chunks": post_chunks(b"5\r\nab"),
+    "chunks without the last line end": post_chunks(b"1\r\na\r\n0\r\n"),
+    "a trailer": post_chunks(b"0\r\nX: y"),
 }
 
 
 @each("raw", UNFINISHED)
-def test_an_unfinished_request_is_told_that_it_took_too_long(
-    hasty: Listener, raw: bytes
+def test_an_unfinished_request_times_out_with_a_408(
+    short_time_outs: Listener, raw: bytes
 ) -> None:
-    with hasty.endpoint.connect() as connection:
+    with short_time_outs.endpoint.connect() as connection:
         connection.send(raw)
         answer = connection.read_answer()
-        assert_turned_away([answer], "request_timeout")
+        assert_closing_refusal([answer], "request_timeout")
         assert answer.status == 408
         assert connection.rest() == b""
 
 
 @each("raw", UNFINISHED)
-def test_the_same_behind_a_good_request(hasty: Listener, raw: bytes) -> None:
-    with hasty.endpoint.connect() as connection:
+def test_an_unfinished_request_after_a_good_one_times_out_too(
+    short_time_outs: Listener, raw: bytes
+) -> None:
+    with short_time_outs.endpoint.connect() as connection:
         connection.send(GOOD + raw)
         assert connection.read_answer().status == 200
-        assert_turned_away([connection.read_answer()], "request_timeout")
+        assert_closing_refusal([connection.read_answer()], "request_timeout")
 
 
 @pytest.mark.parametrize(
@@ -76,45 +77,49 @@ def test_the_same_behind_a_good_request(hasty: Listener, raw: bytes) -> None:
     [
         (b"", b"\r\n"),
         (b"GET / HTTP/1.1\r\n", b"X: y\r\n"),
-        (sized(b"x" * 10_000)[:-10_000], b"x"),
-        (chunky(b""), b"1\r\nx\r\n"),
+        (post_body(b"x" * 10_000)[:-10_000], b"x"),
+        (post_chunks(b""), b"1\r\nx\r\n"),
     ],
     ids=["empty lines", "head", "body", "chunks"],
 )
-def test_a_byte_now_and_then_buys_no_time(
-    hasty: Listener, start: bytes, drop: bytes
+def test_a_trickle_of_bytes_gets_no_more_time(
+    short_time_outs: Listener, start: bytes, drop: bytes
 ) -> None:
-    with hasty.endpoint.connect() as connection:
+    with short_time_outs.endpoint.connect() as connection:
         connection.send(start)
-        assert _drip(connection, drop, rest_time=0.05) < 40
+        assert _trickle(connection, drop, rest_time=0.05) < 40
 
 
-def test_a_silent_client_is_left_without_a_word(hasty: Listener) -> None:
-    with hasty.endpoint.connect() as connection:
-        assert connection.rest() == b""
-
-
-def test_an_idle_connection_is_closed_without_a_word(tidy: Listener) -> None:
-    with tidy.endpoint.connect() as connection:
-        assert_in_step(connection)
-        assert connection.rest() == b""
-
-
-def test_each_request_begins_a_new_idle_time(tidy: Listener) -> None:
-    with tidy.endpoint.connect() as connection:
-        end = time.monotonic() + 3 * SOON
-        while time.monotonic() < end:
-            assert_in_step(connection)
-            time.sleep(SOON / 8)
-
-
-def test_a_connection_that_was_used_may_be_idle_longer_than_a_head_may_take(
-    hasty: Listener,
+def test_a_silent_client_is_disconnected_without_an_answer(
+    short_time_outs: Listener,
 ) -> None:
-    with hasty.endpoint.connect() as connection:
-        assert_in_step(connection)
-        time.sleep(2 * SOON)
-        assert_in_step(connection)
+    with short_time_outs.endpoint.connect() as connection:
+        assert connection.rest() == b""
+
+
+def test_an_idle_connection_is_closed_without_an_answer(
+    short_idle_time: Listener,
+) -> None:
+    with short_idle_time.endpoint.connect() as connection:
+        assert_in_sync(connection)
+        assert connection.rest() == b""
+
+
+def test_each_request_restarts_the_idle_timer(short_idle_time: Listener) -> None:
+    with short_idle_time.endpoint.connect() as connection:
+        end = time.monotonic() + 3 * SHORT
+        while time.monotonic() < end:
+            assert_in_sync(connection)
+            time.sleep(SHORT / 8)
+
+
+def test_a_used_connection_may_be_idle_for_longer_than_a_head_may_take(
+    short_time_outs: Listener,
+) -> None:
+    with short_time_outs.endpoint.connect() as connection:
+        assert_in_sync(connection)
+        time.sleep(2 * SHORT)
+        assert_in_sync(connection)
 
 
 def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
@@ -131,17 +136,19 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
             return b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
 
     with (
-        listening(Refusing(), limits(body_seconds=SOON)) as listener,
+        listening(Refusing(), limits(body_seconds=SHORT)) as listener,
         listener.endpoint.connect() as connection,
     ):
-        connection.send(sized(b"x" * 100)[:-1])
+        connection.send(post_body(b"x" * 100)[:-1])
         assert connection.read_answer().status == 404
         assert connection.rest() == b""
 
 
-def test_an_old_connection_is_asked_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    # So that none lives for ever, and a balancer gets to spread them anew.
-    monkeypatch.setattr("readback.api.http.registry.MAX_AGE_SECONDS", SOON)
+def test_an_old_connection_is_closed_by_its_next_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # So that no connection is endless and a load balancer can distribute them again.
+    monkeypatch.setattr("readback.api.http.registry.MAX_AGE_SECONDS", SHORT)
     with listening() as listener, listener.endpoint.connect() as connection:
         answers = []
 
@@ -156,8 +163,8 @@ def test_an_old_connection_is_asked_to_end(monkeypatch: pytest.MonkeyPatch) -> N
         assert connection.rest() == b""
 
 
-def _drip(connection: Connection, drop: bytes, rest_time: float) -> int:
-    """Send a little again and again until the server has hung up; count."""
+def _trickle(connection: Connection, drop: bytes, rest_time: float) -> int:
+    """Send a few bytes again and again until the server closes; return how often."""
     connection._sock.settimeout(rest_time)
     for number in range(200):
         connection.send(drop)

@@ -1,6 +1,6 @@
-"""An upgrade may always be passed over (RFC 9110 §7.8), and the body must arrive.
+"""An upgrade may be ignored (RFC 9110 §7.8), but the body must be read.
 
-Java's own client offers HTTP/2 with every request over plain HTTP; so do others.
+The HTTP client of the JDK offers HTTP/2 in every request over plain HTTP; so do others.
 """
 
 import pytest
@@ -16,10 +16,10 @@ from tests.support.api import (
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_in_step,
-    chunky,
+    assert_in_sync,
     pieces_of,
-    sized,
+    post_body,
+    post_chunks,
     statuses,
 )
 from tests.support.tables import each
@@ -51,9 +51,14 @@ UPGRADES = {
 
 @each("lines", UPGRADES)
 @pytest.mark.parametrize("size", [1_000_000, 1, 40])
-def test_an_upgrade_is_passed_over(echo: Endpoint, lines: bytes, size: int) -> None:
+def test_an_upgrade_is_ignored(echo: Endpoint, lines: bytes, size: int) -> None:
     chunks = b"2\r\nab\r\n0\r\n\r\n"
-    raw = sized(b"ab", lines) + chunky(chunks, lines) + sized(b"", lines) + GOOD
+    raw = (
+        post_body(b"ab", lines)
+        + post_chunks(chunks, lines)
+        + post_body(b"", lines)
+        + GOOD
+    )
     answers = ask(echo, *pieces_of(raw, size))
     assert [answer.body for answer in answers] == [b"ab", b"ab", b"", b"hello\n"]
     assert not any(answer.header("Upgrade") for answer in answers)
@@ -61,8 +66,10 @@ def test_an_upgrade_is_passed_over(echo: Endpoint, lines: bytes, size: int) -> N
 
 @each("lines", UPGRADES)
 @pytest.mark.parametrize("method", [b"GET", b"BREW", b"OPTIONS"])
-def test_whatever_the_method(echo: Endpoint, lines: bytes, method: bytes) -> None:
-    raw = sized(b"ab", lines).replace(b"POST", method, 1)
+def test_an_upgrade_is_ignored_whatever_the_method(
+    echo: Endpoint, lines: bytes, method: bytes
+) -> None:
+    raw = post_body(b"ab", lines).replace(b"POST", method, 1)
     assert statuses(ask(echo, raw + GOOD)) == [200, 200]
 
 
@@ -77,20 +84,20 @@ def test_a_post_of_the_java_client_is_answered_with_its_text(
         length, body = ("Transfer-Encoding", "chunked"), chunked(body)
     fields = [*JAVA, length, api.bearer, ("Content-Type", "application/json")]
     raw = request("POST", CHAT, fields, body)
-    # Whole, in the head, before the last byte, and between head and body.
+    # Not split, in the head, before the last byte, and between head and body.
     place = len(raw) if cut is None else cut or len(raw) - len(body)
     with api.endpoint.connect() as connection:
         for _ in range(3):
             connection.send(raw[:place])
             connection.send(raw[place:])
             assert_echo(connection.read_answer(), TEXT)
-        connection.send(request("GET", "/v1/models", api.known))
+        connection.send(request("GET", "/v1/models", api.usual_fields))
         assert_success(connection.read_answer())
 
 
-def test_a_body_that_speaks_http_2_is_a_body(echo: Endpoint) -> None:
+def test_a_body_that_looks_like_http_2_is_a_body(echo: Endpoint) -> None:
     preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
     with echo.connect() as connection:
-        connection.send(sized(preface, UPGRADES["h2c"]))
+        connection.send(post_body(preface, UPGRADES["h2c"]))
         assert connection.read_answer().body == preface
-        assert_in_step(connection)
+        assert_in_sync(connection)

@@ -1,4 +1,4 @@
-"""Servers whose database goes away: PostgreSQL through a gate, SQLite in a folder."""
+"""Servers whose database fails: PostgreSQL behind a gate, SQLite in a folder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,11 +19,11 @@ from tests.support.wire import Answer, Endpoint, exchange
 
 @dataclass
 class Site:
-    """A server, its database, and keys of Alice that it has not met yet."""
+    """A server, its database, and keys of Alice that it has not seen yet."""
 
     server: Server
     database: Database
-    unmet: list[str] = field(default_factory=list)
+    unused_keys: list[str] = field(default_factory=list)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -38,8 +38,8 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Away:
-    """A PostgreSQL of its own, and the way to it."""
+class GatedPostgres:
+    """A PostgreSQL server for one module, and the gate in front of it."""
 
     server: Postgres
     gate: Gate
@@ -49,14 +49,14 @@ Start = Callable[..., Site]
 
 
 @pytest.fixture(scope="module")
-def away() -> Iterator[Away]:
-    with postgres() as server, gate(server.socket) as way:
-        yield Away(server, way)
+def gated() -> Iterator[GatedPostgres]:
+    with postgres() as server, gate(server.socket) as in_front:
+        yield GatedPostgres(server, in_front)
 
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start a server on the database at a URL, with twenty unmet keys."""
+    """Start a server on the database at a URL, with twenty unused keys."""
     with ExitStack() as stack:
 
         def _start(url: str, sql_url: str = "", **settings: str) -> Site:
@@ -66,21 +66,21 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
             server = stack.enter_context(ephemeral_server(folder, chosen))
             site = Site(server, Database(sql_url or url))
             account = site.database.add_account("alice@example.com")
-            site.unmet = [keys.mint() for _ in range(20)]
-            site.database.add_keys(account, site.unmet)
+            site.unused_keys = [keys.mint() for _ in range(20)]
+            site.database.add_keys(account, site.unused_keys)
             return site
 
         yield _start
 
 
 @pytest.fixture
-def start_behind_gate(away: Away, start: Start) -> Start:
-    """Start a server that reaches PostgreSQL through the gate alone."""
+def start_behind_gate(gated: GatedPostgres, start: Start) -> Start:
+    """Start a server that reaches PostgreSQL only through the gate."""
 
     def _start(**settings: str) -> Site:
-        direct = away.server.new_database()
+        direct = gated.server.new_database()
         name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
-        url = f"postgresql://postgres@127.0.0.1:{away.gate.port}/{name}"
+        url = f"postgresql://postgres@127.0.0.1:{gated.gate.port}/{name}"
         return start(url, direct, **settings)
 
     return _start

@@ -1,4 +1,4 @@
-"""PostgreSQL is killed, hangs or cannot be reached, while requests come."""
+"""PostgreSQL is killed, hangs or cannot be reached while requests arrive."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from readback import keys
-from tests.faults.database.conftest import Away, Site, Start
+from tests.faults.database.conftest import GatedPostgres, Site, Start
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.waiting import wait_until
@@ -19,34 +19,34 @@ PROMISED_SECONDS = 3.0
 
 
 @contextmanager
-def killed(away: Away) -> Iterator[None]:
-    away.server.kill()
+def killed(gated: GatedPostgres) -> Iterator[None]:
+    gated.server.kill()
     try:
         yield
     finally:
-        away.server.start_again()
+        gated.server.start_again()
 
 
 @contextmanager
-def hung(away: Away) -> Iterator[None]:
-    away.server.freeze()
+def frozen(gated: GatedPostgres) -> Iterator[None]:
+    gated.server.freeze()
     try:
         yield
     finally:
-        away.server.thaw()
+        gated.server.thaw()
 
 
 @contextmanager
-def unreachable(away: Away) -> Iterator[None]:
-    away.gate.shut()
+def unreachable(gated: GatedPostgres) -> Iterator[None]:
+    gated.gate.shut()
     try:
         yield
     finally:
-        away.gate.open()
+        gated.gate.open()
 
 
-class Caller(threading.Thread):
-    """Somebody who uses a known key all the time, on one connection."""
+class SteadyClient(threading.Thread):
+    """A client that uses a known key without pause, on one connection."""
 
     def __init__(self, site: Site, key: str) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Caller(threading.Thread):
                 self.statuses[connection.read_answer().status] += 1
                 self.longest = max(self.longest, time.monotonic() - began)
 
-    def __enter__(self) -> "Caller":
+    def __enter__(self) -> "SteadyClient":
         self.start()
         wait_until(lambda: self.statuses[200], "the key is known")
         return self
@@ -73,43 +73,45 @@ class Caller(threading.Thread):
         self.join()
 
 
-@pytest.mark.parametrize("outage", [killed, hung, unreachable])
-def test_known_keys_go_on_and_unknown_ones_are_told_to_come_back(
-    away: Away, start_behind_gate: Start, outage: Callable
+@pytest.mark.parametrize("outage", [killed, frozen, unreachable])
+def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
+    gated: GatedPostgres, start_behind_gate: Start, outage: Callable
 ) -> None:
     site = start_behind_gate()
-    ops, key = site.server.ops_url, site.unmet.pop()
-    with Caller(site, key) as caller:
-        with outage(away):
+    ops, key = site.server.ops_url, site.unused_keys.pop()
+    with SteadyClient(site, key) as client:
+        with outage(gated):
             for _ in range(3):
-                assert_told_to_come_back(site, site.unmet.pop())
-            # Not even a key that was never made is called wrong.
-            assert_told_to_come_back(site, keys.mint())
-            wait_until(lambda: metrics(ops)["database_up"] == 0, "the metric says it")
-            status, [*errors] = readiness(ops)
-            # Nobody else could do more, so requests should still come here.
-            assert status == 200 and "cannot read keys from the database" in errors[0]
-            assert "cannot read keys from the database" in site.log
-            answered = caller.statuses.total()
+                assert_told_to_retry(site, site.unused_keys.pop())
+            # Even a key that was never issued is not called wrong.
+            assert_told_to_retry(site, keys.mint())
             wait_until(
-                lambda: caller.statuses.total() > answered + 100,
-                "the known key goes on",
+                lambda: metrics(ops)["database_up"] == 0, "the metric shows the outage"
+            )
+            status, [*problems] = readiness(ops)
+            # No other server could do more, so requests should still be sent here.
+            assert status == 200 and "cannot read keys from the database" in problems[0]
+            assert "cannot read keys from the database" in site.log
+            answered = client.statuses.total()
+            wait_until(
+                lambda: client.statuses.total() > answered + 100,
+                "the known key still works",
             )
 
-        waiting = site.unmet.pop()
+        waiting = site.unused_keys.pop()
         wait_until(lambda: site.ask(waiting).status == 200, "the database is back", 15)
-        wait_until(lambda: readiness(ops) == (200, []), "nothing is wrong any more")
+        wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
 
-    assert set(caller.statuses) == {200}
+    assert set(client.statuses) == {200}
     wait_until(
-        lambda: site.database.usage(key) == {("models", ""): caller.statuses[200]},
-        f"all {caller.statuses[200]} are counted, those of the outage, too",
+        lambda: site.database.usage(key) == {("models", ""): client.statuses[200]},
+        f"all {client.statuses[200]} are counted, including those of the outage",
     )
     assert metrics(ops)["journal_dropped_total"] == 0
     assert "works again" in site.log
 
 
-def assert_told_to_come_back(site: Site, key: str) -> None:
+def assert_told_to_retry(site: Site, key: str) -> None:
     began = time.monotonic()
     answer = site.ask(key)
     assert_unavailable(answer)
@@ -121,17 +123,17 @@ def assert_unavailable(answer: Answer) -> None:
     assert int(answer.header("Retry-After") or 0) >= 1
 
 
-def test_when_the_grace_is_over_known_keys_are_told_to_come_back_too(
-    away: Away, start_behind_gate: Start
+def test_after_the_grace_period_known_keys_get_a_503_too(
+    gated: GatedPostgres, start_behind_gate: Start
 ) -> None:
     site = start_behind_gate(READBACK_DATABASE_GRACE="2")
-    key = site.unmet.pop()
+    key = site.unused_keys.pop()
     raw = models(site.endpoint, key)
     with site.endpoint.connect() as connection:
         connection.send(raw)
         assert connection.read_answer().status == 200
         began, status = time.monotonic(), 200
-        with killed(away):
+        with killed(gated):
             while status == 200:
                 assert time.monotonic() - began < 6
                 connection.send(raw)
@@ -144,33 +146,36 @@ def test_when_the_grace_is_over_known_keys_are_told_to_come_back_too(
         assert readiness(site.server.ops_url) == (200, [])
 
 
-def test_a_row_that_somebody_holds_delays_neither_revocations_nor_other_usage(
+def test_a_locked_row_delays_neither_revocations_nor_other_usage(
     start_behind_gate: Start,
 ) -> None:
     site = start_behind_gate()
-    held, other, revoked = (site.unmet.pop() for _ in range(3))
+    held, other, revoked = (site.unused_keys.pop() for _ in range(3))
     for key in (held, other, revoked):
         assert site.ask(key).status == 200
-    with site.database.connected() as somebody:
-        somebody.execute("BEGIN")
-        somebody.execute(
+    with site.database.connected() as other_program:
+        other_program.execute("BEGIN")
+        other_program.execute(
             "SELECT id FROM cabinet_key WHERE last_four = %s FOR UPDATE", [held[-4:]]
         )
         for _ in range(5):
             assert site.ask(held).status == site.ask(other).status == 200
         wait_until(
-            lambda: site.database.usage(other) == {("models", ""): 6}, "others go on"
+            lambda: site.database.usage(other) == {("models", ""): 6},
+            "the usage of another key is written",
         )
         site.database.rows(
             "UPDATE cabinet_key SET revoked_at = now() WHERE last_four = ?",
             revoked[-4:],
         )
         wait_until(lambda: site.ask(revoked).status == 401, "revoked", seconds=1)
-        somebody.execute("ROLLBACK")
-    wait_until(lambda: site.database.usage(held) == {("models", ""): 6}, "all is there")
+        other_program.execute("ROLLBACK")
+    wait_until(
+        lambda: site.database.usage(held) == {("models", ""): 6}, "all usage is written"
+    )
 
 
-def test_a_connection_that_the_server_ended_is_replaced_without_a_word(
+def test_a_database_connection_that_was_ended_is_replaced_silently(
     start_behind_gate: Start,
 ) -> None:
     site = start_behind_gate()
@@ -180,4 +185,4 @@ def test_a_connection_that_the_server_ended_is_replaced_without_a_word(
             " WHERE application_name = 'readback-api'"
             " AND datname = current_database()"
         )
-        assert site.ask(site.unmet.pop()).status == 200
+        assert site.ask(site.unused_keys.pop()).status == 200

@@ -1,4 +1,4 @@
-"""The embedded database cannot be written: requests go on, and operators are told."""
+"""SQLite cannot be written: requests are answered and operators see the reason."""
 
 import os
 import resource
@@ -24,16 +24,16 @@ def site(start: Start, tmp_path: Path) -> Site:
 
 @contextmanager
 def locked(site: Site) -> Iterator[None]:
-    """Be another program that writes and does not come to an end."""
-    with site.database.connected() as somebody:
-        somebody.execute("BEGIN IMMEDIATE")
+    """Hold a write transaction open, as another program might."""
+    with site.database.connected() as other_program:
+        other_program.execute("BEGIN IMMEDIATE")
         yield
-        somebody.execute("ROLLBACK")
+        other_program.execute("ROLLBACK")
 
 
 @contextmanager
 def disk_full(site: Site) -> Iterator[None]:
-    """Let no file of the workers grow beyond the size of the log, for a while."""
+    """Let the workers write only the first 4096 bytes of a file, as if it were full."""
     for worker in worker_pids(site.server):
         limit = (4096, resource.RLIM_INFINITY)
         resource.prlimit(worker, resource.RLIMIT_FSIZE, limit)
@@ -45,9 +45,9 @@ def disk_full(site: Site) -> Iterator[None]:
 
 @contextmanager
 def read_only(site: Site) -> Iterator[None]:
-    """Make the file read-only, and let new workers find it so."""
+    """Make the file read-only and replace the workers, which have it open."""
     path = site.database.url.removeprefix("sqlite:///")
-    if os.geteuid() == 0:  # whom permissions do not stop
+    if os.geteuid() == 0:  # permissions do not apply to root
         mount(site, "--bind", path, path)
         mount(site, "-o", "remount,bind,ro", path)
     else:
@@ -63,7 +63,7 @@ def read_only(site: Site) -> Iterator[None]:
 def mount(site: Site, *arguments: str) -> None:
     done = subprocess.run(["mount", *arguments], capture_output=True)
     if done.returncode:
-        pytest.skip("as root, this needs the right to mount")
+        pytest.skip("as root, this test needs the right to mount")
 
 
 def reload(site: Site) -> None:
@@ -71,7 +71,7 @@ def reload(site: Site) -> None:
     os.kill(site.server.pid, signal.SIGHUP)
     wait_until(
         lambda: (now := worker_pids(site.server)) and not now & before,
-        "other workers serve",
+        "new workers run",
     )
 
 
@@ -83,31 +83,33 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_requests_go_on_and_operators_are_told_why_nothing_is_written(site, fault):
-    ops, key = site.server.ops_url, site.unmet.pop()
+def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fault):
+    ops, key = site.server.ops_url, site.unused_keys.pop()
     assert site.ask(key).status == 200
     with fault(site):
         assert site.ask(key).status == 200
-        assert site.ask(site.unmet.pop()).status == 200  # keys can still be read
-        wait_until(lambda: metrics(ops)["database_writable"] == 0, "the metric says it")
-        status, errors = readiness(ops)
-        assert status == 200 and FAULTS[fault] in " ".join(errors)
-        wait_until(lambda: FAULTS[fault] in site.log, "the log says it")
+        assert site.ask(site.unused_keys.pop()).status == 200  # keys can still be read
+        wait_until(
+            lambda: metrics(ops)["database_writable"] == 0, "the metric shows the fault"
+        )
+        status, problems = readiness(ops)
+        assert status == 200 and FAULTS[fault] in " ".join(problems)
+        wait_until(lambda: FAULTS[fault] in site.log, "the log names the fault")
         for _ in range(3):
             assert site.ask(key).status == 200
 
     if fault is read_only:
-        # An open file stays what it was when it was opened.
+        # A file that is already open stays read-only.
         reload(site)
-    wait_until(lambda: readiness(ops) == (200, []), "nothing is wrong any more")
+    wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
     wait_until(
         lambda: site.database.usage(key) == {("models", ""): 5}, "all are counted"
     )
     assert metrics(ops)["journal_dropped_total"] == 0
 
 
-def test_thirty_seconds_behind_another_writer_lose_nothing(site):
-    known, asked = site.unmet.pop(), 0
+def test_thirty_seconds_behind_another_writer_lose_no_usage(site):
+    known, asked = site.unused_keys.pop(), 0
     assert site.ask(known).status == 200
     with locked(site):
         locked_until = time.monotonic() + 30
@@ -117,7 +119,7 @@ def test_thirty_seconds_behind_another_writer_lose_nothing(site):
             assert answer.status == 200 and time.monotonic() - began < 1
             asked += 1
             time.sleep(0.05)
-        assert site.ask(site.unmet.pop()).status == 200
+        assert site.ask(site.unused_keys.pop()).status == 200
         assert metrics(site.server.ops_url)["database_writable"] == 0
     wait_until(
         lambda: site.database.usage(known) == {("models", ""): asked + 1},

@@ -1,4 +1,4 @@
-"""The chart's arithmetic: which bar a request falls into, and how high it stands."""
+"""The chart: which bar a request is counted in, and how tall the bars are."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -9,7 +9,7 @@ NOW = datetime(2026, 3, 10, 14, 35, tzinfo=UTC)
 HOUR = datetime(2026, 3, 10, 14, tzinfo=UTC)
 
 
-def test_the_running_hour_is_the_last_bar_and_the_first_is_23_hours_older():
+def test_the_current_hour_is_the_last_bar_and_the_first_is_23_hours_older():
     oldest = HOUR - timedelta(hours=23)
     drawn = chart.last_day([(HOUR, True, 3), (oldest, True, 5)], NOW)
 
@@ -19,13 +19,13 @@ def test_the_running_hour_is_the_last_bar_and_the_first_is_23_hours_older():
     assert drawn.bars[0].start == oldest
 
 
-def test_what_is_older_than_the_chart_is_not_counted():
+def test_requests_older_than_the_chart_are_not_counted():
     drawn = chart.last_day([(HOUR - timedelta(hours=24), True, 7)], NOW)
 
     assert drawn.total == 0
 
 
-def test_a_month_has_thirty_days_of_utc_and_ends_today():
+def test_a_month_has_thirty_utc_days_and_ends_today():
     midnight = HOUR.replace(hour=0)
     late = midnight - timedelta(hours=1)
     drawn = chart.last_month([(midnight, True, 1), (late, False, 2)], NOW)
@@ -45,7 +45,7 @@ def test_the_highest_bar_fills_the_chart_and_the_others_are_in_proportion():
     assert drawn.bars[-1].accepted_y == 0
 
 
-def test_one_refusal_among_thousands_is_still_seen_on_top():
+def test_one_refusal_among_thousands_is_still_visible():
     counts = [(HOUR, True, 100_000), (HOUR, False, 1)]
     bar = chart.last_day(counts, NOW).bars[-1]
 
@@ -53,7 +53,7 @@ def test_one_refusal_among_thousands_is_still_seen_on_top():
     assert bar.refused_y + bar.refused_height == bar.accepted_y
 
 
-def test_bars_stand_side_by_side_inside_the_chart():
+def test_bars_are_side_by_side_inside_the_chart():
     bars = chart.last_month([], NOW).bars
 
     assert all(left.x + left.width < right.x for left, right in pairwise(bars))

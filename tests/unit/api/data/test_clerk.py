@@ -1,6 +1,6 @@
-"""The clerk as a thread: it survives what nobody expected, and leaves nothing behind.
+"""The clerk as a thread: it survives unexpected errors and loses no usage.
 
-On a real, if almost empty, SQLite file: what the statements do is tested elsewhere.
+The SQLite file is real but has no tables; the statements are tested elsewhere.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from readback.config import Config
 VALUE = "something that must not be in the log"
 
 
-class Trap(Store):
-    """A store with a fault of ours in it, which can be mended."""
+class FailingStore(Store):
+    """A store that fails while `broken` is set."""
 
     broken = False
     written = 0
@@ -42,13 +42,13 @@ class Trap(Store):
         return []
 
 
-class Office:
-    """A clerk with all that it works with."""
+class DataLayer:
+    """A clerk with everything that it works with."""
 
     def __init__(self, path: Path) -> None:
         sqlite3.connect(path).close()
         row = Counters(1).row(0)
-        self.store = Trap(Config(database_url=f"sqlite:///{path}"))
+        self.store = FailingStore(Config(database_url=f"sqlite:///{path}"))
         self.health = Health(row)
         self.journal = Journal(row)
         self.clerk = Clerk(self.store, self.health, row)
@@ -68,64 +68,64 @@ class Office:
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
-    return Office(tmp_path / "database")
+def data(tmp_path: Path) -> DataLayer:
+    return DataLayer(tmp_path / "database")
 
 
-def run(office: Office, work: Callable[[], object]) -> None:
+def run(data: DataLayer, work: Callable[[], object]) -> None:
     async def main() -> None:
-        office.clerk.start(asyncio.get_running_loop(), office.keyring, office.journal)
+        data.clerk.start(asyncio.get_running_loop(), data.keyring, data.journal)
         await work()
-        office.clerk.stop()
+        data.clerk.stop()
 
     asyncio.run(main())
 
 
-def note(office: Office) -> None:
-    office.journal.note(Event(1, "chat", 200, "", "", "", ""), 0, 0)
+def note(data: DataLayer) -> None:
+    data.journal.note(Event(1, "chat", 200, "", "", "", ""), 0, 0)
 
 
-def test_a_fault_of_ours_is_told_survived_and_loses_nothing(office, caplog):
-    told = []
+def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
+    answers = []
 
     async def work() -> None:
-        office.store.broken = True
-        note(office)
-        await office.until(office.health.errors, "the error is reported")
-        office.keyring.wait(b"d" * 32, told.append)
-        await office.until(lambda: told, "the waiting request is answered")
-        assert office.store.written == 0
+        data.store.broken = True
+        note(data)
+        await data.until(data.health.errors, "the error is reported")
+        data.keyring.wait(b"d" * 32, answers.append)
+        await data.until(lambda: answers, "the waiting request is answered")
+        assert data.store.written == 0
 
-        office.store.broken = False
-        await office.until(lambda: not office.health.errors(), "the store works")
-        await office.until(lambda: office.store.written, "the usage is written")
+        data.store.broken = False
+        await data.until(lambda: not data.health.errors(), "the store works")
+        await data.until(lambda: data.store.written, "the usage is written")
 
     with caplog.at_level(logging.WARNING):
-        run(office, work)
+        run(data, work)
 
-    assert told == [UNAVAILABLE]
-    assert office.store.written == 1
+    assert answers == [UNAVAILABLE]
+    assert data.store.written == 1
     assert "ZeroDivisionError" in caplog.text and VALUE not in caplog.text
     assert "recovered" in caplog.text
 
 
-def test_what_is_noted_last_is_written_before_the_end(office):
+def test_the_last_requests_are_written_before_the_end(data):
     async def work() -> None:
-        office.begin_round()
+        data.begin_round()
         await asyncio.sleep(0)
         for _ in range(3):
-            note(office)
+            note(data)
 
-    run(office, work)
-    assert office.store.written == 3
+    run(data, work)
+    assert data.store.written == 3
 
 
-def test_what_cannot_be_written_at_the_end_is_told(office, caplog, monkeypatch):
+def test_usage_that_cannot_be_written_at_the_end_is_logged(data, caplog, monkeypatch):
     monkeypatch.setattr("readback.api.data.clerk.STOP_SECONDS", 0.3)
 
     async def work() -> None:
-        office.store.broken = True
-        note(office)
+        data.store.broken = True
+        note(data)
 
-    run(office, work)
+    run(data, work)
     assert "before the usage of 1 requests was written" in caplog.text

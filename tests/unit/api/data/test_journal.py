@@ -1,4 +1,4 @@
-"""The journal: equal outcomes merge, nothing is counted twice, memory is bounded."""
+"""The journal: equal outcomes are merged, counts are exact, memory is bounded."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def requests(tallies) -> int:
     return sum(tally.requests for tally in tallies)
 
 
-def test_equal_outcomes_are_one_tally(journal, counters):
+def test_equal_outcomes_share_one_tally(journal, counters):
     for agent in ("a", "b", "a"):
         journal.note(event(agent=agent), 10, 20)
     journal.close(wall=HOUR)
@@ -46,14 +46,14 @@ def test_equal_outcomes_are_one_tally(journal, counters):
     assert journal.fetch() == [] and len(journal) == 0
 
 
-def test_a_tally_that_is_closed_is_not_used_again(journal):
+def test_a_closed_tally_is_not_used_again(journal):
     tally = journal.open(event())
     journal.close(wall=1.0)
     assert not tally.open
     assert journal.open(event()) is not tally
 
 
-def test_what_could_not_be_written_comes_back_merged_by_the_hour(journal, counters):
+def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
     for wall in (10.0, 20.0, HOUR + 1):
         journal.note(event(), 0, 0)
         journal.close(wall)
@@ -64,7 +64,7 @@ def test_what_could_not_be_written_comes_back_merged_by_the_hour(journal, counte
     assert counters.total(("chat", "")) == 3
 
 
-def test_beyond_the_bound_detail_is_left_out_and_counts_stay_exact(
+def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
     journal, counters, small
 ):
     for round_ in range(5):
@@ -76,7 +76,7 @@ def test_beyond_the_bound_detail_is_left_out_and_counts_stay_exact(
     assert counters.total("journal_dropped") == 0
 
 
-def test_beyond_twice_the_bound_what_is_dropped_is_counted(journal, counters, small):
+def test_above_twice_the_limit_dropped_requests_are_counted(journal, counters, small):
     for key_id in range(100):
         journal.note(event(key_id), 0, 0)
     journal.close(wall=1.0)
@@ -87,6 +87,6 @@ def test_beyond_twice_the_bound_what_is_dropped_is_counted(journal, counters, sm
     kept = journal.fetch()
     assert len(kept) == 20
     assert requests(kept) + counters.total("journal_dropped") == 200
-    # The metrics have them all.
+    # The metrics count them all.
     answered = counters.total(("chat", "")) + counters.total(("chat", "not_found"))
     assert answered == 200

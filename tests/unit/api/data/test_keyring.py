@@ -1,4 +1,4 @@
-"""The keyring: who is known, who waits, and what holds while the database is away."""
+"""The keyring: known keys, waiting requests, and outages of the database."""
 
 import time
 
@@ -30,51 +30,51 @@ def now():
     return time.monotonic()
 
 
-def know(keyring: Keyring, row: KeyRow = ROW):
+def add_key(keyring: Keyring, row: KeyRow = ROW):
     keyring.wait(row.digest, lambda _: None)
     keyring.learn([row.digest], {row.digest: row})
     return keyring.find(row.digest)
 
 
-def test_all_who_wait_for_a_key_are_told_and_it_is_asked_once(keyring, asked):
-    told = []
-    keyring.wait(DIGEST, told.append)
-    keyring.wait(DIGEST, told.append)
-    assert asked == [DIGEST] and not told
+def test_all_requests_waiting_for_a_key_share_one_look_up(keyring, asked):
+    answers = []
+    keyring.wait(DIGEST, answers.append)
+    keyring.wait(DIGEST, answers.append)
+    assert asked == [DIGEST] and not answers
     keyring.learn([DIGEST], {DIGEST: ROW})
-    assert told == [keyring.find(DIGEST)] * 2 and told[0].accepted
+    assert answers == [keyring.find(DIGEST)] * 2 and answers[0].accepted
 
 
 def test_a_key_that_does_not_exist_is_not_remembered(keyring):
-    told = []
-    keyring.wait(DIGEST, told.append)
+    answers = []
+    keyring.wait(DIGEST, answers.append)
     keyring.learn([DIGEST], {})
-    assert told == [None] and len(keyring) == 0
+    assert answers == [None] and len(keyring) == 0
 
 
-def test_a_record_that_a_connection_holds_is_refused_when_the_key_is_gone(keyring):
-    record = know(keyring)
+def test_a_record_held_by_a_connection_is_refused_after_its_key_is_gone(keyring):
+    record = add_key(keyring)
     keyring.learn([DIGEST], {})
     assert not record.accepted and keyring.find(DIGEST) is None
 
 
 def test_a_key_expires_by_the_clock_without_the_database(keyring, now):
     wall = time.time()
-    record = know(keyring, ROW._replace(expires_at=wall + 1))
+    record = add_key(keyring, ROW._replace(expires_at=wall + 1))
     assert record.accepted
     keyring.tick(now, wall + 1)
     assert not record.accepted
 
 
-def test_nobody_waits_longer_than_is_promised(keyring, now):
-    told = []
-    keyring.wait(DIGEST, told.append)
+def test_a_request_waits_no_longer_than_promised(keyring, now):
+    answers = []
+    keyring.wait(DIGEST, answers.append)
     keyring.tick(now + WAIT_SECONDS + 0.1, time.time())
-    assert told == [UNAVAILABLE] and keyring.waiting == 0
+    assert answers == [UNAVAILABLE] and keyring.waiting == 0
 
 
-def test_who_is_quiet_is_forgotten_but_not_while_the_database_is_away(keyring, now):
-    know(keyring)
+def test_an_idle_key_is_forgotten_but_not_during_an_outage(keyring, now):
+    add_key(keyring)
     later = now + IDLE_SECONDS + 1
     keyring.tick(later, time.time())
     assert keyring.find(DIGEST)
@@ -83,8 +83,8 @@ def test_who_is_quiet_is_forgotten_but_not_while_the_database_is_away(keyring, n
     assert keyring.find(DIGEST) is None
 
 
-def test_when_the_grace_is_over_nobody_is_known_any_more(keyring, now):
-    record = know(keyring)
+def test_after_the_grace_period_no_key_is_trusted(keyring, now):
+    record = add_key(keyring)
     keyring.tick(now + GRACE - 1, time.time())
     assert keyring.is_trusted and record.accepted
     keyring.tick(now + GRACE + 1, time.time())
@@ -92,5 +92,5 @@ def test_when_the_grace_is_over_nobody_is_known_any_more(keyring, now):
     assert keyring.find(DIGEST) is None and not record.accepted
 
 
-def test_before_the_database_has_answered_nothing_is_trusted():
+def test_nothing_is_trusted_before_the_database_has_answered():
     assert not Keyring(Limiter(1, 1), lambda _: None, GRACE).is_trusted

@@ -1,4 +1,4 @@
-"""The two passes over a body agree, and the frame of a body finds its text."""
+"""Reading a body: the fast and the slow pass agree, and a frame finds the text."""
 
 import json
 
@@ -32,7 +32,7 @@ NAMES = st.sampled_from(
 def test_the_fast_and_the_slow_pass_agree(
     members: list[tuple[str, str]], colon: str
 ) -> None:
-    """Two names alike, odd escapes and colons in texts must not tell them apart."""
+    """Try repeated names, odd escapes and colons in texts."""
     inner = ",".join(f'"{name}"{colon}{value}' for name, value in members)
     body = f"{{{inner}}}".encode()
     assert outcome(read_content, body) == outcome(examine, body)
@@ -59,7 +59,7 @@ def outcome(read: object, body: bytes) -> str:
         b'"max_tokens":2000,"max_tok\\u0065ns":2000}',
     ],
 )
-def test_a_name_that_stands_twice_is_refused(body: bytes) -> None:
+def test_a_repeated_name_is_refused(body: bytes) -> None:
     with pytest.raises(Refused) as caught:
         read_content(body.replace(b'"M"', f'"{MODEL}"'.encode()))
     assert caught.value.code == "invalid_json"
@@ -67,21 +67,21 @@ def test_a_name_that_stands_twice_is_refused(body: bytes) -> None:
 
 
 @given(st.text(min_size=1, max_size=200))
-def test_an_accepted_text_is_read_as_it_is(text: str) -> None:
+def test_an_accepted_text_is_read_unchanged(text: str) -> None:
     assert read_content(body_of(text)) == text
 
 
 @pytest.mark.parametrize(
     "text", ["user", "content", MODEL, "role", "x", '"', "\\", ":"]
 )
-def test_a_frame_is_what_stands_around_the_text(text: str) -> None:
+def test_a_frame_is_the_bytes_around_the_text(text: str) -> None:
     body = body_of(text, stream=False)
     before, after = split_body(body, json.dumps(text).encode())
     assert before.endswith(b'"content": "')
     assert after == b'"}], "stream": false}'
 
 
-def test_a_text_that_came_with_other_escapes_has_no_frame() -> None:
+def test_a_text_with_other_escapes_has_no_frame() -> None:
     body = body_of("/").replace(b'"/"', b'"\\/"')
     assert split_body(body, b'"/"') is None
 
@@ -105,7 +105,7 @@ MARKER = "s3cr3t words"
         {"max_tokens": MARKER},
     ],
 )
-def test_no_refusal_repeats_what_was_said(broken: dict[str, object]) -> None:
+def test_no_refusal_repeats_the_request(broken: dict[str, object]) -> None:
     with pytest.raises(Refused) as caught:
         read_content(body_of("x", **broken))
     assert "s3cr3t" not in caught.value.detail

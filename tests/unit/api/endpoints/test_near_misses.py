@@ -1,4 +1,4 @@
-"""What a 404 says: one slip, named."""
+"""The sentence of a 404 names the mistake."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from readback.api.endpoints.near_misses import explain_not_found
 
 
 @pytest.mark.parametrize(
-    "request_line, said",
+    "request_line, expected",
     [
         ("POST /chat/completions", "/v1 is missing"),
         ("GET /models", "/v1 is missing"),
@@ -30,9 +30,9 @@ from readback.api.endpoints.near_misses import explain_not_found
         ("GET /favicon.ico", "Nothing is served"),
     ],
 )
-def test_the_slip_is_named(request_line: str, said: str) -> None:
+def test_the_mistake_is_named(request_line: str, expected: str) -> None:
     method, target = request_line.encode().split(b" ")
-    assert said in explain_not_found(method, target)
+    assert expected in explain_not_found(method, target)
 
 
 @pytest.mark.parametrize("marker", [b"/s3cr3t-sk-echo", b"/v1/models?key=s3cr3t"])

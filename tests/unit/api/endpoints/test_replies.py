@@ -1,4 +1,4 @@
-"""Answers as bytes: their form, for every refusal there is."""
+"""Answers as bytes: the form of successes and of every refusal."""
 
 import json
 from uuid import UUID
@@ -15,7 +15,7 @@ def parts(answer: bytes) -> tuple[str, dict[str, str], bytes]:
     head, body = answer.split(b"\r\n\r\n", 1)
     status_line, *lines = head.decode("ascii").split("\r\n")
     fields = dict(line.split(": ", 1) for line in lines)
-    assert len(fields) == len(lines), "a field stands twice"
+    assert len(fields) == len(lines), "a field is repeated"
     return status_line, fields, body
 
 
@@ -41,12 +41,12 @@ def test_every_refusal_can_be_shown_in_a_header(row: object) -> None:
 
 
 def test_only_a_refused_key_is_told_how_to_authenticate() -> None:
-    told = [
+    codes = [
         code
         for code in REFUSALS
         if "WWW-Authenticate" in parts(Replies().refusal(code))[1]
     ]
-    assert told == ["invalid_key"]
+    assert codes == ["invalid_key"]
 
 
 def test_without_a_cabinet_there_is_no_link() -> None:
@@ -70,20 +70,20 @@ def test_ten_thousand_ids_are_random_uuids() -> None:
     assert {(each.version, each.variant) for each in ids} == {
         (4, "specified in RFC 4122")
     }
-    # Each of the other digits takes every value there is.
+    # Every other digit takes all 16 values.
     for place in set(range(32)) - {12, 16}:
         assert len({each.hex[place] for each in ids}) == 16
     assert {each.hex[16] for each in ids} == set("89ab")
 
 
-def test_a_success_says_how_long_it_is() -> None:
+def test_a_success_has_its_content_length() -> None:
     content = json.dumps("Привет", ensure_ascii=False).encode()
     status_line, fields, body = parts(Replies().completion(content, 1_700_000_000, 3))
     assert status_line == "HTTP/1.1 200 OK"
     assert fields["Content-Length"] == str(len(body))
-    said = json.loads(body)
-    assert said["id"] == fields["X-Request-Id"]
-    assert said["choices"][0]["message"]["content"] == "Привет"
+    completion = json.loads(body)
+    assert completion["id"] == fields["X-Request-Id"]
+    assert completion["choices"][0]["message"]["content"] == "Привет"
 
 
 def test_the_date_follows_the_clock() -> None:

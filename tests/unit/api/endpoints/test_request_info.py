@@ -1,4 +1,4 @@
-"""What the owner of a key may know about a client's program."""
+"""What the owner of a key may see of a client's program."""
 
 import pytest
 
@@ -14,6 +14,6 @@ from readback.api.http.head import parse
         (b"x" * 500, "x" * 80),
     ],
 )
-def test_a_program_is_named_in_printable_ascii(sent: bytes, shown: str) -> None:
+def test_a_user_agent_is_shown_in_printable_ascii(sent: bytes, shown: str) -> None:
     data = b"GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: " + sent + b"\r\n\r\n"
     assert describe(parse(data, 100), 0).user_agent == shown

@@ -1,4 +1,4 @@
-"""The queue that gives new requests their turn behind repeated ones."""
+"""The queue in which new requests wait so that repeated ones are not delayed."""
 
 import asyncio
 import time
@@ -6,12 +6,12 @@ import time
 from readback.api.http.fair_queue import FairQueue
 
 
-def test_new_requests_get_more_turns_when_the_known_keep_the_loop_busy() -> None:
-    # Four in a round of fifty milliseconds would be eighty a second.
+def test_more_new_requests_are_handled_in_a_long_round() -> None:
+    # Four requests per round of 50 ms would be only 80 a second.
     async def work_done_in_a_busy_round() -> int:
-        turns, done = FairQueue(), [0]
+        queue, done = FairQueue(), [0]
         for _ in range(1000):
-            turns.enter(lambda: done.append(1))
+            queue.enter(lambda: done.append(1))
         time.sleep(0.05)
         await asyncio.sleep(0)
         return sum(done)

@@ -1,4 +1,4 @@
-"""A head that has come before, or differs from one in its key alone, means the same."""
+"""A cached head, or one that differs only in its key, is read like a new one."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ HEAD = (
     b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
     b"Authorization: Bearer %b\r\nContent-Length: 5\r\n\r\n"
 )
-EMPTY_BEFORE = (
+ANOTHER_TOKEN = (
     b"GET / HTTP/1.1\r\nHost: x\r\nX-Old: Bearer %b\r\nAuthorization: Bearer %b\r\n\r\n"
 )
 TWICE = (
@@ -30,7 +30,7 @@ def read_head(data: bytes) -> tuple[Head, bytes]:
 
 
 def meaning(head: Head, key: bytes) -> tuple[object, ...]:
-    """All that a head says, with the key back in its place."""
+    """Return everything that a head contains, with the key back in its place."""
     fields = [
         (name, value + b" " + key if key and name == b"authorization" else value)
         for name, value in head.fields
@@ -47,7 +47,7 @@ KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
 
 
 @given(st.lists(KEYS, min_size=2, max_size=5))
-def test_a_head_is_read_as_if_it_were_new_whatever_came_before(
+def test_a_cached_head_is_read_like_a_new_one(
     keys: list[bytes],
 ) -> None:
     for key in [*keys, *keys]:
@@ -55,21 +55,21 @@ def test_a_head_is_read_as_if_it_were_new_whatever_came_before(
 
 
 @given(KEYS, KEYS)
-def test_a_key_in_another_field_is_not_taken_for_the_key(
+def test_a_token_in_another_field_is_not_taken_for_the_key(
     first: bytes, second: bytes
 ) -> None:
     for pair in ((first, b""), (b"", first), (first, second), (second, first)):
-        assert_read_as_if_new(EMPTY_BEFORE % pair)
+        assert_read_as_if_new(ANOTHER_TOKEN % pair)
 
 
 @given(KEYS, KEYS)
-def test_two_keys_stay_two_keys(first: bytes, second: bytes) -> None:
+def test_two_authorization_fields_are_both_kept(first: bytes, second: bytes) -> None:
     for pair in ((first, second), (second, first), (first, first)):
         head, _ = read_head(TWICE % pair)
         assert len(head.all(b"authorization")) == 2
 
 
-def test_the_key_is_given_beside_the_head_and_not_kept_in_it() -> None:
+def test_the_key_is_returned_beside_the_head_and_not_kept_in_it() -> None:
     for key in (b"sk-echo-alice", b"sk-echo-bob"):
         head, given = read_head(HEAD % key)
         assert given == key
@@ -90,23 +90,23 @@ def test_the_key_is_given_beside_the_head_and_not_kept_in_it() -> None:
         b"X: Authorization: Bearer alice",
     ],
 )
-def test_what_does_not_stand_plainly_is_read_as_it_stands(line: bytes) -> None:
+def test_an_unusual_authorization_is_not_split(line: bytes) -> None:
     data = HEAD.replace(b"Authorization: Bearer %b", line) % ()
     for _ in range(2):
         assert_read_as_if_new(data)
         assert read_head(data)[1] == b""
 
 
-@pytest.mark.parametrize("flaw", [b"a\x00b", b"a\nb", b"a\rb", b"a\x7fb"])
-def test_a_key_with_a_byte_that_none_may_have_is_refused_all_the_same(
-    flaw: bytes,
+@pytest.mark.parametrize("bad_key", [b"a\x00b", b"a\nb", b"a\rb", b"a\x7fb"])
+def test_a_key_with_an_invalid_byte_is_refused_despite_the_cache(
+    bad_key: bytes,
 ) -> None:
     read_head(HEAD % b"alice")
     with pytest.raises(Refused):
-        read_head(HEAD % flaw)
+        read_head(HEAD % bad_key)
 
 
-def test_ten_thousand_heads_are_not_all_kept() -> None:
+def test_the_cache_is_bounded() -> None:
     for number in range(10_000):
         read_head(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
         read_head(HEAD % b"key%d" % number)

@@ -1,4 +1,4 @@
-"""The limiter: rates, when to come back, `created`, and memory that does not grow."""
+"""The limiter: rates, Retry-After, `created`, and bounded memory."""
 
 import math
 import multiprocessing
@@ -16,13 +16,13 @@ def test_a_burst_is_allowed_and_then_the_rate():
     limiter = Limiter(rate=10, burst=5)
     slot = limiter.slot(ALICE)
     assert [limiter.take(slot, 100.0) for _ in range(7)] == [True] * 5 + [False] * 2
-    # A tenth of a second later there is room for one more.
+    # A tenth of a second later one more is allowed.
     assert [limiter.take(slot, 100.1) for _ in range(2)] == [True, False]
-    # After a long time there is a whole burst, and no more.
+    # After a long time the whole burst is available, but not more.
     assert [limiter.take(slot, 999.0) for _ in range(6)] == [True] * 5 + [False]
 
 
-def test_parties_do_not_share_a_rate():
+def test_two_keys_do_not_share_a_rate():
     limiter = Limiter(rate=1, burst=1)
     alice, bob = limiter.slot(ALICE), limiter.slot(BOB)
     assert limiter.take(alice, 1.0) and limiter.take(bob, 1.0)
@@ -30,7 +30,7 @@ def test_parties_do_not_share_a_rate():
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(1, 1), (2, 10), (20, 1000), (7, 3)])
-def test_who_comes_back_when_told_is_let_in_and_not_much_earlier(rate, burst):
+def test_a_retry_after_the_announced_time_is_accepted(rate, burst):
     limiter = Limiter(rate, burst)
     slot, now = limiter.slot(ALICE), time.monotonic()
     while limiter.take(slot, now):
@@ -40,7 +40,7 @@ def test_who_comes_back_when_told_is_let_in_and_not_much_earlier(rate, burst):
     assert limiter.take(slot, now + wait)
 
 
-def test_a_party_has_the_same_slot_in_every_worker():
+def test_a_key_has_the_same_slot_in_every_worker():
     limiter = Limiter(rate=1, burst=10)
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
@@ -50,16 +50,16 @@ def test_a_party_has_the_same_slot_in_every_worker():
     assert limiter.slot(ALICE) == queue.get()
 
 
-def test_many_parties_need_no_more_memory_than_the_slots():
+def test_many_keys_use_no_more_memory_than_the_slots():
     limiter = Limiter(rate=1, burst=1, slots=1024)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     slots = {limiter.slot(b"%d" % number) for number in range(50_000)}
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert len(slots) <= 1024
-    assert after - before < 2048  # KiB; one object for each would take more
+    assert after - before < 2048  # KiB; one object per key would take more
 
 
-def test_of_a_full_neighbourhood_the_one_quiet_longest_gives_way():
+def test_in_a_full_bucket_the_least_recently_used_slot_is_replaced():
     limiter = Limiter(rate=1, burst=10, slots=8)
     slots = {}
     for number in range(8):
