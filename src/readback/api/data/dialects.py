@@ -1,4 +1,4 @@
-"""How SQLite and PostgreSQL differ for the statements of `store.py`.
+"""How SQLite and PostgreSQL differ for the statements of `data/store.py`.
 
 How to connect, write a time, begin a transaction and lock a row, and what an error
 means. The statements themselves are not here.

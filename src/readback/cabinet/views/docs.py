@@ -18,6 +18,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "nav": "docs",
         "for_clients": _load_all(documents.FOR_CLIENTS),
         "for_operators": _load_all(documents.FOR_OPERATORS),
+        "for_engineers": _load_all(documents.FOR_ENGINEERS),
     }
     return render(request, "cabinet/docs.html", context)
 
