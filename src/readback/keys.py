@@ -15,6 +15,9 @@ PREFIX = "sk-echo-"
 SECRET_LENGTH = 32
 CHECKSUM_LENGTH = 6
 LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
+# What is stored of a key: its digest, and its last characters to recognise it by.
+DIGEST_LENGTH = 32
+SHOWN_LENGTH = 4
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [(first + second).encode() for first in ALPHABET for second in ALPHABET]
 
@@ -49,9 +52,13 @@ def digest(key: bytes) -> bytes:
     return sha256(key).digest()
 
 
-def masked(last_four: str) -> str:
+def last_characters(key: str) -> str:
+    return key[-SHOWN_LENGTH:]
+
+
+def masked(last_characters: str) -> str:
     """Return a form of the key that is safe to show and that its owner recognises."""
-    return f"{PREFIX}…{last_four}"
+    return f"{PREFIX}…{last_characters}"
 
 
 def _checksum(data: bytes) -> bytes:

@@ -90,8 +90,8 @@ class Key(models.Model):
 
     owner = models.ForeignKey(User, models.CASCADE, related_name="keys")
     label = models.CharField(max_length=LABEL_LENGTH, blank=True, default="")
-    digest = models.BinaryField(max_length=32, unique=True)
-    last_four = models.CharField(max_length=4)
+    digest = models.BinaryField(max_length=keys.DIGEST_LENGTH, unique=True)
+    last_four = models.CharField(max_length=keys.SHOWN_LENGTH)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -192,7 +192,7 @@ def _key_store(owner: User, label: str, expires_at: datetime | None) -> NewKey:
         owner=owner,
         label=label,
         digest=keys.digest(text.encode()),
-        last_four=text[-4:],
+        last_four=keys.last_characters(text),
         expires_at=expires_at,
     )
     return NewKey(key, text)

@@ -100,15 +100,9 @@ def _row(each: "Key") -> tuple[str, ...]:
     return (
         str(each.pk),
         str(each),
-        _state(each),
+        each.state.value,
         tables.format_time(each.created_at),
         tables.format_time(each.expires_at),
         tables.format_time(each.last_used_at),
         each.label,
     )
-
-
-def _state(each: "Key") -> str:
-    if each.revoked_at:
-        return "revoked"
-    return "expired" if each.is_expired else "active"

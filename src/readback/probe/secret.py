@@ -38,7 +38,7 @@ class Secret:
         # The last four characters of a short secret would reveal too much of it.
         if len(self._text) != keys.LENGTH or not self._text.isascii():
             return "not a whole key"
-        return keys.masked(self._text[-4:])
+        return keys.masked(keys.last_characters(self._text))
 
     def reveal(self) -> str:
         """Return the key itself; use it only in a request header."""

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from readback.cabinet import one_time_secret, selectors, services
+from readback.cabinet import selectors, services, shown_once
 from readback.cabinet.forms import KeyForm
 from readback.cabinet.views.access import AccountRequest
 from readback.contract import MAX_ACTIVE_KEYS
@@ -36,7 +36,7 @@ def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
     new = services.key_create(request.user, label, form.expires_at)
     path = reverse("new_key", args=[new.key.pk])
     response = redirect(path)
-    one_time_secret.store(request, response, path, new.text)
+    shown_once.store(request, response, path, new.text)
     return response
 
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
-from readback.cabinet import one_time_secret, refusals, selectors, snippets
+from readback.cabinet import refusals, selectors, shown_once, snippets
 from readback.cabinet.models import Key
 from readback.cabinet.views import live
 from readback.cabinet.views.access import AccountRequest, owned_key
@@ -21,7 +21,7 @@ from readback.contract import MODEL
 @login_required
 def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
-    text = one_time_secret.pop(request)
+    text = shown_once.pop(request)
     if text is None:
         return _redirect_to_key(request, key)
     base_url = selectors.address_current().base_url
@@ -34,7 +34,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         **_latest_request(key),
     }
     response = render(request, "cabinet/new_key.html", context)
-    one_time_secret.delete_cookie(response, request.path)
+    shown_once.delete_cookie(response, request.path)
     return response
 
 
