@@ -79,7 +79,7 @@ def _changed(sent: str, received: str) -> ProbeError:
         cause=change.cause,
         difference=differences.first_difference(sent, received),
         sent=len(sent.encode()),
-        came=len(received.encode("utf-8", "surrogatepass")),
+        received=len(received.encode("utf-8", "surrogatepass")),
     )
 
 

@@ -75,7 +75,7 @@ def check(secret: Secret) -> tuple[Diagnosis, Secret]:
         raise ProbeError("key.none")
     mistakes, key = _unwrap(secret.reveal())
     if why := keys.why_invalid(key.encode("utf-8", "replace")):
-        raise ProbeError(_invalid_key_id(key), flaw=why)
+        raise ProbeError(_invalid_key_id(key), reason=why)
     unwrapped = Secret(key)
     id = mistakes[0] if mistakes else "key.ok"
     return diagnose(id, key=unwrapped.mask), unwrapped

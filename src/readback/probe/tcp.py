@@ -50,7 +50,7 @@ def check(route: Route, addresses: list[str], timeout: float) -> Diagnosis:
         figure=format_duration(min(one.seconds for one in reachable)),
         host=route.host,
         addresses=", ".join(one.address for one in reachable),
-        dead=", ".join(f"{one.address} ({one.reason})" for one in failed),
+        unreachable=", ".join(f"{one.address} ({one.reason})" for one in failed),
         attempts=[_fact(one) for one in attempts],
     )
 

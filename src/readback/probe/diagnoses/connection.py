@@ -154,28 +154,28 @@ _KEY = (
         "key.cut",
         FailureFamily.KEY,
         Culprit.INPUT,
-        "The key is incomplete: {flaw}.",
+        "The key is incomplete: {reason}.",
         _COPY,
     ),
     fail(
         "key.long",
         FailureFamily.KEY,
         Culprit.INPUT,
-        "The key is too long: {flaw}.",
+        "The key is too long: {reason}.",
         _COPY,
     ),
     fail(
         "key.characters",
         FailureFamily.KEY,
         Culprit.INPUT,
-        "The key contains a character that is not allowed: {flaw}.",
+        "The key contains a character that is not allowed: {reason}.",
         _COPY,
     ),
     fail(
         "key.typo",
         FailureFamily.KEY,
         Culprit.INPUT,
-        "The key contains a typo: {flaw}.",
+        "The key contains a typo: {reason}.",
         _COPY,
     ),
 )
@@ -226,7 +226,7 @@ _NETWORK = (
     warn(
         "tcp.partly",
         Culprit.SERVICE,
-        "Some addresses of {host} are unreachable: {dead}.",
+        "Some addresses of {host} are unreachable: {unreachable}.",
         "Clients that try them lose time or fail now and then. Tell the operator.",
     ),
     fail(

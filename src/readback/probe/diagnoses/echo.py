@@ -41,7 +41,7 @@ _ECHO = (
         "echo.truncated",
         FailureFamily.ECHO,
         Culprit.PROXY,
-        "The text was cut off after {came} of {sent} bytes. " + _FIRST,
+        "The text was cut off after {received} of {sent} bytes. " + _FIRST,
         "Look for a buffer or a size limit in a proxy or gateway.",
     ),
     fail(
