@@ -124,7 +124,7 @@ class Clerk:
         self._looked_up.append(result)
 
     def _give_answers(self) -> None:
-        """Give a few answers, and let the event loop turn to other work."""
+        """Answer a few look-ups, and let the event loop turn to other work."""
         digests, rows = self._looked_up.popleft()
         self._keyring.learn(digests[:ANSWERS_PER_ROUND], rows)
         if rest := digests[ANSWERS_PER_ROUND:]:

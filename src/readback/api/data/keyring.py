@@ -55,7 +55,7 @@ class Keyring:
 
     def __init__(
         self, limiter: Limiter, look_up: Callable[[bytes], None], grace: float
-    ):
+    ) -> None:
         self._limiter = limiter
         self._look_up = look_up
         self._grace = grace

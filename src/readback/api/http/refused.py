@@ -1,6 +1,6 @@
 """The refusals that a connection asks its handler for, and the exception for any.
 
-A connection finds out by itself that bytes are not a request, that they are too many
+A connection notices itself that bytes are not a request, or that they are too many
 or too slow. It names the refusal by one of these codes and leaves status line, headers
 and body to its handler.
 """
