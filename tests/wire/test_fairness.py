@@ -108,6 +108,19 @@ def test_a_repeated_request_overtakes_many_new_ones(
     assert order_of(listener).index(b"alice") <= PER_ROUND
 
 
+def test_a_client_that_pipelines_does_not_make_others_wait_for_all_its_requests(
+    listener: Listener, clients: list[Connection]
+) -> None:
+    many = 1000
+    keep_busy(listener)
+    clients[0].send(post_body(b"many") * many)
+    clients[1].send(post_body(b"alice"))
+    assert clients[1].read_answer().body == b"alice"
+    assert order_of(listener).index(b"alice") <= many // 10
+    bodies = {clients[0].read_answer().body for _ in range(many)}
+    assert bodies == {b"many"}
+
+
 def test_new_requests_are_answered_in_the_order_of_their_arrival(
     listener: Listener, clients: list[Connection]
 ) -> None:

@@ -5,7 +5,7 @@ and meets the duties that RFC 9112 gives to a server. It asks a handler what to 
 
     state    what happens                      next state   who answers
     -------  --------------------------------  -----------  -----------------------
-    HEAD     others are waiting in the queue   QUEUED       -
+    HEAD     its turn has not come yet         QUEUED       -
              part of a head arrives            HEAD         -
              a head is malformed or too large  LINGER       handler.refuse
              a head is complete, and
@@ -14,6 +14,7 @@ and meets the duties that RFC 9112 gives to a server. It asks a handler what to 
                  no body                       HEAD         handler.begin
                  a short body of known length  SKIP         handler.begin
                  any other body                LINGER       handler.begin
+               its body is too long            LINGER       responder.refuse
                it is accepted without a body   HEAD         responder.answer
                it is accepted with a body      BODY         - (or 100 Continue)
     QUEUED   bytes arrive                      QUEUED       - (they are buffered)
@@ -23,14 +24,15 @@ and meets the duties that RFC 9112 gives to a server. It asks a handler what to 
     BODY     part of the body arrives          BODY         -
              the body is complete              HEAD         responder.answer
              it is malformed or too long       LINGER       responder.refuse
-    SKIP     part of the body arrives          SKIP         - (it is dropped)
+    SKIP     its turn has not come yet         QUEUED       -
+             part of the body arrives          SKIP         - (it is dropped)
              the body is complete              HEAD         -
     LINGER   bytes arrive                      LINGER       - (they are dropped)
 
 After an answer with `Connection: close`, LINGER follows instead of HEAD. An exception
 of ours leads to LINGER, answered by handler.fail. When a deadline passes, a begun head
-or body leads to LINGER, answered by refuse; QUEUED and WAITING have no deadline; others
-are closed. When the client sends its end (FIN), QUEUED and WAITING go on to their
+or body leads to LINGER, answered by refuse; QUEUED and WAITING ignore it; others are
+closed. When the client sends its end (FIN), QUEUED and WAITING go on to their
 answer, and others are closed.
 
 A repeated request takes the fast path: `data_received` recognises it by its bytes
@@ -47,12 +49,7 @@ from readback.api.http.handler import Outcome, Responder
 from readback.api.http.head import Head, open_chunked
 from readback.api.http.message import Message
 from readback.api.http.receive_buffer import ReceiveBuffer
-from readback.api.http.refused import (
-    REQUEST_TIMEOUT,
-    REQUEST_TOO_LARGE,
-    UNAVAILABLE,
-    Refused,
-)
+from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
 from readback.api.http.repeat import Repeat, RepeatableAnswer
 
@@ -91,7 +88,7 @@ class Connection(asyncio.Protocol):
         self._deadline = registry.head_deadline
         self._received_eof = False
         self._buffer = ReceiveBuffer()
-        # The message being read; None between messages.
+        # The message being read; between messages, only the last head is kept.
         self._head: Head | None = None
         self._head_bytes = b""
         self._message: Message | None = None
@@ -114,7 +111,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
         self._state = LINGER
-        self._repeat = None
+        self._repeat = self._repeat_when_idle = None
 
     def data_received(self, data: bytes) -> None:
         if self._repeat is not None:
@@ -170,8 +167,7 @@ class Connection(asyncio.Protocol):
         self._repeat = None
 
     def close_if_idle(self) -> None:
-        age = self._registry.now - self.opened_at
-        if self._is_idle() and age >= FRESH_SECONDS:
+        if self._is_idle() and self._registry.now - self.opened_at >= FRESH_SECONDS:
             self._close()
 
     def abort(self) -> None:
@@ -194,8 +190,8 @@ class Connection(asyncio.Protocol):
         if self._state != QUEUED or self._transport.is_closing():
             return
         self._state = SKIP if self._skip_bytes else HEAD
-        self._pace_reading()
         self._work()
+        self._pace_reading()
 
     def _work(self, outcome: Outcome | None = None) -> None:
         """Read and answer messages until bytes, room to write or a key is missing."""
@@ -210,9 +206,14 @@ class Connection(asyncio.Protocol):
         self._settle()
 
     def _read_messages(self) -> None:
-        progress = True
+        first = progress = True
         while progress and self._flow.writable and self._buffer.unread:
             if self._state == HEAD:
+                # Others must not wait for all messages of a client that pipelines.
+                if not first and not self._registry.queue.enter(self._take_turn):
+                    self._state = QUEUED
+                    return
+                first = False
                 progress = self._read_head()
             elif self._state == BODY:
                 progress = self._read_body()
@@ -227,19 +228,18 @@ class Connection(asyncio.Protocol):
             self._buffer.clear()
         else:
             self._buffer.drop_read()
-        if self._is_idle() and not self._is_retired():
+        if self._is_idle() and self.opened_at >= self._registry.retire_before:
             self._repeat = self._repeat_when_idle
         if self._received_eof and self._flow.writable and not self._has_to_wait():
             self._close()
 
     def _read_head(self) -> bool:
-        buffer = self._buffer
-        begun = buffer.head_checked > 0
-        data = buffer.take_head(self._registry.limits.head_bytes)
+        checked = self._buffer.head_checked
+        data = self._buffer.take_head(self._registry.limits.head_bytes)
         if data is not None:
             self._begin(data)
             return True
-        if not begun and buffer.head_checked:
+        if not checked and self._buffer.head_checked:
             # A client that sends its head in pieces has a deadline from the first one.
             self._deadline = self._registry.head_deadline
         return False
@@ -263,7 +263,7 @@ class Connection(asyncio.Protocol):
             return self._answer_early(head, self._remember(outcome))
         self._responder = outcome
         if head.content_length > outcome.max_body:
-            raise _too_large(outcome, f"the request declares {head.content_length}")
+            raise oversized(outcome.max_body, f"{head.content_length} are declared")
         if not head.has_body:
             return self._answer(outcome, b"")
         self._state = BODY
@@ -286,7 +286,7 @@ class Connection(asyncio.Protocol):
     def _read_chunks(self, message: Message, responder: Responder) -> bool:
         self._buffer.feed_chunks(message, responder.max_body)
         if len(message.body) > responder.max_body:
-            raise _too_large(responder, "the chunked body is longer")
+            raise oversized(responder.max_body, "the chunked body is longer")
         if not message.complete:
             return False
         self._answer(responder, bytes(message.body))
@@ -336,10 +336,11 @@ class Connection(asyncio.Protocol):
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
         head, self._head, self._responder = self._head, None, None
+        self._message = None
         self._state = HEAD
         self._deadline = self._registry.idle_deadline
         client_closes = head is not None and not head.keep_alive
-        last = last or self._is_retired()
+        last = last or self.opened_at < self._registry.retire_before
         closing = last or client_closes
         if closing or not (head and head.repeatable):
             answer = complete(answer, head, closing=closing)
@@ -375,7 +376,7 @@ class Connection(asyncio.Protocol):
         self._settle()
 
     def _pace_reading(self) -> None:
-        self._flow.read(self._flow.writable and not self._has_to_wait())
+        self._flow.set_reading(self._flow.writable and not self._has_to_wait())
 
     def _close(self) -> None:
         self._flow.close(self._within(self._registry.limits.drain_seconds))
@@ -390,11 +391,3 @@ class Connection(asyncio.Protocol):
     def _has_to_wait(self) -> bool:
         """Return whether bytes that arrive now cannot be worked on yet."""
         return self._state in (QUEUED, WAITING)
-
-    def _is_retired(self) -> bool:
-        return self.opened_at < self._registry.retire_before
-
-
-def _too_large(responder: Responder, got: str) -> Refused:
-    detail = f"The body must have at most {responder.max_body} bytes; {got}."
-    return Refused(REQUEST_TOO_LARGE, detail)

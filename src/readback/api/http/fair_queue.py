@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-# Requests worked on before the event loop looks for new bytes again …
+# Requests that a round takes before the event loop looks for new bytes again …
 PER_ROUND = 4
-# … and one more for each time this long that the loop has spent on everything else.
+# … and one more per this many seconds that the loop has spent on other work meanwhile.
 SECONDS_PER_EXTRA_REQUEST = 0.0001
 
 
@@ -24,8 +24,9 @@ class FairQueue:
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
-        # Requests that this round may still take; 0 means that the next is scheduled.
+        # Requests that this round may still take; at 0 the next round is scheduled.
         self._left = PER_ROUND
+        self._is_scheduled = False
         self._round_ended_at = 0.0
 
     def enter(self, work: Callable[[], None]) -> bool:
@@ -39,10 +40,15 @@ class FairQueue:
         return True
 
     def _end_round(self) -> None:
+        # The work of a round may itself enter the queue, and so end the round twice.
+        if self._is_scheduled:
+            return
+        self._is_scheduled = True
         self._round_ended_at = monotonic()
         asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
+        self._is_scheduled = False
         elsewhere = monotonic() - self._round_ended_at
         self._left = PER_ROUND + int(elsewhere / SECONDS_PER_EXTRA_REQUEST)
         while self._left and self._waiting:

@@ -1,7 +1,7 @@
-"""Flow control of one connection: when to read, when to write, how to close.
+"""Flow control of one connection: when to pause reading, and how to close.
 
-This is the part of a connection that is not HTTP. It owns the transport's state; what
-is read and answered is decided in `connection.py`.
+This is the part of a connection that is not HTTP. What is read and answered is decided
+in `connection.py`.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from math import inf
 
 
 class FlowControl:
-    """Reads, writes and closes one transport at the client's pace."""
+    """Keeps one transport at the pace of its client."""
 
     __slots__ = ("_reading", "_transport", "drain_deadline", "writable")
 
@@ -30,12 +30,12 @@ class FlowControl:
         if not self._transport.is_closing():  # else the deadline of `close` stays
             self.drain_deadline = inf
 
-    def read(self, wanted: bool) -> None:
-        """Read from the client, or stop: then TCP makes the client wait."""
-        if wanted == self._reading or self._transport.is_closing():
+    def set_reading(self, reading: bool) -> None:
+        """Read from the client, or pause: then TCP makes the client wait."""
+        if reading == self._reading or self._transport.is_closing():
             return
-        self._reading = wanted
-        if wanted:
+        self._reading = reading
+        if reading:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()

@@ -1,4 +1,4 @@
-"""The refusals that a connection asks its handler for, and the exception for any.
+"""The refusals that a connection asks its handler for, and the exception `Refused`.
 
 A connection notices itself that bytes are not a request, or that they are too many
 or too slow. It names the refusal by one of these codes and leaves status line, headers
@@ -21,3 +21,9 @@ class Refused(Exception):
         super().__init__(code)
         self.code = code
         self.detail = detail
+
+
+def oversized(limit: int, got: str) -> Refused:
+    return Refused(
+        REQUEST_TOO_LARGE, f"The body must have at most {limit} bytes; {got}."
+    )

@@ -35,10 +35,10 @@ class ManagedConnection(Protocol):
         """End the connection if its deadline has passed."""
 
     def retire(self) -> None:
-        """Notice that `retire_before` has passed: the next answer is the last."""
+        """Leave the fast path; the next answer is the last."""
 
     def close_if_idle(self) -> None:
-        """Close the connection unless a request has begun."""
+        """Close the connection unless a request has begun or is probably on its way."""
 
     def abort(self) -> None:
         """Close the connection at once."""

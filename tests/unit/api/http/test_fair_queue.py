@@ -3,7 +3,10 @@
 import asyncio
 import time
 
-from readback.api.http.fair_queue import FairQueue
+import pytest
+
+from readback.api.http import fair_queue
+from readback.api.http.fair_queue import PER_ROUND, FairQueue
 
 
 def test_more_new_requests_are_handled_in_a_long_round() -> None:
@@ -17,3 +20,27 @@ def test_more_new_requests_are_handled_in_a_long_round() -> None:
         return sum(done)
 
     assert asyncio.run(work_done_in_a_busy_round()) >= 500
+
+
+def test_work_that_enters_the_queue_again_gets_one_round_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fair_queue, "SECONDS_PER_EXTRA_REQUEST", 1000.0)
+
+    async def most_in_one_iteration() -> int:
+        queue, done = FairQueue(), [0]
+
+        def work() -> None:
+            done[0] += 1
+            while queue.enter(work):
+                done[0] += 1
+
+        work()
+        steps = []
+        for _ in range(50):
+            before = done[0]
+            await asyncio.sleep(0)
+            steps.append(done[0] - before)
+        return max(steps)
+
+    assert asyncio.run(most_in_one_iteration()) == PER_ROUND
