@@ -1,9 +1,9 @@
 """Recognise heads that have been received before, instead of parsing them again.
 
 Clients send few distinct heads, and equal bytes mean the same on any connection. The
-key is cut out first, where it appears in its usual form: a flood of made-up keys, each
-of which would be a new head, then costs little more than one key, and the cache holds
-no key.
+key is cut out first, if it has its usual form `Authorization: Bearer <key>`: a flood of
+made-up keys, each of which would be a new head, then costs little more than one key,
+and such keys are not in the cache.
 """
 
 from collections.abc import Callable

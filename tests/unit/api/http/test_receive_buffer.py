@@ -81,5 +81,17 @@ def test_what_has_been_read_is_freed() -> None:
     buffer = filled(b"secret body", b"next")
     assert buffer.take(len(b"secret body")) == b"secret body"
     buffer.drop_read()
-    assert b"secret" not in bytes(buffer._data)
     assert buffer.take(4) == b"next"
+    buffer.drop_read()
+    assert buffer._data == b""
+
+
+def test_many_small_messages_do_not_make_it_copy_the_rest_each_time() -> None:
+    buffer = filled(b"x" * 100_000)
+    before = buffer._data
+    assert buffer.take(10) == b"x" * 10
+    buffer.drop_read()
+    assert buffer._data is before
+    assert buffer.take(70_000) is not None
+    buffer.drop_read()
+    assert len(buffer._data) == buffer.unread == 29_990
