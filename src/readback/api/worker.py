@@ -93,7 +93,7 @@ class ApiWorker(Worker):
             self._api_connections.stop(self.config.stop_timeout),
             self._ops_connections.stop(1),
         )
-        self._clerk.stop()
+        await self._clerk.stop()
         self._counters.retire()
 
     def _build(self) -> None:

@@ -88,8 +88,10 @@ class Clerk:
             self._writing = True
             self._thread.send(Write(tallies))
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Write what is left, and wait a bounded time for that."""
+        self._thread.keep_unwritten()
+        await asyncio.sleep(0)  # apply what the thread has given back until now
         self._journal.close(time.time())
         self._thread.send(Write(self._journal.fetch()))
         self._thread.send(Stop(time.monotonic() + STOP_SECONDS))
@@ -126,8 +128,8 @@ class Clerk:
     def _give_answers(self) -> None:
         """Answer a few look-ups, and let the event loop turn to other work."""
         digests, rows = self._looked_up.popleft()
-        self._keyring.learn(digests[:ANSWERS_PER_ROUND], rows)
         if rest := digests[ANSWERS_PER_ROUND:]:
             self._looked_up.appendleft(LookedUp(rest, rows))
         if self._looked_up:
             self._loop.call_soon(self._give_answers)
+        self._keyring.learn(digests[:ANSWERS_PER_ROUND], rows)

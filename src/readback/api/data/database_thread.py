@@ -67,9 +67,13 @@ class DatabaseThread:
         self._known_asked_at = 0.0
         self._tallies: list[Tally] = []
         self._next_look_up = 0.0
-        # At another time of the hour in each worker, so that they do not meet.
+        # At another time in each worker, so that they do not clean up together.
         self._next_cleaning = time.monotonic() + random.uniform(0, CLEANING_SECONDS)
         self._stop_at = inf
+        # Whether what cannot be written goes back to the event loop. Both threads use
+        # this, under the lock.
+        self._gives_back = True
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="database", daemon=True)
 
     # Called by the event loop.
@@ -80,6 +84,14 @@ class DatabaseThread:
 
     def send(self, task: Task) -> None:
         self._tasks.put(task)
+
+    def keep_unwritten(self) -> None:
+        """Retry what cannot be written: the event loop is about to stop.
+
+        What the thread has given back before is in the event loop's queue on return.
+        """
+        with self._lock:
+            self._gives_back = False
 
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
@@ -197,12 +209,15 @@ class DatabaseThread:
         self._set_aside(tallies)
 
     def _set_aside(self, tallies: list[Tally]) -> None:
-        """Keep what could not be written for the next round, if there will be one."""
-        if tallies and self._stop_at == inf:
-            self._deliver(NotWritten(tallies))
-        elif tallies:
-            self._tallies += tallies
-            time.sleep(RETRY_SECONDS)
+        """Give back what could not be written, or keep it if the worker is stopping."""
+        if not tallies:
+            return
+        with self._lock:
+            if self._gives_back:
+                self._deliver(NotWritten(tallies))
+                return
+        self._tallies += tallies
+        time.sleep(RETRY_SECONDS)
 
     def _clean(self) -> None:
         done = True

@@ -43,7 +43,7 @@ class Health:
         self.writing = DependencyStatus(
             counters, "database_writable", "cannot write usage and journal"
         )
-        # True until a write has failed; there has been none yet.
+        # No write has failed yet.
         counters.set("database_writable", 1)
 
     def errors(self) -> list[str]:

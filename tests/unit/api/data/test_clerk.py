@@ -1,4 +1,4 @@
-"""The clerk as a thread: it survives unexpected errors and loses no usage.
+"""The clerk and its thread: they survive unexpected errors and lose no usage.
 
 The SQLite file is real but has no tables; the statements are tested elsewhere.
 """
@@ -6,6 +6,8 @@ The SQLite file is real but has no tables; the statements are tested elsewhere.
 import asyncio
 import logging
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
-from readback.api.data.store import KeyRow, Store
+from readback.api.data.store import KeyRow, Store, StoreError
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from readback.config import Config
@@ -29,6 +31,8 @@ class FailingStore(Store):
 
     broken = False
     written = 0
+    # Set by a test: the next write sets the event, and fails a moment later.
+    fail_slowly: threading.Event | None = None
 
     def keys(self, digests: Sequence[bytes]) -> dict[bytes, KeyRow]:
         if self.broken:
@@ -38,6 +42,11 @@ class FailingStore(Store):
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         if self.broken:
             raise ZeroDivisionError
+        if self.fail_slowly:
+            begun, self.fail_slowly = self.fail_slowly, None
+            begun.set()
+            time.sleep(0.1)
+            raise StoreError("locked", permanent=False, lost=False)
         self.written += sum(tally.requests for tally in tallies)
         return []
 
@@ -76,7 +85,7 @@ def run(data: DataLayer, work: Callable[[], object]) -> None:
     async def main() -> None:
         data.clerk.start(asyncio.get_running_loop(), data.keyring, data.journal)
         await work()
-        data.clerk.stop()
+        await data.clerk.stop()
 
     asyncio.run(main())
 
@@ -118,6 +127,41 @@ def test_the_last_requests_are_written_before_the_end(data):
 
     run(data, work)
     assert data.store.written == 3
+
+
+def test_usage_whose_writing_fails_while_the_clerk_stops_is_written_after_all(data):
+    # The thread gives back what it could not write, but nobody takes it any more.
+    async def work() -> None:
+        data.store.fail_slowly = threading.Event()
+        for _ in range(7):
+            note(data)
+        data.begin_round()
+        await asyncio.to_thread(data.store.fail_slowly.wait)
+        for _ in range(3):
+            note(data)
+
+    run(data, work)
+    assert data.store.written == 10
+
+
+def test_a_failing_waiter_does_not_stop_other_look_ups(data):
+    answers = []
+
+    def fail(found: object) -> None:
+        raise ZeroDivisionError(VALUE)
+
+    async def work() -> None:
+        errors = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: errors.append(context["exception"])
+        )
+        for number in range(40):
+            digest = bytes([number]) * 32
+            data.keyring.wait(digest, answers.append if number else fail)
+        await data.until(lambda: len(answers) == 36, "the others are answered")
+        assert [type(error) for error in errors] == [ZeroDivisionError]
+
+    run(data, work)
 
 
 def test_usage_that_cannot_be_written_at_the_end_is_logged(data, caplog, monkeypatch):
