@@ -4,10 +4,11 @@ The only reader of X-Forwarded-For, for both planes: rate limits, journal, secur
 and mails must agree on who sent a request, and a forged header must not change it.
 """
 
+import re
 from ipaddress import ip_address, ip_network
-from urllib.parse import urlsplit
 
 UNKNOWN = ""
+_PORT_FORMS = re.compile(r"\A\[?([^\[\]]+?)\]?(?::[0-9]{1,5})?\Z")
 
 
 def forwarded_address(header: str, trusted_proxies: int) -> str | None:
@@ -38,13 +39,10 @@ def shorten(address: str) -> str:
 
 def _without_port(entry: str) -> str:
     """Return the address in an entry: some proxies write `ip:port` or `[ip]:port`."""
-    for read in (str, _host_of):
+    for text in (entry, *_PORT_FORMS.findall(entry)):
         try:
-            return str(ip_address(read(entry)))
+            ip = ip_address(text)
         except ValueError:
             continue
+        return str(getattr(ip, "ipv4_mapped", None) or ip).partition("%")[0]
     return UNKNOWN
-
-
-def _host_of(entry: str) -> str:
-    return urlsplit(f"//{entry}").hostname or ""

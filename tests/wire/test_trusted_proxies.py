@@ -6,6 +6,7 @@ client, and a forged entry before them changes nothing.
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -61,7 +62,7 @@ def test_the_journal_shows_the_client_and_not_the_proxy(server: Server) -> None:
     path = next(server.folder.glob("data/**/*.sqlite3"))
 
     def shown() -> list[tuple[str]]:
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database:
             return database.execute(
                 "SELECT client_address FROM cabinet_journalentry JOIN cabinet_key"
                 " ON cabinet_key.id = key_id WHERE digest = ?",

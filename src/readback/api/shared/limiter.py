@@ -30,9 +30,9 @@ class Limiter:
     """One rate for many parties. Create it before the workers are forked."""
 
     def __init__(self, rate: int, burst: int, slots: int = 262_144) -> None:
-        self.interval = 1.0 / rate
+        self._interval = 1.0 / rate
         # Slightly more than the burst, because sums of intervals are not exact.
-        self.allowance = (burst + 0.01) * self.interval
+        self._allowance = (burst + 0.01) * self._interval
         self._slots = slots
         # Where parties were found last; the owner of the slot is checked again.
         self._recent: dict[bytes, tuple[int, int]] = {}
@@ -75,15 +75,15 @@ class Limiter:
         full_at = self._full_at[slot]
         if full_at < now:
             full_at = now
-        full_at += self.interval
-        if full_at - now > self.allowance:
+        full_at += self._interval
+        if full_at - now > self._allowance:
             return False
         self._full_at[slot] = full_at
         return True
 
     def retry_after(self, slot: int) -> int:
         """Return in how many whole seconds a request will be within the rate."""
-        wait = self._full_at[slot] + self.interval - self.allowance - time.monotonic()
+        wait = self._full_at[slot] + self._interval - self._allowance - time.monotonic()
         return max(1, ceil(wait))
 
     def admit(self, slot: int, now: float) -> int:
@@ -95,8 +95,8 @@ class Limiter:
         full_at = self._full_at[slot]
         if full_at < now:
             full_at = now
-        full_at += self.interval
-        if full_at - now > self.allowance:
+        full_at += self._interval
+        if full_at - now > self._allowance:
             return 0
         self._full_at[slot] = full_at
         created, wall = self._created[slot] + 1, now + self._wall_offset
