@@ -27,7 +27,8 @@ def importers(folder: str, package: str) -> dict[str, set[str]]:
             name for name in imports_of(path) if f"{name}.".startswith(f"{package}.")
         }
         for path in (ROOT / folder).rglob("*.py")
-        if PEERS not in path.parents
+        # Some tests install clients into a `.venv` of their own.
+        if PEERS not in path.parents and ".venv" not in path.parts
     }
     return {path: names for path, names in found.items() if names}
 

@@ -60,7 +60,7 @@ class Chat(Exchange):
     received again, only the text between them is decoded; it is sent back as received.
     """
 
-    __slots__ = ("_admit", "_completion", "_refused_body", "_refused_with")
+    __slots__ = ("_admit", "_completion", "_refused_body_hash", "_refused_with")
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
@@ -70,7 +70,7 @@ class Chat(Exchange):
         # clients retry the same body. Nothing else of it is kept, so not the exception
         # either, whose traceback refers to the body. The hash is 64 bits and keyed.
         self._refused_with: tuple[str, str] | None = None
-        self._refused_body = 0
+        self._refused_body_hash = 0
         self._completion = services.replies.completion
         self._admit = services.limiter.admit
 
@@ -128,13 +128,13 @@ class Chat(Exchange):
         """Return the text of a body, or the code and the detail of its refusal."""
         if detail := self._info.media_type_detail:
             return "unsupported_media_type", detail
-        if self._refused_with and hash(body) == self._refused_body:
+        if self._refused_with and hash(body) == self._refused_body_hash:
             return self._refused_with
         try:
             return read_content(body)
         except Refused as refused:
             self._refused_with = refused.code, refused.detail
-            self._refused_body = hash(body)
+            self._refused_body_hash = hash(body)
             return self._refused_with
 
 

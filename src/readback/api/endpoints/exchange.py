@@ -61,7 +61,7 @@ class Exchange:
         self._created = self._services.limiter.admit(record.slot, now)
         return self._created > 0
 
-    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
+    def answer(self, body: bytes) -> RepeatableAnswer:
         return RepeatableAnswer(self._respond(body), self._repeat)
 
     def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:

@@ -30,7 +30,10 @@ def explain_not_found(method: bytes, target: bytes) -> str:
     path, question_mark, _ = target.decode("latin-1").partition("?")
     verb = method.decode("latin-1")
     if question_mark and path in _METHODS:
-        return f"{path} takes no URL parameters; remove the question mark as well."
+        return (
+            f"{path} takes no URL parameters; remove the question mark and everything "
+            "after it."
+        )
     if path in _METHODS:
         return f"{path} only accepts {_METHODS[path]}."
     return (

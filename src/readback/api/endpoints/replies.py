@@ -8,9 +8,7 @@ What to answer is decided elsewhere.
 import json
 import os
 import struct
-from collections.abc import Iterator
 from email.utils import formatdate
-from itertools import chain
 
 from readback.contract import (
     BYTES_PER_TOKEN,
@@ -29,7 +27,6 @@ _REALM = "WWW-Authenticate: Bearer\r\n"
 _REFUSALS_KEPT = 256
 _IDS_AT_ONCE = 256
 _ID_LENGTH = 36
-_NO_MORE = b""
 _SPLIT_IDS = struct.Struct(f"{_ID_LENGTH}s" * _IDS_AT_ONCE).unpack
 _TO_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab" * 4)
 
@@ -64,9 +61,7 @@ class Replies:
     def __init__(self, help_url: str = "", with_messages: bool = False) -> None:
         self._help_url = help_url
         self._with_messages = with_messages
-        # Returns a random UUID (version 4). Drawn many at a time, and without a Python
-        # call for each.
-        self.new_id = chain.from_iterable(iter(_draw_ids, None)).__next__
+        self._ids: list[bytes] = []
         self._created, self._created_digits = 0, b"0"
         # The parts of a refusal before and after its id, until the next tick.
         self._halves: dict[tuple[str, str, int], tuple[bytes, bytes]] = {}
@@ -80,9 +75,15 @@ class Replies:
         self._ok = ok.encode()
         self._halves.clear()
 
+    def new_id(self) -> bytes:
+        """Return a random UUID (version 4)."""
+        if not self._ids:
+            self._ids = _draw_ids()
+        return self._ids.pop()
+
     def completion(self, text: bytes, created: int, content_bytes: int) -> bytes:
         """Return the success for a text given as a JSON string."""
-        id_ = self.new_id()
+        id_ = self._ids.pop() if self._ids else self.new_id()
         if created != self._created:  # Under load it often stays the same.
             self._created, self._created_digits = created, b"%d" % created
         digits = self._created_digits
@@ -105,9 +106,10 @@ class Replies:
 
     def ok(self, body: bytes) -> bytes:
         """Return a success with a constant body."""
+        id_ = self._ids.pop() if self._ids else self.new_id()
         return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (
             self._ok,
-            self.new_id(),
+            id_,
             len(body),
             body,
         )
@@ -119,7 +121,8 @@ class Replies:
             halves = self._around_id(code, detail, retry_after)
             if len(self._halves) < _REFUSALS_KEPT:
                 self._halves[code, detail, retry_after] = halves
-        return self.new_id().join(halves)
+        id_ = self._ids.pop() if self._ids else self.new_id()
+        return id_.join(halves)
 
     def internal_error(self) -> tuple[str, bytes]:
         """Return the id of a 500, for the log, and the answer that contains it."""
@@ -151,7 +154,7 @@ class Replies:
         return status_line, headers, f'{{"error":{{"code":"{row.code}"}}}}'
 
 
-def _draw_ids() -> Iterator[bytes]:
+def _draw_ids() -> list[bytes]:
     """Return many ids: each step below is one pass over all of them."""
     # Groups of four digits: g0g1-g2-g3-g4-g5g6g7 once some dashes are removed.
     text = bytearray(os.urandom(16 * _IDS_AT_ONCE).hex("-", 2) + "-", "ascii")
@@ -160,5 +163,4 @@ def _draw_ids() -> Iterator[bytes]:
     # RFC 9562 §5.4: the version, and a variant whose two highest bits are 10.
     text[15::40] = b"4" * _IDS_AT_ONCE
     text[20::40] = text[20::40].translate(_TO_VARIANT)
-    ids = [_NO_MORE, *_SPLIT_IDS(text.translate(None, b"x"))]
-    return iter(ids.pop, _NO_MORE)  # frees each id once it is used
+    return list(_SPLIT_IDS(text.translate(None, b"x")))

@@ -75,7 +75,7 @@ def _key_in(head: Head) -> PresentedKey | None:
     # RFC 9110 §11.1: the scheme is case-insensitive.
     scheme, _, key = values[0].partition(b" ")
     if scheme == b"Bearer" and not key:
-        return None
+        return None  # the head cache has cut out the key
     return presented_key(key.strip(b" ") if scheme.lower() == b"bearer" else b"")
 
 
