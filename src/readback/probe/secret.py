@@ -37,7 +37,7 @@ class Secret:
             return "none"
         # The last four characters of a short secret would reveal too much of it.
         if len(self._text) != keys.LENGTH or not self._text.isascii():
-            return "not a whole key"
+            return "not a valid key"
         return keys.masked(keys.last_characters(self._text))
 
     def reveal(self) -> str:

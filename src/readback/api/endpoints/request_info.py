@@ -85,7 +85,7 @@ def presented_key(key: bytes) -> PresentedKey:
         detail = "The Authorization header does not have the form 'Bearer <key>'."
         return PresentedKey(b"", f"{detail} {_SEND_KEY}")
     if why := keys.why_invalid(key):
-        return PresentedKey(b"", f"This is not a complete key: {why}.")
+        return PresentedKey(b"", f"This is not a valid key: {why}.")
     return PresentedKey(keys.digest(key), "")
 
 
