@@ -7,6 +7,7 @@ import pytest
 from readback import keys
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
+from readback.api.data.store import KeyRow
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
@@ -21,9 +22,11 @@ from tests.support.raw_requests import (
     ask,
     assert_closing_refusal,
     assert_in_sync,
+    code_of,
     post_body,
     statuses,
 )
+from tests.support.waiting import wait_until
 
 SECRET = b"zyzzyva-in-the-body"
 
@@ -105,3 +108,27 @@ def test_the_log_has_the_request_id_that_the_client_received(
     assert f"X-Request-Id {answer.header('X-Request-Id')}:" in caplog.text
     assert SECRET.decode() not in caplog.text and key not in caplog.text
     assert counters.get(("other", "internal_error")) == 1
+
+
+class BrokenLimiter(Limiter):
+    def admit(self, slot: int, now: float) -> int:
+        raise RuntimeError(SECRET)
+
+
+def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
+    counters, asked = Counters(1).row(0), []
+    rates = BrokenLimiter(1000, 1000)
+    services = Services(Replies(), rates, Journal(counters))
+    keyring = Keyring(rates, asked.append, 900)
+    key = keys.mint()
+    raw = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
+    with (
+        listening(Api(services, keyring, rates, counters, 0)) as listener,
+        listener.endpoint.connect() as connection,
+    ):
+        connection.send(raw.encode())
+        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
+        row = KeyRow(digest=asked[0], key_id=1, expires_at=None, accepted=True)
+        listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {asked[0]: row})
+        answer = connection.read_answer()
+    assert (answer.status, code_of(answer)) == (500, "internal_error")

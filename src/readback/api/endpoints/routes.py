@@ -105,23 +105,17 @@ class Api:
         found: Record | DatabaseUnavailable | None,
     ) -> None:
         """Continue with a request that has waited for its key to be looked up."""
+        outcome: Outcome
         try:
-            outcome = self._outcome_of_look_up(info, address, found)
+            if found is None:
+                outcome = self._refuse_key(info, address, _UNKNOWN_KEY)
+            elif isinstance(found, Record):
+                outcome = self._admit(info, found, address)
+            else:
+                outcome = self._refuse(info.endpoint, "unavailable", _NOT_LOOKED_UP)
         except Exception as error:
             outcome = self.fail(error)  # else the connection would wait forever
         origin.resume(outcome)
-
-    def _outcome_of_look_up(
-        self,
-        info: RequestInfo,
-        address: str,
-        found: Record | DatabaseUnavailable | None,
-    ) -> Outcome:
-        if found is None:
-            return self._refuse_key(info, address, _UNKNOWN_KEY)
-        if isinstance(found, Record):
-            return self._admit(info, found, address)
-        return self._refuse(info.endpoint, "unavailable", _NOT_LOOKED_UP)
 
     def _admit(
         self, info: RequestInfo, record: Record, address: str
