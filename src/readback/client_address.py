@@ -5,10 +5,11 @@ and mails must agree on who sent a request, and a forged header must not change 
 """
 
 import re
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 UNKNOWN = ""
-_PORT_FORMS = re.compile(r"\A\[?([^\[\]]+?)\]?(?::[0-9]{1,5})?\Z")
+# Some proxies write `ip:port`, `[ip]:port` or `[ip]`.
+_WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
 
 
 def forwarded_address(header: str, trusted_proxies: int) -> str | None:
@@ -22,27 +23,31 @@ def forwarded_address(header: str, trusted_proxies: int) -> str | None:
     entries = header.split(",") if header else []
     if not trusted_proxies or len(entries) < trusted_proxies:
         return None
-    return _without_port(entries[-trusted_proxies].strip())
+    return _address_in(entries[-trusted_proxies].strip())
 
 
 def shorten(address: str) -> str:
     """Return an address without the part that tells a machine from its neighbours."""
     try:
-        ip = ip_address(address)
+        ip = _parse(address)
     except ValueError:
         return UNKNOWN
-    ip = getattr(ip, "ipv4_mapped", None) or ip
     if ip.version == 4:
         return str(ip).rpartition(".")[0] + ".x"
     return str(ip_network((int(ip), 48), strict=False).network_address)
 
 
-def _without_port(entry: str) -> str:
-    """Return the address in an entry: some proxies write `ip:port` or `[ip]:port`."""
-    for text in (entry, *_PORT_FORMS.findall(entry)):
-        try:
-            ip = ip_address(text)
-        except ValueError:
-            continue
-        return str(getattr(ip, "ipv4_mapped", None) or ip).partition("%")[0]
-    return UNKNOWN
+def _address_in(entry: str) -> str:
+    """Return the address in an entry without its port and its scope id."""
+    match = _WITH_PORT.fullmatch(entry)
+    try:
+        ip = _parse(match[1] or match[2] if match else entry)
+    except ValueError:
+        return UNKNOWN
+    return str(ip).partition("%")[0]
+
+
+def _parse(text: str) -> IPv4Address | IPv6Address:
+    """Return an address; an IPv4 address that is mapped to IPv6 is IPv4."""
+    ip = ip_address(text)
+    return getattr(ip, "ipv4_mapped", None) or ip
