@@ -10,7 +10,7 @@ import time
 from functools import partial
 
 from readback import logs
-from readback.api.data.keyring import DatabaseUnavailable, Keyring, Record
+from readback.api.data.keyring import Found, Keyring, Record
 from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import Exchange, Services, journal_event
 from readback.api.endpoints.models import ModelList
@@ -79,7 +79,7 @@ class Api:
         if record is not None:
             return self._admit(info, record, address)
         if self._keyring.is_absent(presented.digest):
-            return self._absent_key(info, presented, address)
+            return _repeatable(partial(self._absent_key, info, presented, address))
         look_up_done = partial(self._look_up_done, origin, info, address)
         self._keyring.wait(presented.digest, look_up_done)
         return None
@@ -102,7 +102,7 @@ class Api:
         origin: RequestOrigin,
         info: RequestInfo,
         address: str,
-        found: Record | DatabaseUnavailable | None,
+        found: Found,
     ) -> None:
         """Continue with a request that has waited for its key to be looked up."""
         outcome: Outcome
@@ -144,14 +144,6 @@ class Api:
         return self._refuse_key(info, address, presented.detail)
 
     def _absent_key(
-        self, info: RequestInfo, presented: PresentedKey, address: str
-    ) -> RepeatableAnswer:
-        return RepeatableAnswer(
-            self._refuse_key(info, address, _UNKNOWN_KEY),
-            partial(self._still_absent_key, info, presented, address),
-        )
-
-    def _still_absent_key(
         self,
         info: RequestInfo,
         presented: PresentedKey,
@@ -190,7 +182,7 @@ class Api:
     ) -> None:
         """Enter a 404 into the journal of the key that it was sent with, if any."""
 
-        def enter(found: Record | DatabaseUnavailable | None) -> None:
+        def enter(found: Found) -> None:
             if not isinstance(found, Record):
                 return self._counters.add((OTHER, "not_found"))
             detail = info.not_found_detail
