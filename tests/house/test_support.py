@@ -1,11 +1,10 @@
 """Helpers that several test folders use are in tests/support."""
 
-import ast
 from pathlib import Path
 
 import pytest
 
-from tests.support.files import python_files
+from tests.support.files import imports_of, python_files
 
 TESTS = Path(__file__).parents[1]
 FOLDERS = sorted(path.name for path in TESTS.iterdir() if any(path.glob("*.py")))
@@ -13,12 +12,7 @@ FOLDERS = sorted(path.name for path in TESTS.iterdir() if any(path.glob("*.py"))
 
 def imported_folders(path: Path) -> set[str]:
     """Return the folders of tests/ from which a file imports."""
-    modules: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    modules = imports_of(path)
     return {module.split(".")[1] for module in modules if module.startswith("tests.")}
 
 

@@ -1,5 +1,6 @@
-"""The Python files of the tests themselves."""
+"""The Python files of a folder, and what they import."""
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,3 +13,15 @@ def python_files(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*.py"):
         if not _INSTALLED & set(path.parts[len(folder.parts) :]):
             yield path
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the full names that a file imports: `a.b` for `from a import b`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
