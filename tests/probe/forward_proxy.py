@@ -4,11 +4,12 @@ import base64
 import http.client
 import select
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
+
+from tests.probe.relay import running
 
 LOGIN = "alice:hush"
 
@@ -81,11 +82,5 @@ def _copy_both_ways(one: socket.socket, other: socket.socket) -> None:
 @contextmanager
 def forward_proxy() -> Iterator[ForwardProxy]:
     server = ForwardProxy()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -125,6 +125,19 @@ def _forward(server: Relay, request: Request) -> Response:
 
 
 @contextmanager
+def running(server: ThreadingHTTPServer) -> Iterator[None]:
+    """Serve in a thread of its own."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def relay(
     upstream: str,
     on_request: RequestFilter = unchanged,
@@ -140,11 +153,5 @@ def relay(
         server.socket = tls.wrap_socket(
             server.socket, server_side=True, do_handshake_on_connect=False
         )
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

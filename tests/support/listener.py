@@ -14,9 +14,16 @@ from functools import partial
 
 import uvloop
 
+from readback.api.data.journal import Journal
+from readback.api.data.keyring import Keyring
+from readback.api.endpoints.exchange import Services
+from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.handler import Handler
 from readback.api.http.registry import ConnectionRegistry, Limits
+from readback.api.shared.counters import WorkerCounters
+from readback.api.shared.limiter import Limiter
 from tests.support.echo_server import HOST, PATIENT, Echo, sweep_until
 from tests.support.wire import Endpoint
 
@@ -33,6 +40,14 @@ class Listener:
     loop: asyncio.AbstractEventLoop
     loop_errors: list[str] = field(default_factory=list)
     """What the loop's exception handler received; must stay empty."""
+
+
+def api_without_database(
+    keyring: Keyring, rates: Limiter, counters: WorkerCounters
+) -> Api:
+    """Return the real API; nothing answers the look-ups of its keyring."""
+    services = Services(Replies(), rates, Journal(counters))
+    return Api(services, keyring, rates, counters, trusted_proxies=0)
 
 
 def limits(**changed: float) -> Limits:

@@ -5,18 +5,15 @@ import logging
 import pytest
 
 from readback import keys
-from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
-from readback.api.endpoints.exchange import Services
-from readback.api.endpoints.replies import Replies
-from readback.api.endpoints.routes import Api
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from tests.support.echo_server import Echo, EchoExchange
-from tests.support.listener import listening
+from tests.support.listener import api_without_database, listening
+from tests.support.load import models
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -97,13 +94,11 @@ def test_the_log_has_the_request_id_that_the_client_received(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     counters, rates = Counters(1).row(0), Limiter(1000, 1000)
-    services = Services(Replies(), rates, Journal(counters))
     keyring = BrokenKeyring(rates, lambda digest: None, 900)
-    api = Api(services, keyring, rates, counters, 0)
+    api = api_without_database(keyring, rates, counters)
     key = keys.mint()
-    raw = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
     with listening(api) as listener, caplog.at_level(logging.ERROR):
-        [answer] = ask(listener.endpoint, raw.encode())
+        [answer] = ask(listener.endpoint, models(listener.endpoint, key))
     assert_closing_refusal([answer], "internal_error")
     assert f"X-Request-Id {answer.header('X-Request-Id')}:" in caplog.text
     assert SECRET.decode() not in caplog.text and key not in caplog.text
@@ -118,15 +113,12 @@ class BrokenLimiter(Limiter):
 def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
     counters, asked = Counters(1).row(0), []
     rates = BrokenLimiter(1000, 1000)
-    services = Services(Replies(), rates, Journal(counters))
     keyring = Keyring(rates, asked.append, 900)
-    key = keys.mint()
-    raw = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
     with (
-        listening(Api(services, keyring, rates, counters, 0)) as listener,
+        listening(api_without_database(keyring, rates, counters)) as listener,
         listener.endpoint.connect() as connection,
     ):
-        connection.send(raw.encode())
+        connection.send(models(listener.endpoint, keys.mint()))
         wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
         row = KeyRow(digest=asked[0], key_id=1, expires_at=None, accepted=True)
         listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {asked[0]: row})

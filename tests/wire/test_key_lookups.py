@@ -10,14 +10,10 @@ import pytest
 
 from readback import keys
 from readback.api.data import keyring as keyring_module
-from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
-from readback.api.endpoints.exchange import Services
-from readback.api.endpoints.replies import Replies
-from readback.api.endpoints.routes import Api
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
-from tests.support.listener import Listener, listening
+from tests.support.listener import Listener, api_without_database, listening
 from tests.support.raw_requests import assert_closing_refusal, code_of
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
@@ -40,8 +36,7 @@ def keyring(asked: list[bytes]) -> Keyring:
 def listener(keyring: Keyring) -> Iterator[Listener]:
     row = Counters(1).row(0)
     rates = Limiter(1_000_000, 1_000_000)
-    services = Services(Replies(), rates, Journal(row))
-    with listening(Api(services, keyring, rates, row, 0)) as listener:
+    with listening(api_without_database(keyring, rates, row)) as listener:
         yield listener
 
 
