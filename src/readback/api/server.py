@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
-from gunicorn.arbiter import Arbiter
 
 from readback import logs
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
+from readback.arbiter import Arbiter
 from readback.config import Config
 
 # gunicorn kills a worker that has not reported for this long.
