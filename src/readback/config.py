@@ -294,6 +294,14 @@ class Config:
         _seconds,
         "Seconds that running requests get to finish when the service stops.",
     )
+    stop_notice: float = _setting(
+        "5",
+        _seconds,
+        "Seconds that clients and balancers get to notice a stop: an idle connection "
+        "may send one more request, and if /readyz is being checked, it answers 503 "
+        "before the API stops accepting connections. At most half of "
+        "READBACK_STOP_TIMEOUT.",
+    )
     database_grace: float = _setting(
         "900",
         _seconds,

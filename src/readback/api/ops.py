@@ -18,6 +18,7 @@ from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared.counters import GAUGES, REQUESTS, TOTALS, Counters
+from readback.api.shared.lifecycle import Lifecycle
 from readback.contract import REFUSALS
 
 log = logging.getLogger("readback.api")
@@ -63,9 +64,16 @@ class Metrics:
 class Ops:
     """Serves three paths to the operator."""
 
-    def __init__(self, counters: Counters, health: Health, keyring: Keyring) -> None:
+    def __init__(
+        self,
+        counters: Counters,
+        health: Health,
+        keyring: Keyring,
+        lifecycle: Lifecycle,
+    ) -> None:
         self._health = health
         self._keyring = keyring
+        self._lifecycle = lifecycle
         self._metrics = CollectorRegistry()
         self._metrics.register(Metrics(counters))
 
@@ -99,8 +107,11 @@ class Ops:
         replica can do better: it would be wrong to leave the balancer without any.
         """
         errors = self._health.errors()
+        if self._lifecycle.is_stopping:
+            return _render(503, _json(status="stopping", errors=errors))
         if not self._keyring.is_trusted:
             return _render(503, _json(status="not ready", errors=errors))
+        self._lifecycle.note_readiness_check()
         return _render(200, _json(status="ready", errors=errors))
 
 

@@ -19,10 +19,9 @@ SWEEP_SECONDS = 0.5
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
 MAX_AGE_SECONDS = 3600.0
-# When the service stops, a request may be on its way on a connection that looks idle:
-# it gets this long to arrive before the connection is closed.
-STOP_GRACE_SECONDS = 0.25
-_STOP_POLL_SECONDS = 0.02
+# How long to read and drop what a client still sends after our last answer.
+LINGER_SECONDS = 2.0
+_STOP_POLL_SECONDS = 0.05
 
 
 class ManagedConnection(Protocol):
@@ -37,8 +36,12 @@ class ManagedConnection(Protocol):
     def retire(self) -> None:
         """Leave the fast path; the next answer is the last."""
 
-    def close_if_idle(self) -> None:
-        """Close the connection unless a request has begun or is probably on its way."""
+    def end_if_idle(self, linger_seconds: float) -> None:
+        """Send our end unless a request has begun; read on for this time.
+
+        The client reads our end and no answer, so it knows that its request was not
+        processed.
+        """
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -116,16 +119,21 @@ class ConnectionRegistry:
         for connection in tuple(self.connections):
             connection.retire()
 
-    async def stop(self, seconds: float) -> None:
-        """Let begun requests finish in this time, then end all connections."""
+    async def stop(self, notice: float, seconds: float) -> None:
+        """End all connections within this time, so that no request is lost.
+
+        The next answer of each is its last, and says so. A connection on which nothing
+        arrives during the notice is ended; a request that has begun may finish.
+        """
         self.retire()
-        deadline = time.monotonic() + seconds
-        await asyncio.sleep(min(STOP_GRACE_SECONDS, seconds))
-        while self.connections and time.monotonic() < deadline:
-            self.sweep(time.monotonic())
-            for connection in tuple(self.connections):
-                connection.close_if_idle()
+        begun = now = time.monotonic()
+        while self.connections and now < begun + seconds:
+            self.sweep(now)
+            if now >= begun + notice:
+                for connection in tuple(self.connections):
+                    connection.end_if_idle(min(notice, LINGER_SECONDS))
             await asyncio.sleep(_STOP_POLL_SECONDS)
+            now = time.monotonic()
         for connection in tuple(self.connections):
             connection.abort()
 
