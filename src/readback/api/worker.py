@@ -23,6 +23,7 @@ from readback.api.data.health import Health
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
+from readback.api.descriptors import Descriptors
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
@@ -124,6 +125,7 @@ class ApiWorker(Worker):
         ops = Ops(shared.counters, health, self._keyring, shared.lifecycle)
         self._api_connections = ConnectionRegistry(api, limits(config))
         self._ops_connections = ConnectionRegistry(ops, limits(config))
+        self._descriptors = Descriptors(self._api_connections)
 
     async def _listen(self, listener: Any) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
@@ -211,9 +213,11 @@ class ApiWorker(Worker):
         self.shared.key_rates.tick(now, wall)
         self._api_connections.sweep(now)
         self._ops_connections.sweep(now)
+        refused = self._descriptors.tick()
         self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
         counters = self._counters
         counters.add("connections", self._api_connections.take_accepted())
+        counters.add("connections_refused", refused)
         counters.set("open_connections", len(self._api_connections.connections))
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)

@@ -77,7 +77,11 @@ class ConnectionRegistry:
         self.retire_before = -inf
         self.connections: set[ManagedConnection] = set()
         self._per_address: Counter[str] = Counter()
-        self._accepted = 0
+        # Both can be lowered while the service runs. Beyond the first, a connection is
+        # refused with an answer; beyond the second, without one.
+        self.max_connections: float = limits.connections
+        self.max_answered_connections = inf
+        self._accepted = self._refused = 0
         self.now = self.head_deadline = self.idle_deadline = 0.0
         self._set_time(time.monotonic())
 
@@ -87,12 +91,21 @@ class ConnectionRegistry:
         self.connections.add(connection)
         self._accepted += 1
         self._per_address[address] += 1
-        if len(self.connections) > limits.connections:
-            return False
+        if len(self.connections) > self.max_connections:
+            return self._refuse(connection)
         # A unix socket has no address, and so no limit per address.
         if not address or not limits.connections_per_address:
             return True
-        return self._per_address[address] <= limits.connections_per_address
+        if self._per_address[address] <= limits.connections_per_address:
+            return True
+        return self._refuse(connection)
+
+    def _refuse(self, connection: ManagedConnection) -> bool:
+        self._refused += 1
+        # An answer takes as long as its client needs to read it.
+        if len(self.connections) > self.max_answered_connections:
+            connection.abort()
+        return False
 
     def disconnect(self, connection: ManagedConnection) -> None:
         self.connections.discard(connection)
@@ -103,6 +116,11 @@ class ConnectionRegistry:
     def take_accepted(self) -> int:
         """Return how many connections were accepted since the last call."""
         count, self._accepted = self._accepted, 0
+        return count
+
+    def take_refused(self) -> int:
+        """Return how many connections were refused since the last call."""
+        count, self._refused = self._refused, 0
         return count
 
     def sweep(self, now: float) -> None:
