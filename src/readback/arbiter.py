@@ -31,6 +31,10 @@ class Arbiter(arbiter.Arbiter):
         """Ask for new workers. The main loop calls `manage_workers` after this."""
         self._wants_reload = True
 
+    def handle_int(self) -> None:
+        """Stop as for SIGTERM: Ctrl-C must not cut off a running request."""
+        raise StopIteration
+
     def manage_workers(self) -> None:
         """Start and stop workers; called after every signal and every second."""
         self._leaving &= self.WORKERS.keys()

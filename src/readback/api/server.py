@@ -80,7 +80,7 @@ class ApiArbiter(Arbiter):
     def handle_int(self) -> None:
         """Stop soon, because someone pressed Ctrl-C."""
         self.app.shared.lifecycle.hurry()
-        raise StopIteration
+        super().handle_int()
 
 
 def run(

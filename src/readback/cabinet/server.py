@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
-from gunicorn.arbiter import Arbiter
 
 from readback import logs
+from readback.arbiter import Arbiter
 from readback.config import Config
 
 THREADS = 8
