@@ -2,6 +2,8 @@
 
 import os
 import signal
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from urllib.error import URLError
 import pytest
 
 from tests.support.api import Api, assert_echo, assert_refused, draft
+from tests.support.authority import Authority
 from tests.support.metrics import readiness
 from tests.support.processes import has_ended, worker_pids
 from tests.support.server import UNLIMITED, Server, ephemeral_server
@@ -53,7 +56,8 @@ def balancing(server: Server) -> Iterator[Balancer]:
     thread = threading.Thread(target=balancer.check)
     thread.start()
     try:
-        wait_until(lambda: balancer.statuses.count(200) >= 2, "readiness is checked")
+        # For two seconds: a check at the start alone does not make a balancer.
+        wait_until(lambda: balancer.statuses.count(200) > 10, "readiness is checked")
         yield balancer
     finally:
         balancer.stop.set()
@@ -176,6 +180,40 @@ def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
                 connection.send(api.chat_bytes(draft("too late")))
                 assert connection.at_end()
         wait_until_ended(server)
+
+
+def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
+    tmp_path: Path,
+) -> None:
+    authority = Authority(tmp_path / "authority")
+    certificate = str(authority.issue("localhost"))
+    trust = ssl.create_default_context(cafile=str(authority.root))
+    settings = UNLIMITED | {
+        "READBACK_TLS_CERTIFICATE": certificate,
+        "READBACK_TLS_KEY": certificate,
+    }
+    with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
+        api = Api.of(server)
+
+        def connect() -> socket.socket:
+            address = ("127.0.0.1", api.endpoint.port)
+            return stack.enter_context(socket.create_connection(address, timeout=20))
+
+        def start_tls(raw: socket.socket) -> Connection:
+            wrapped = trust.wrap_socket(raw, server_hostname="localhost")
+            return stack.enter_context(Connection(wrapped))
+
+        idle, silent, shaking = start_tls(connect()), connect(), connect()
+        os.kill(server.pid, signal.SIGTERM)
+        # A handshake that had begun is finished, and the request after it is answered.
+        for connection in (start_tls(shaking), idle):
+            connection.send(api.chat_bytes(draft("late")))
+            answer = connection.read_answer()
+            assert_echo(answer, "late")
+            assert answer.header("Connection") == "close"
+        # None of the clients closes its end.
+        wait_until_ended(server)
+        assert silent.recv(1) == b""
 
 
 def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:

@@ -377,7 +377,10 @@ class Connection(asyncio.Protocol):
         self._flow.set_reading(self._flow.writable and not self._has_to_wait())
 
     def _close(self) -> None:
-        self._flow.close(self._within(self._registry.limits.drain_seconds))
+        # With TLS, even a client that has read everything must say that it ends.
+        unsent = self._transport.get_write_buffer_size()
+        seconds = self._registry.limits.drain_seconds if unsent else LINGER_SECONDS
+        self._flow.close(self._within(seconds))
 
     def _within(self, seconds: float) -> float:
         return self._registry.now + seconds

@@ -8,8 +8,11 @@ workers write when they were asked whether they are ready.
 import mmap
 import time
 
-# A balancer checks readiness at least this often.
-_CHECK_SECONDS = 60.0
+# Two checks of a balancer that checks once a minute are not older than this.
+_CHECK_SECONDS = 120.0
+# Checks that are closer together count as one: a program that waits for the start may
+# have to try several times, and gets all answers at once.
+_DISTINCT_SECONDS = 1.0
 # What the cells contain. Times are monotonic, which all processes share.
 _STOPPING, _HURRIED, _LAST_CHECK, _CHECK_BEFORE = range(4)
 
@@ -36,14 +39,15 @@ class Lifecycle:
         return bool(self._cells[_HURRIED])
 
     def note_readiness_check(self) -> None:
-        self._cells[_CHECK_BEFORE] = self._cells[_LAST_CHECK]
-        self._cells[_LAST_CHECK] = time.monotonic()
+        now, last = time.monotonic(), self._cells[_LAST_CHECK]
+        if now - last >= _DISTINCT_SECONDS:
+            self._cells[_CHECK_BEFORE], self._cells[_LAST_CHECK] = last, now
 
     @property
     def is_watched(self) -> bool:
         """Whether something checks readiness regularly.
 
-        One check alone does not count: `readback serve` makes one when it starts.
+        One check does not make a balancer: `readback serve` makes one when it starts.
         """
         before = self._cells[_CHECK_BEFORE]
         return bool(before) and time.monotonic() - before < _CHECK_SECONDS
