@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any, Protocol, cast
 
 import uvloop
@@ -86,6 +87,8 @@ class ApiWorker(Worker):
         gc.collect()
         gc.freeze()
         await self._until_stopped()
+        # From now on it refreshes no keys, which is no reason to distrust the others.
+        self._counters.set("keys_confirmed", 0)
         # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
         await asyncio.gather(
@@ -100,6 +103,8 @@ class ApiWorker(Worker):
         config, shared = self.config, self.shared
         self._counters: WorkerCounters = shared.counters.row(self.counters_row)
         self._counters.set("alive", 1)
+        # A new worker gets as long to reach the database as one that has lost it.
+        self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
@@ -177,6 +182,8 @@ class ApiWorker(Worker):
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", len(self._journal))
+        if (confirmed_at := self._keyring.confirmed_at) != -inf:
+            counters.set("keys_confirmed", int(confirmed_at * 1000))
 
 
 def _accept_all(listener: socket.socket) -> list[socket.socket]:
