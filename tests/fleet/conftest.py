@@ -1,4 +1,4 @@
-"""One fleet for each module; every test leaves it as it found it."""
+"""One fleet for each module, whole again at the beginning of every test."""
 
 from collections.abc import Iterator
 
@@ -21,5 +21,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.Fleet]:
 def site(running: fleet.Fleet) -> Iterator[fleet.Fleet]:
     """Send the requests of the test from the machine of the balancer."""
     with running.network.on(balancer.MACHINE):
+        running.start_all()
         running.wait_until_healthy()
         yield running

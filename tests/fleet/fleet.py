@@ -39,6 +39,14 @@ class Fleet:
     def members(self) -> list[Member]:
         return [*self.replicas.values(), *self.cabinets.values()]
 
+    def start_all(self) -> None:
+        """Start every replica and cabinet that does not run."""
+        for member in self.members:
+            if not member.is_running:
+                member.begin()
+        for member in self.members:
+            member.wait_until_ready()
+
     def run(self, *arguments: str) -> str:
         """Run a command on a machine of the fleet; return its stdout."""
         member = self.replicas["one"]
@@ -122,10 +130,6 @@ def fleet(folder: Path) -> Iterator[Fleet]:
             wires.add_machine(member.machine, member.number)
             stack.callback(member.kill)
         made.run("migrate")
-        for member in made.members:
-            member.begin()
-        for member in made.members:
-            member.wait_until_ready()
         yield made
         for member in made.members:
             member.check_log()

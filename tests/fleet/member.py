@@ -56,6 +56,10 @@ class Member:
     def log(self) -> str:
         return self._log.read_text(errors="replace")
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def begin(self) -> None:
         """Start it, and do not wait until it is ready."""
         program = [sys.executable, "-m", "readback", "serve", self.plane]
@@ -82,9 +86,16 @@ class Member:
         self.wait_until_ready()
 
     def stop(self) -> None:
-        """Stop it gracefully, and expect exit code 0."""
+        self.begin_to_stop()
+        self.wait_until_stopped()
+
+    def begin_to_stop(self) -> None:
         assert self._process
         self._process.send_signal(signal.SIGTERM)
+
+    def wait_until_stopped(self) -> None:
+        """Wait for a graceful stop, and expect exit code 0."""
+        assert self._process
         try:
             assert self._process.wait(STOP_SECONDS) == 0, self.log[-2000:]
         finally:

@@ -20,8 +20,8 @@ from tests.support.wire import request
 
 # The API accepts all of these as the same key.
 SPELLINGS = (
-    *("Bearer {}", "bearer {}", "BEARER {}", "bEARER {}"),
-    *("Bearer  {}", "bearer   {}", "BeArEr {}", "Bearer {}   "),
+    *("Bearer {}", "bearer {}", "BEARER {}", "BeArEr {}"),
+    *("Bearer  {}", "bearer   {}", "Bearer {}   ", "\tBearer {}\t"),
 )
 BURST, RATE = 1000, 20
 """The default rate of a key, which the fleet uses."""

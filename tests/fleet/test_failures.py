@@ -23,7 +23,7 @@ def test_a_killed_replica_loses_no_request(site: Fleet) -> None:
 
     assert not seen.problems
     assert seen.retried > 0
-    assert seen.longest() < 5
+    assert seen.longest < 2
 
 
 def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
@@ -90,10 +90,9 @@ def test_a_replica_that_the_balancer_cannot_reach_costs_only_current_requests(
         site.wait_until_healthy()
 
     # At most the requests that were on their way when the cable was cut.
-    failed = [each for each in seen.outcomes if each.problem]
-    assert len(failed) <= CLIENTS
-    assert all(each.started_at < noticed_at for each in failed)
-    assert seen.longest() < 10
+    assert len(seen.failed) <= CLIENTS
+    assert all(outcome.started_at < noticed_at for outcome in seen.failed)
+    assert seen.longest < 10
 
 
 def wait_until_refused(site: Fleet, revoked: list[str]) -> None:
