@@ -8,6 +8,7 @@ switches, so nothing appears in the network of the machine that runs the tests.
 import ctypes
 import os
 import secrets
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -107,6 +108,9 @@ def why_not() -> str:
     """Return why this machine cannot have network namespaces; empty if it can."""
     if os.geteuid() != 0:
         return "needs root, to create network namespaces"
+    for program in ("ip", "nsenter", "setpriv"):
+        if not shutil.which(program):
+            return f"needs the program {program}"
     try:
         with network():
             return ""

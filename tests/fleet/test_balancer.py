@@ -99,11 +99,13 @@ def test_the_balancer_starts_under_an_ordinary_limit_on_files(
         text = text.replace(f"bind :{port}", f"bind 127.0.0.1:{free_port()}")
     settings = tmp_path / "haproxy.cfg"
     settings.write_text(text)
-    limits = f"1024:{min(hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])}"
-    command = ["prlimit", f"--nofile={limits}", balancer.PROGRAM, "-db"]
+    hard = min(hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    limited = ["sh", "-c", f'ulimit -Sn 1024 && ulimit -Hn {hard} && exec "$@"', "sh"]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*command, "-f", str(settings)], stdout=log, stderr=log
+            [*limited, balancer.PROGRAM, "-db", "-f", str(settings)],
+            stdout=log,
+            stderr=log,
         )
     try:
         wait_until(
