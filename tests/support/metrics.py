@@ -24,10 +24,10 @@ def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
     return counts
 
 
-def readiness(ops_url: str) -> tuple[int, list[str]]:
-    """Return the status of /readyz and the problems that it lists."""
+def readiness(ops_url: str, check: str = "/readyz") -> tuple[int, list[str]]:
+    """Return the status of a check and the problems that it lists."""
     try:
-        with urllib.request.urlopen(f"{ops_url}/readyz", timeout=10) as answer:
+        with urllib.request.urlopen(f"{ops_url}{check}", timeout=10) as answer:
             return answer.status, json.load(answer)["errors"]
     except urllib.error.HTTPError as refusal:
         with refusal:

@@ -6,6 +6,7 @@ meaning of each metric is defined here, and repeated in docs/operations.md.
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from email.utils import formatdate
 
@@ -22,6 +23,11 @@ from readback.api.shared.lifecycle import Lifecycle
 from readback.contract import REFUSALS
 
 log = logging.getLogger("readback.api")
+
+# A replica is strictly ready if all its workers reached the database this recently.
+# A worker reports an error earlier, within 2.5 s even if no packet arrives. So when all
+# replicas lose the database, a balancer can know before it takes out the first of them.
+STRICT_SECONDS = 5.0
 
 MEANINGS = {
     "requests": "Requests answered, by endpoint and code (ok or a refusal's).",
@@ -63,7 +69,7 @@ class Metrics:
 
 
 class Ops:
-    """Serves three paths to the operator."""
+    """Serves four paths to the operator."""
 
     def __init__(
         self,
@@ -75,6 +81,7 @@ class Ops:
         self._health = health
         self._keyring = keyring
         self._lifecycle = lifecycle
+        self._counters = counters
         self._metrics = CollectorRegistry()
         self._metrics.register(Metrics(counters))
 
@@ -87,7 +94,9 @@ class Ops:
         if head.target == b"/healthz":
             return _render(200, _json(status="ok"))
         if head.target == b"/readyz":
-            return self._readiness()
+            return self._readiness(self._keyring.is_trusted)
+        if head.target == b"/readyz/strict":
+            return self._readiness(self._keyring.is_trusted and self._has_database())
         if head.target == b"/metrics":
             text = generate_latest(self._metrics)
             return _render(200, text, "text/plain; version=0.0.4; charset=utf-8")
@@ -101,19 +110,29 @@ class Ops:
         log.error("internal error on the ops listener: %s", logs.describe_error(error))
         return self.refuse("internal_error", "")
 
-    def _readiness(self) -> bytes:
+    def _readiness(self, ready: bool) -> bytes:
         """Return whether to send requests to this replica, and what is wrong, if any.
 
-        While the database is unavailable, known keys keep working, and no other
-        replica can do better: it would be wrong to leave the balancer without any.
+        While the database is unavailable, known keys keep working. If that is true of
+        all replicas, it would be wrong to leave the balancer without any; if another
+        replica has the database, that one can do better. Only the balancer knows, so
+        it gets both answers.
         """
         errors = self._health.errors()
         if self._lifecycle.is_stopping:
             return _render(503, _json(status="stopping", errors=errors))
-        if not self._keyring.is_trusted:
+        if not ready:
             return _render(503, _json(status="not ready", errors=errors))
         self._lifecycle.note_readiness_check()
         return _render(200, _json(status="ready", errors=errors))
+
+    def _has_database(self) -> bool:
+        """Return whether every worker has reached the database recently.
+
+        The answer is the same whichever worker is asked.
+        """
+        earliest = self._counters.earliest("keys_confirmed") / 1000
+        return time.monotonic() - earliest <= STRICT_SECONDS
 
 
 def _json(**members: object) -> bytes:

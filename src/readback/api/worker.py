@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
+from math import inf
 from typing import Any, Protocol, cast
 
 import uvloop
@@ -98,6 +99,8 @@ class ApiWorker(Worker):
         gc.freeze()
         await self._tick_during(self._stopping.wait())
         await self._tick_during(self._stop(servers))
+        # From now on it refreshes no keys, which is no reason to distrust the others.
+        self._counters.set("keys_confirmed", 0)
         await self._clerk.stop()
         self._counters.retire()
 
@@ -105,6 +108,8 @@ class ApiWorker(Worker):
         config, shared = self.config, self.shared
         self._counters: WorkerCounters = shared.counters.row(self.counters_row)
         self._counters.set("alive", 1)
+        # A new worker gets as long to reach the database as one that has lost it.
+        self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
@@ -222,6 +227,8 @@ class ApiWorker(Worker):
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", len(self._journal))
+        if (confirmed_at := self._keyring.confirmed_at) != -inf:
+            counters.set("keys_confirmed", int(confirmed_at * 1000))
 
 
 def limits(config: Config) -> Limits:

@@ -146,6 +146,32 @@ def test_after_the_grace_period_known_keys_get_a_503_too(
         assert readiness(site.server.ops_url) == (200, [])
 
 
+def test_only_the_strict_check_fails_during_an_outage_whichever_worker_answers(
+    gated: GatedPostgres, start_behind_gate: Start
+) -> None:
+    site = start_behind_gate(READBACK_WORKERS="2")
+    wait_until(lambda: metrics(site.server.ops_url)["database_up"] == 2, "both run")
+    assert answers_of(site, "/readyz/strict") == {200}
+    with unreachable(gated):
+        wait_until(
+            lambda: 503 in answers_of(site, "/readyz/strict", times=1),
+            "the strict check fails",
+        )
+        assert answers_of(site, "/readyz/strict") == {503}
+        assert answers_of(site, "/readyz") == {200}
+    wait_until(
+        lambda: 200 in answers_of(site, "/readyz/strict", times=1),
+        "the database is back",
+        15,
+    )
+    assert answers_of(site, "/readyz/strict") == {200}
+
+
+def answers_of(site: Site, check: str, times: int = 20) -> set[int]:
+    """Ask so often that every worker answers."""
+    return {readiness(site.server.ops_url, check)[0] for _ in range(times)}
+
+
 def test_a_locked_row_delays_neither_revocations_nor_other_usage(
     start_behind_gate: Start,
 ) -> None:

@@ -62,7 +62,7 @@ class Keyring:
         self._records: dict[bytes, Record] = {}
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
-        self._confirmed_at = -inf
+        self.confirmed_at = -inf
         self.now = time.monotonic()
 
     def find(self, digest: bytes) -> Record | None:
@@ -87,7 +87,7 @@ class Keyring:
     @property
     def is_trusted(self) -> bool:
         """Whether the records were confirmed recently enough to rely on them."""
-        return self.now - self._confirmed_at <= self._grace
+        return self.now - self.confirmed_at <= self._grace
 
     def learn(self, asked: Sequence[bytes], rows: Mapping[bytes, KeyRow]) -> None:
         """Store what the database says of the keys that were asked about."""
@@ -108,7 +108,7 @@ class Keyring:
 
     def confirm(self, asked_at: float) -> None:
         """Note that the database has answered about all records."""
-        self._confirmed_at = asked_at
+        self.confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
         """Apply what time has changed, and return the digests to refresh."""
@@ -139,7 +139,7 @@ class Keyring:
         While the database is unavailable, unused records stay: a forgotten key could
         not be looked up again.
         """
-        unavailable = now - self._confirmed_at > UNAVAILABLE_SECONDS
+        unavailable = now - self.confirmed_at > UNAVAILABLE_SECONDS
         for digest, record in list(self._records.items()):
             idle = now - record.used_at > IDLE_SECONDS and not unavailable
             if idle or not self.is_trusted:

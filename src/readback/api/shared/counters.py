@@ -29,7 +29,9 @@ GAUGES = (
     "database_writable",
     "alive",
 )
-_COLUMNS: tuple[object, ...] = (*REQUESTS, *TOTALS, *GAUGES)
+# Moments on the monotonic clock, which all processes share, in milliseconds. 0: none.
+MOMENTS = ("keys_confirmed",)
+_COLUMNS: tuple[object, ...] = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS)
 _INDEX = {column: index for index, column in enumerate(_COLUMNS)}
 
 
@@ -49,6 +51,12 @@ class Counters:
         index, width = _INDEX[column], len(_COLUMNS)
         return sum(self._cells[row * width + index] for row in range(self._rows))
 
+    def earliest(self, moment: str) -> int:
+        """Return the earliest of the workers' moments; 0 if no worker has one."""
+        index, width = _INDEX[moment], len(_COLUMNS)
+        moments = (self._cells[row * width + index] for row in range(self._rows))
+        return min((at for at in moments if at), default=0)
+
 
 class WorkerCounters:
     """The counters of one worker."""
@@ -66,6 +74,6 @@ class WorkerCounters:
         return int(self._cells[_INDEX[column]])
 
     def retire(self) -> None:
-        """Clear the gauges, which are only true while the worker runs."""
-        for gauge in GAUGES:
-            self.set(gauge, 0)
+        """Clear what is only true while the worker runs."""
+        for column in (*GAUGES, *MOMENTS):
+            self.set(column, 0)

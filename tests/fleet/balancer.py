@@ -1,0 +1,108 @@
+"""HAProxy on a machine of the fleet, with the configuration that we ship."""
+
+import csv
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fleet.network import NETWORKS, Network
+from tests.support.authority import Authority
+from tests.support.waiting import wait_until
+from tests.support.wire import Endpoint
+
+SHIPPED = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
+PROGRAM = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
+
+MACHINE, NUMBER = "balancer", 1
+_HOST = f"{NETWORKS['front']}.{NUMBER}"
+API = Endpoint(_HOST, 8080)
+CABINET = Endpoint(_HOST, 8081)
+TLS = Endpoint(_HOST, 443, tls=True)
+
+
+@dataclass(frozen=True)
+class Balancer:
+    """A running HAProxy."""
+
+    folder: Path
+    root: Path
+    """The certificate that a client of the TLS listener has to trust."""
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def servers(self, backend: str) -> dict[str, str]:
+        """Return the state of each server of a backend: UP, DOWN, NOLB and so on."""
+        return {
+            row["svname"]: row["status"]
+            for row in self._statistics()
+            if row["pxname"] == backend and row["svname"] != "BACKEND"
+        }
+
+    def retries(self) -> int:
+        """Return how often a request was sent again, to the same or another server."""
+        return sum(
+            int(row["wretr"]) + int(row["wredis"])
+            for row in self._statistics()
+            if row["svname"] == "BACKEND"
+        )
+
+    def _statistics(self) -> list[dict[str, str]]:
+        with socket.socket(socket.AF_UNIX) as control:
+            control.settimeout(10)
+            control.connect(str(self.folder / "control"))
+            control.sendall(b"show stat\n")
+            text = b"".join(iter(lambda: control.recv(65536), b"")).decode()
+        return list(csv.DictReader(text.removeprefix("# ").splitlines()))
+
+
+@contextmanager
+def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
+    network.add_machine(MACHINE, NUMBER)
+    authority = Authority(folder / "authority")
+    settings = folder / "haproxy.cfg"
+    settings.write_text(_with_certificate(authority.issue(_HOST)))
+    control = folder / "control.cfg"
+    control.write_text(f"global\n    stats socket {folder}/control\n")
+    assert PROGRAM
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            network.command(
+                MACHINE, PROGRAM, "-db", "-f", str(settings), "-f", str(control)
+            ),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    started = Balancer(folder, authority.root)
+    try:
+        wait_until(
+            lambda: (folder / "control").exists() or process.poll() is not None,
+            lambda: f"HAProxy runs: {started.log}",
+        )
+        assert process.poll() is None, started.log
+        yield started
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _with_certificate(certificate: Path) -> str:
+    """Return the shipped file with its TLS listener for the API switched on.
+
+    The machines of the tests have the addresses of the file, except the cabinets: they
+    have machines of their own.
+    """
+    text = SHIPPED.read_text()
+    tls = re.search(r"^( *)# With a certificate: (bind :443 .*api\.pem.*)$", text, re.M)
+    assert tls
+    line = tls[2].replace("/etc/haproxy/api.pem", str(certificate))
+    text = text.replace(tls[0], f"{tls[1]}{line}")
+    return re.sub(r"10\.0\.0\.1([12]):8001", r"10.0.0.2\1:8001", text)

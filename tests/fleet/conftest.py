@@ -1,0 +1,26 @@
+"""One fleet for each module, whole again at the beginning of every test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fleet import balancer, fleet, network
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.Fleet]:
+    if not balancer.PROGRAM:
+        pytest.skip("needs the program haproxy, which no Python package contains")
+    if reason := network.why_not():
+        pytest.skip(reason)
+    with fleet.fleet(tmp_path_factory.mktemp("fleet")) as started:
+        yield started
+
+
+@pytest.fixture
+def site(running: fleet.Fleet) -> Iterator[fleet.Fleet]:
+    """Send the requests of the test from the machine of the balancer."""
+    with running.network.on(balancer.MACHINE):
+        running.start_all()
+        running.wait_until_healthy()
+        yield running

@@ -1,0 +1,125 @@
+"""One plane of the service on a machine of its own, used as an operator does it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fleet import balancer, database_machine
+from tests.fleet.network import NETWORKS, Network
+from tests.support.commands import environment_with
+from tests.support.waiting import wait_until
+
+START_SECONDS = 60.0
+STOP_SECONDS = 45.0
+
+
+@dataclass
+class Member:
+    """A replica of the API or of the cabinet."""
+
+    network: Network
+    machine: str
+    number: int
+    plane: str
+    folder: Path
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def host(self) -> str:
+        return f"{NETWORKS['front']}.{self.number}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return environment_with(
+            {
+                "READBACK_DATA_DIR": str(self.folder / self.machine),
+                "READBACK_DATABASE_URL": database_machine.URL,
+                "READBACK_SECRET_KEY": "the same on every machine " * 2,
+                "READBACK_TRUSTED_PROXY_COUNT": "1",
+                # With more, a key is known to a worker and not to the replica.
+                "READBACK_WORKERS": "1",
+                "READBACK_API_BIND": f"{self.host}:8000",
+                "READBACK_CABINET_BIND": f"{self.host}:8001",
+                "READBACK_OPS_BIND": f"{self.host}:8002",
+                "READBACK_CABINET_URL": f"http://{balancer.CABINET.authority}",
+            }
+        )
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def begin(self) -> None:
+        """Start it, and do not wait until it is ready."""
+        program = [sys.executable, "-m", "readback", "serve", self.plane]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self.network.command(self.machine, *program),
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_until_ready(self) -> None:
+        with self.network.on(balancer.MACHINE):
+            wait_until(
+                self._is_ready,
+                lambda: f"{self.machine} is ready: {self.log[-2000:]}",
+                START_SECONDS,
+            )
+
+    def start(self) -> None:
+        self.begin()
+        self.wait_until_ready()
+
+    def stop(self) -> None:
+        self.begin_to_stop()
+        self.wait_until_stopped()
+
+    def begin_to_stop(self) -> None:
+        assert self._process
+        self._process.send_signal(signal.SIGTERM)
+
+    def wait_until_stopped(self) -> None:
+        """Wait for a graceful stop, and expect exit code 0."""
+        assert self._process
+        try:
+            assert self._process.wait(STOP_SECONDS) == 0, self.log[-2000:]
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End all its processes without warning."""
+        if self._process:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(10)
+        self._process = None
+
+    def check_log(self) -> None:
+        assert not re.search("Traceback|internal error", self.log), self.log
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / f"{self.machine}.log"
+
+    def _is_ready(self) -> bool:
+        check = ":8002/readyz" if self.plane == "api" else ":8001/healthz"
+        try:
+            urllib.request.urlopen(f"http://{self.host}{check}", timeout=5).close()
+        except (urllib.error.URLError, OSError):
+            return False
+        return True

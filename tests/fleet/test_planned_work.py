@@ -1,0 +1,126 @@
+"""What an operator does to a fleet in service: stop, roll, migrate, restart."""
+
+import time
+from contextlib import ExitStack
+
+from tests.fleet import balancer
+from tests.fleet.fleet import Fleet
+from tests.fleet.member import Member
+from tests.support.api import Api, assert_echo, draft
+from tests.support.waiting import wait_until
+from tests.support.wire import Connection, Endpoint
+
+# Only a request that was retried after a pause, or has waited for a start, is slower.
+SLOW_SECONDS = 0.9
+# After three checks without an answer, each half a second apart, a replica is down.
+CHECKS_SECONDS = 3.0
+
+
+def test_a_planned_stop_loses_and_retries_no_request(site: Fleet) -> None:
+    replica = site.replicas["one"]
+    with site.under_load(site.new_keys(24)) as seen, ExitStack() as stack:
+        slow = begin_slow_requests(site, stack)
+        replica.begin_to_stop()
+        wait_until(lambda: not listens(replica), "it accepts no requests", 30)
+        closed_at = time.monotonic()
+        wait_until(
+            lambda: time.monotonic() > closed_at + CHECKS_SECONDS,
+            "the balancer has checked it several times",
+        )
+        for connection, rest in slow:
+            connection.send(rest)
+            assert_echo(connection.read_answer(), "slow")
+        replica.wait_until_stopped()
+        seen.wait_for(100)
+        replica.start()
+        site.wait_until_healthy()
+
+    assert not seen.problems
+    assert seen.retried == 0
+    assert seen.longest < SLOW_SECONDS
+
+
+def test_a_rolling_restart_delays_no_request(site: Fleet) -> None:
+    with site.under_load(site.new_keys(24)) as seen:
+        seen.wait_for(800)
+        began = time.monotonic()
+        for replica in site.replicas.values():
+            restart(site, replica)
+        ended = time.monotonic()
+    before = seen.percentile(0.99, since=0, until=began)
+    during = seen.percentile(0.99, since=began, until=ended)
+    print(f"p99 before {before * 1000:.1f} ms, during {during * 1000:.1f} ms")
+
+    assert not seen.problems
+    assert seen.retried == 0
+    assert seen.longest < SLOW_SECONDS
+    # A quarter of a second, because the machines of this fleet share their processors.
+    assert during <= max(2 * before, 0.25)
+
+
+def test_a_rolling_restart_of_the_cabinets_loses_no_page(site: Fleet) -> None:
+    with site.visited() as seen:
+        for cabinet in site.cabinets.values():
+            restart(site, cabinet)
+
+    assert not seen.problems
+
+
+def test_a_migration_loses_no_request(site: Fleet) -> None:
+    # A table that the API does not need, in place of one of the next version.
+    site.run("manage", "migrate", "sessions", "zero")
+    with site.under_load(site.new_keys(24)) as seen:
+        output = site.run("migrate")
+        [key] = site.new_keys(1)
+        assert site.ask(key) == 200
+
+    assert "applied sessions.0001_initial" in output
+    assert not seen.problems
+    assert seen.retried == 0
+
+
+def test_a_restart_of_the_database_loses_no_request(site: Fleet) -> None:
+    keys = site.new_keys(24)
+    with site.under_load(keys) as seen:
+        site.database.restart()
+        [key] = site.new_keys(1)
+        wait_until(lambda: site.ask(key) == 200, "a new key works")
+        seen.wait_for(300)
+
+    assert not seen.problems
+    assert seen.retried == 0
+    wait_until(
+        lambda: sum(used(site, key) for key in keys) == seen.answered,
+        "every request is counted",
+    )
+
+
+def used(site: Fleet, key: str) -> int:
+    return sum(site.database.sql.usage(key).values())
+
+
+def begin_slow_requests(
+    site: Fleet, stack: ExitStack
+) -> list[tuple[Connection, bytes]]:
+    """Send requests except for their last byte; so many that each replica has some."""
+    begun = []
+    for key in site.new_keys(24):
+        raw = Api(balancer.API, key).chat_bytes(draft("slow"))
+        connection = stack.enter_context(balancer.API.connect())
+        connection.send(raw[:-1])
+        begun.append((connection, raw[-1:]))
+    return begun
+
+
+def listens(replica: Member) -> bool:
+    try:
+        with Endpoint(replica.host, 8000).connect():
+            return True
+    except OSError:
+        return False
+
+
+def restart(site: Fleet, member: Member) -> None:
+    member.stop()
+    member.start()
+    site.wait_until_healthy()

@@ -1,0 +1,63 @@
+"""The strict check: one answer for all workers of a replica."""
+
+import time
+
+import pytest
+
+from readback.api.data.health import Health
+from readback.api.data.keyring import Keyring
+from readback.api.http.head import Head
+from readback.api.ops import STRICT_SECONDS, Ops
+from readback.api.shared.counters import Counters
+from readback.api.shared.lifecycle import Lifecycle
+from readback.api.shared.limiter import Limiter
+
+NO_ORIGIN = None  # the ops listener treats all clients alike
+LONG_AGO = STRICT_SECONDS + 1
+
+
+@pytest.fixture
+def counters():
+    return Counters(rows=3)
+
+
+@pytest.fixture
+def ops(counters):
+    """The ops listener of the first worker, which has just reached the database."""
+    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
+    keyring.confirm(time.monotonic())
+    confirm(counters, 0)
+    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle())
+
+
+def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
+    at = int((time.monotonic() - seconds_ago) * 1000)
+    counters.row(worker).set("keys_confirmed", at)
+
+
+def status(ops: Ops, path: bytes) -> bytes:
+    head = Head(b"GET", path, [(b"host", b"localhost")], is_http_10=False)
+    return ops.begin(head, b"", NO_ORIGIN).split(b" ", 2)[1]
+
+
+def test_a_replica_with_the_database_is_strictly_ready(ops, counters):
+    confirm(counters, 1)
+    assert status(ops, b"/readyz/strict") == b"200"
+
+
+def test_a_replica_is_not_if_another_worker_has_lost_the_database(ops, counters):
+    confirm(counters, 1, LONG_AGO)
+    assert status(ops, b"/readyz/strict") == b"503"
+    assert status(ops, b"/readyz") == b"200"
+
+
+def test_a_worker_that_has_ended_does_not_count(ops, counters):
+    confirm(counters, 1, LONG_AGO)
+    counters.row(1).retire()
+    assert status(ops, b"/readyz/strict") == b"200"
+
+
+def test_a_replica_is_not_before_its_first_worker_has_reached_the_database(counters):
+    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
+    ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle())
+    assert status(ops, b"/readyz/strict") == b"503"
