@@ -5,10 +5,12 @@ end the command before the first check, as they end every other command.
 """
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from enum import StrEnum
 from errno import EADDRINUSE
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -73,9 +75,9 @@ def _data_directory(config: Config) -> CheckResults:
 
 
 def _secret_key(config: Config) -> CheckResults:
-    from readback.cabinet.secret_key import FILE_NAME
+    from readback.cabinet.private_files import SECRET_KEY_NAME
 
-    path = config.data_dir / FILE_NAME
+    path = config.data_dir / SECRET_KEY_NAME
     if config.secret_key:
         yield CheckResult(CheckStatus.OK, "secret key", "set in READBACK_SECRET_KEY")
     elif not config.sqlite_path:
@@ -85,17 +87,37 @@ def _secret_key(config: Config) -> CheckResults:
             f"not set, so each machine generates its own in {path}",
             "Set READBACK_SECRET_KEY to the same value on every replica.",
         )
-    elif not path.exists():
-        found = f"`readback serve` will generate one in {path}"
-        yield CheckResult(CheckStatus.OK, "secret key", found)
-    elif path.stat().st_mode & 0o077:
-        found = f"{path} is readable by other users"
-        yield CheckResult(
-            CheckStatus.FAIL, "secret key", found, f"Run chmod 600 {path}."
-        )
     else:
-        found = f"{path} is readable only by its owner"
-        yield CheckResult(CheckStatus.OK, "secret key", found)
+        yield _secret_key_file(path)
+
+
+def _secret_key_file(path: Path) -> CheckResult:
+    try:
+        path.open().close()
+    except FileNotFoundError:
+        found = f"`readback serve` will generate one in {path}"
+        return CheckResult(CheckStatus.OK, "secret key", found)
+    except OSError as error:
+        found = f"{path} cannot be read: {error.strerror}"
+        action = "Run Readback as the user who owns the file."
+        return CheckResult(CheckStatus.FAIL, "secret key", found, action)
+    return CheckResult(CheckStatus.OK, "secret key", f"stored in {path}")
+
+
+def _permissions(config: Config) -> CheckResults:
+    from readback.cabinet import private_files
+
+    exposed = [str(path) for path in private_files.exposed(config)]
+    if not exposed:
+        found = "no other user can access the data directory or the database"
+        yield CheckResult(CheckStatus.OK, "permissions", found)
+        return
+    yield CheckResult(
+        CheckStatus.FAIL,
+        "permissions",
+        f"other users can access {', '.join(exposed)}",
+        f"Run chmod go= {shlex.join(exposed)}",
+    )
 
 
 def _certificate(config: Config) -> CheckResults:
@@ -137,11 +159,11 @@ def _addresses(config: Config) -> CheckResults:
 
 def _database(config: Config) -> CheckResults:
     name = str(config.sqlite_path or "PostgreSQL")
-    if config.sqlite_path and not config.sqlite_path.exists():
-        found = f"`readback serve` will create {name}"
-        yield CheckResult(CheckStatus.OK, "database", found)
-        return
     try:
+        if not _database_exists(config):
+            found = f"`readback serve` will create {name}"
+            yield CheckResult(CheckStatus.OK, "database", found)
+            return
         pending = _pending_migrations()
     except CannotStart as error:
         yield CheckResult(
@@ -161,6 +183,11 @@ def _database(config: Config) -> CheckResults:
     else:
         found = f"{name} is reachable and up to date"
         yield CheckResult(CheckStatus.OK, "database", found)
+
+
+def _database_exists(config: Config) -> bool:
+    with django_setup.report_database_errors():
+        return config.sqlite_path is None or config.sqlite_path.exists()
 
 
 def _pending_migrations() -> list[str]:
@@ -224,6 +251,7 @@ _CHECKS: tuple[Callable[[Config], CheckResults], ...] = (
     _settings,
     _data_directory,
     _secret_key,
+    _permissions,
     _certificate,
     _addresses,
     _database,

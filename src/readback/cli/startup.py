@@ -21,7 +21,7 @@ def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
     from readback.cabinet import schema
 
     with django_setup.report_database_errors():
-        is_new = schema.is_new(schema.migrate())
+        is_new = schema.is_new(django_setup.migrate(config))
         _record_address(config)
         account = _local_account(config, is_new, ephemeral)
     _disconnect()
@@ -29,7 +29,7 @@ def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
 
 
 def check_database(config: Config) -> dict[str, str]:
-    """Raise `CannotStart` unless the database is migrated; change nothing."""
+    """Raise `CannotStart` unless the database is migrated; change nothing in it."""
     django_setup.set_up_django(needs_secret_key=False)
     with django_setup.report_database_errors():
         django_setup.require_migrated(config)
