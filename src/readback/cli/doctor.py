@@ -6,6 +6,7 @@ end the command before the first check, as they end every other command.
 
 import os
 import shlex
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from enum import StrEnum
@@ -18,6 +19,9 @@ import click
 from readback.cli import django_setup, listeners, settings, tables
 from readback.cli.exit_codes import CannotStart, ExitCode
 from readback.config import Bind, Config
+
+# Less than this, and the next sign-ups may fail.
+_FREE_BYTES = 1 << 20
 
 
 class CheckStatus(StrEnum):
@@ -41,7 +45,7 @@ CheckResults = Iterator[CheckResult]
 @click.command()
 @click.pass_context
 def doctor(context: click.Context) -> None:
-    """Check settings, secret key, database, mail server and addresses.
+    """Check settings, files, disk, database, mail server and addresses.
 
     Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
@@ -61,7 +65,7 @@ def _settings(config: Config) -> CheckResults:
 
 def _data_directory(config: Config) -> CheckResults:
     path = config.data_dir.absolute()
-    existing = next(each for each in (path, *path.parents) if each.exists())
+    existing = _existing(path)
     if existing.is_dir() and os.access(existing, os.W_OK):
         found = f"{path} is writable" if path.exists() else f"{path} can be created"
         yield CheckResult(CheckStatus.OK, "data directory", found)
@@ -72,6 +76,23 @@ def _data_directory(config: Config) -> CheckResults:
         f"{existing} is not a directory that this user can write to",
         "Set READBACK_DATA_DIR to a writable directory.",
     )
+
+
+def _disk(config: Config) -> CheckResults:
+    if not config.sqlite_path:
+        return
+    place = _existing(config.sqlite_path.absolute())
+    free = shutil.disk_usage(place).free
+    found = f"{free:,} bytes are free on the disk of {place}"
+    if free < _FREE_BYTES:
+        yield CheckResult(CheckStatus.FAIL, "disk", found, "Free some space on it.")
+    else:
+        yield CheckResult(CheckStatus.OK, "disk", found)
+
+
+def _existing(path: Path) -> Path:
+    """Return the path, or the nearest directory above it that exists."""
+    return next(each for each in (path, *path.parents) if os.path.exists(each))
 
 
 def _secret_key(config: Config) -> CheckResults:
@@ -183,6 +204,24 @@ def _database(config: Config) -> CheckResults:
     else:
         found = f"{name} is reachable and up to date"
         yield CheckResult(CheckStatus.OK, "database", found)
+        yield _storage()
+
+
+def _storage() -> CheckResult:
+    from django.db import Error, ProgrammingError
+
+    from readback.cabinet import storage
+
+    try:
+        storage.try_to_write()
+    except ProgrammingError as error:
+        found = f"not tried, because of {storage.reason(error)}"
+        return CheckResult(CheckStatus.OK, "storage", found)
+    except Error as error:
+        found = f"the database cannot store anything: {storage.reason(error)}"
+        action = "Free space on its disk, and check that this user can write to it."
+        return CheckResult(CheckStatus.FAIL, "storage", found, action)
+    return CheckResult(CheckStatus.OK, "storage", "the database can store new data")
 
 
 def _database_exists(config: Config) -> bool:
@@ -250,6 +289,7 @@ def _bind(setting: str, bind: Bind) -> CheckResult:
 _CHECKS: tuple[Callable[[Config], CheckResults], ...] = (
     _settings,
     _data_directory,
+    _disk,
     _secret_key,
     _permissions,
     _certificate,
