@@ -174,7 +174,7 @@ def test_a_data_directory_with_files_of_others_is_reported_and_not_changed(
 
     said = run(environment, "migrate").stderr
 
-    assert f"{old_installation}, still: it contains files" in said
+    assert f"can still access {old_installation}: it contains files" in said
     assert modes(old_installation)["readback.sqlite3"] == 0o600
     assert modes(old_installation)["of-others"] == 0o644
     assert mode(old_installation) == 0o755

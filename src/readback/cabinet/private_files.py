@@ -42,14 +42,14 @@ def exposed(config: Config) -> list[Path]:
 
 
 def protect(config: Config) -> Iterator[str]:
-    """Take the access of other users away; return what to tell the operator."""
+    """Take the access of other users away; yield what to tell the operator."""
     repaired = []
     for path in exposed(config):
         try:
             _protect(path)
             repaired.append(str(path))
         except OSError as error:
-            yield f"Other users can access {path}, still: {error.strerror}."
+            yield f"Other users can still access {path}: {error.strerror}."
     if repaired:
         yield f"Other users could access {', '.join(repaired)}; now they cannot."
 
