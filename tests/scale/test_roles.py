@@ -185,7 +185,8 @@ def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
             installation.grant()
         assert "InsufficientPrivilege" not in running.log.read_text()
         assert 0 < journal_rows(owner) < 2 * batch
-        assert owner.value("SELECT last_used_at IS NOT NULL FROM cabinet_key")
+        written = "last_used_at IS NOT NULL AND last_created IS NOT NULL"
+        assert owner.value(f"SELECT {written} FROM cabinet_key")
         assert running.ask(keys.mint()) == 401
 
         owner.rows("UPDATE cabinet_user SET is_active = ?", False)
@@ -275,9 +276,10 @@ def test_the_role_has_exactly_these_privileges(installation_with_key):
         ("SELECT", "cabinet_user"): {"id", "is_active"},
         ("SELECT", "account_emailaddress"): {"user_id", "verified", "primary"},
         ("SELECT", "cabinet_key"): {
-            *("id", "owner_id", "digest", "expires_at", "revoked_at", "last_used_at")
+            *("id", "owner_id", "digest", "expires_at", "revoked_at"),
+            *("last_used_at", "last_created"),
         },
-        ("UPDATE", "cabinet_key"): {"last_used_at"},
+        ("UPDATE", "cabinet_key"): {"last_used_at", "last_created"},
         ("SELECT", "cabinet_usage"): usage,
         ("INSERT", "cabinet_usage"): usage,
         ("UPDATE", "cabinet_usage"): {"requests"},
