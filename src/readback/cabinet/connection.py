@@ -50,7 +50,7 @@ _STATUSES: dict[type[ParseException], HTTPStatus] = {
 }
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request cannot be passed on; the connection is closed after the answer."""
 
     def __init__(self, status: HTTPStatus) -> None:
@@ -63,7 +63,7 @@ def refusal(status: HTTPStatus) -> bytes:
     return f"{head}Connection: close\r\nContent-Length: 0\r\n\r\n".encode("ascii")
 
 
-class Connection:
+class BufferedConnection:
     def __init__(
         self,
         reader: asyncio.StreamReader,
@@ -111,7 +111,7 @@ class Connection:
         """Answer a request and return whether another may follow."""
         try:
             request = await self._receive()
-        except Refused as refused:
+        except RequestRefused as refused:
             await self._send(refusal(refused.status))
             return False
         if request is None:
@@ -138,16 +138,16 @@ class Connection:
             async with asyncio.timeout(self._config.head_timeout):
                 return first + await self._reader.readuntil(b"\r\n\r\n")
         except TimeoutError:
-            raise Refused(HTTPStatus.REQUEST_TIMEOUT) from None
+            raise RequestRefused(HTTPStatus.REQUEST_TIMEOUT) from None
         except asyncio.LimitOverrunError:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            raise Refused(status) from None
+            raise RequestRefused(status) from None
 
     def _parse(self, head: bytes) -> Request:
         try:
             return Request(self._gunicorn_config, IterUnreader([head]), self._client)
         except ParseException as error:
-            raise Refused(status_of(error)) from None
+            raise RequestRefused(status_of(error)) from None
 
     async def _receive_body(self, request: Request) -> None:
         length = _body_length(request)
@@ -159,7 +159,7 @@ class Connection:
             async with asyncio.timeout(self._config.body_timeout):
                 request.unreader.unread(await self._reader.readexactly(length))
         except TimeoutError:
-            raise Refused(HTTPStatus.REQUEST_TIMEOUT) from None
+            raise RequestRefused(HTTPStatus.REQUEST_TIMEOUT) from None
 
     async def _send(self, data: bytes) -> None:
         self._writer.write(data)
@@ -192,9 +192,9 @@ def _body_length(request: Request) -> int:
     """
     fields = dict(request.headers)
     if "TRANSFER-ENCODING" in fields:
-        raise Refused(HTTPStatus.LENGTH_REQUIRED)
+        raise RequestRefused(HTTPStatus.LENGTH_REQUIRED)
     # gunicorn has refused what is not a number, or is there twice.
     length = int(fields.get("CONTENT-LENGTH", 0))
     if length > MAX_BODY_BYTES:
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     return length

@@ -25,7 +25,7 @@ from readback import logs
 from readback.cabinet.connection import (
     Address,
     Answer,
-    Connection,
+    BufferedConnection,
     refusal,
     status_of,
 )
@@ -46,7 +46,7 @@ _TICK_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
 
-class Application(Protocol):
+class CountsReloads(Protocol):
     """What a worker needs of the application that gunicorn passes to it."""
 
     config: Config
@@ -66,7 +66,7 @@ class CabinetWorker(Worker):
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
-        self._application = cast(Application, self.app)
+        self._application = cast(CountsReloads, self.app)
         self._config = self._application.config
         self._reload_count = self._application.reload_count()
         # gunicorn wraps the sockets.
@@ -74,7 +74,7 @@ class CabinetWorker(Worker):
         self._server_address: Address = self._listeners[0].getsockname()
         self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
         # The event loop itself does not keep a task alive.
-        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._connections: dict[BufferedConnection, asyncio.Task[None]] = {}
         self._accepted = 0
         # While it retires, every answer says `Connection: close`.
         self._is_retiring = self._is_leaving = False
@@ -160,7 +160,9 @@ class CabinetWorker(Worker):
         if len(self._connections) >= MAX_CONNECTIONS:
             self._close_slowest()
         self._accepted += 1
-        connection = Connection(reader, writer, self._config, self.cfg, self._respond)
+        connection = BufferedConnection(
+            reader, writer, self._config, self.cfg, self._respond
+        )
         task = asyncio.create_task(connection.serve())
         self._connections[connection] = task
         task.add_done_callback(lambda _: self._connections.pop(connection))
