@@ -2,7 +2,8 @@
 
 gunicorn's own `reload` returns only when the last old worker has ended. Until then no
 signal is acted on and no dead worker is replaced, and one slow request can make that
-half a minute. Here the master only remembers who leaves. Both planes use this class.
+half a minute. Here the master only remembers who leaves, and tells the workers whether
+the whole service stops. Both planes use this class.
 """
 
 import signal
@@ -10,6 +11,8 @@ import time
 from typing import Any
 
 from gunicorn import arbiter
+
+from readback.lifecycle import Lifecycle
 
 
 class Arbiter(arbiter.Arbiter):
@@ -21,6 +24,7 @@ class Arbiter(arbiter.Arbiter):
 
     def __init__(self, app: Any) -> None:
         super().__init__(app)
+        self._lifecycle: Lifecycle = app.lifecycle
         self._wants_reload = False
         # By process id: workers that are being replaced, and workers that were told to
         # stop. Each is told once.
@@ -31,8 +35,13 @@ class Arbiter(arbiter.Arbiter):
         """Ask for new workers. The main loop calls `manage_workers` after this."""
         self._wants_reload = True
 
+    def stop(self, graceful: bool = True) -> None:
+        self._lifecycle.stop()
+        super().stop(graceful)
+
     def handle_int(self) -> None:
-        """Stop as for SIGTERM: Ctrl-C must not cut off a running request."""
+        """Stop soon, but as for SIGTERM: Ctrl-C must not cut off a running request."""
+        self._lifecycle.hurry()
         raise StopIteration
 
     def manage_workers(self) -> None:

@@ -19,8 +19,8 @@ from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared.counters import GAUGES, REQUESTS, TOTALS, Counters
-from readback.api.shared.lifecycle import Lifecycle
 from readback.contract import REFUSALS
+from readback.lifecycle import Lifecycle
 
 log = logging.getLogger("readback.api")
 

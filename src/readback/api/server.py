@@ -17,6 +17,8 @@ from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
 from readback.arbiter import Arbiter
 from readback.config import Config
+from readback.lifecycle import Lifecycle
+from readback.stop_listening import is_ours
 
 # gunicorn kills a worker that has not reported for this long.
 _WORKER_TIMEOUT_SECONDS = 30
@@ -36,11 +38,10 @@ class ApiApplication(BaseApplication):
         self.config = config
         self._workers = config.workers or os.cpu_count() or 1
         listeners = [*api_listeners, ops_listener]
-        # A socket that we received from systemd goes on listening when we stop. It is
-        # inheritable because it came through exec; Python opens no such sockets.
-        self.owns_listeners = not any(each.get_inheritable() for each in listeners)
+        self.owns_listeners = all(map(is_ours, listeners))
         self._descriptors = [listener.detach() for listener in listeners]
         self.shared = SharedMemory(config, self._workers)
+        self.lifecycle = Lifecycle()
         super().__init__()
 
     def load_config(self) -> None:
@@ -68,27 +69,12 @@ class ApiApplication(BaseApplication):
         return None
 
 
-class ApiArbiter(Arbiter):
-    """Tells the workers why they must stop."""
-
-    app: ApiApplication
-
-    def stop(self, graceful: bool = True) -> None:
-        self.app.shared.lifecycle.stop()
-        super().stop(graceful)
-
-    def handle_int(self) -> None:
-        """Stop soon, because someone pressed Ctrl-C."""
-        self.app.shared.lifecycle.hurry()
-        super().handle_int()
-
-
 def run(
     config: Config, api_listeners: list[socket.socket], ops_listener: socket.socket
 ) -> int:
     """Serve until stopped; return the exit code."""
     try:
-        arbiter = ApiArbiter(ApiApplication(config, api_listeners, ops_listener))
+        arbiter = Arbiter(ApiApplication(config, api_listeners, ops_listener))
         # gunicorn would remove the file of a unix socket when it stops, even if systemd
         # or the next server is listening there. With this it leaves that to the caller.
         arbiter.systemd = True

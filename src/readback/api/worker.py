@@ -33,9 +33,10 @@ from readback.api.http.registry import SWEEP_SECONDS, ConnectionRegistry, Limits
 from readback.api.ops import Ops
 from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.memory import SharedMemory
-from readback.api.stop_listening import is_anyone_waiting, turn_away
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
+from readback.lifecycle import SHORT_NOTICE_SECONDS, Lifecycle
+from readback.stop_listening import is_anyone_waiting, turn_away
 
 BACKLOG = 2048
 # How long clients get to notice a stop that a person is waiting for.
@@ -53,6 +54,7 @@ class Application(Protocol):
 
     config: Config
     shared: SharedMemory
+    lifecycle: Lifecycle
     owns_listeners: bool
 
 
@@ -81,6 +83,7 @@ class ApiWorker(Worker):
         application = cast(Application, self.app)
         self.config = application.config
         self.shared = application.shared
+        self._lifecycle = application.lifecycle
         self._owns_listeners = application.owns_listeners
         self._build()
 
@@ -127,7 +130,7 @@ class ApiWorker(Worker):
             self._counters,
             config.trusted_proxy_count,
         )
-        ops = Ops(shared.counters, health, self._keyring, shared.lifecycle)
+        ops = Ops(shared.counters, health, self._keyring, self._lifecycle)
         self._api_connections = ConnectionRegistry(api, limits(config))
         self._ops_connections = ConnectionRegistry(ops, limits(config))
         self._descriptors = Descriptors(self._api_connections)
@@ -143,10 +146,8 @@ class ApiWorker(Worker):
     async def _stop(self, servers: list[asyncio.Server]) -> None:
         """End all connections, so that no request is lost on the longest path."""
         deadline = time.monotonic() + self.config.stop_timeout
-        lifecycle = self.shared.lifecycle
-        notice = min(self.config.stop_notice, self.config.stop_timeout / 2)
-        if lifecycle.is_hurried:
-            notice = min(notice, _SHORT_NOTICE_SECONDS)
+        lifecycle = self._lifecycle
+        notice = lifecycle.notice(self.config)
         # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
@@ -155,7 +156,7 @@ class ApiWorker(Worker):
         await self._stop_listening(servers)
         await asyncio.gather(
             self._api_connections.stop(notice, deadline - time.monotonic()),
-            self._ops_connections.stop(_SHORT_NOTICE_SECONDS, 1),
+            self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1),
         )
 
     async def _stop_listening(self, servers: list[asyncio.Server]) -> None:
@@ -165,7 +166,7 @@ class ApiWorker(Worker):
         processes go on listening, the queue stays for them.
         """
         pause = self._handshake_seconds()
-        if self.shared.lifecycle.is_stopping and self._owns_listeners:
+        if self._lifecycle.is_stopping and self._owns_listeners:
             listeners = [cast(Any, listener).sock for listener in self.sockets]
             for listener in listeners:
                 turn_away(listener)
@@ -181,7 +182,7 @@ class ApiWorker(Worker):
         await asyncio.sleep(pause)
 
     def _handshake_seconds(self) -> float:
-        if self.shared.lifecycle.is_hurried:
+        if self._lifecycle.is_hurried:
             return _MOMENT_SECONDS
         if self.cfg.is_ssl:
             return _TLS_HANDSHAKE_SECONDS
@@ -211,8 +212,8 @@ class ApiWorker(Worker):
         now, wall = time.monotonic(), time.time()
         self.notify()
         if os.getppid() != self.ppid:  # the master was killed
-            self.shared.lifecycle.stop()
-        if self.shared.lifecycle.is_stopping:
+            self._lifecycle.stop()
+        if self._lifecycle.is_stopping:
             self._stopping.set()  # a signal before the loop ran would be lost
         self._replies.tick(wall)
         self.shared.key_rates.tick(now, wall)

@@ -7,7 +7,8 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
-from readback.cabinet.worker import IS_LEAVING
+from readback.cabinet.worker import LIFECYCLE
+from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
 
@@ -54,14 +55,21 @@ def security_headers(get_response: Handler) -> Handler:
     return handle
 
 
+def _health(lifecycle: Lifecycle | None) -> HttpResponse:
+    if lifecycle is None:  # not served by our worker
+        return HttpResponse("ok\n", "text/plain")
+    if lifecycle.is_stopping:
+        return HttpResponse("stopping\n", "text/plain", status=503)
+    lifecycle.note_readiness_check()
+    return HttpResponse("ok\n", "text/plain")
+
+
 def health(get_response: Handler) -> Handler:
     """Answer health checks first: they use an IP address, so any Host is allowed."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         if request.path == HEALTH_PATH:
-            if request.META.get(IS_LEAVING):
-                return HttpResponse("stopping\n", "text/plain", status=503)
-            return HttpResponse("ok\n", "text/plain")
+            return _health(request.META.get(LIFECYCLE))
         return get_response(request)
 
     return handle

@@ -3,7 +3,6 @@
 Django is imported only inside `run`, so that importing this module is cheap.
 """
 
-import mmap
 import os
 import socket
 from collections.abc import Callable
@@ -15,6 +14,8 @@ from readback import logs
 from readback.arbiter import Arbiter
 from readback.cabinet.worker import CabinetWorker
 from readback.config import Config
+from readback.lifecycle import Lifecycle
+from readback.stop_listening import is_ours
 
 THREADS = 8
 # How much longer the master waits for a worker than the worker waits for requests.
@@ -24,8 +25,8 @@ _MARGIN_SECONDS = 5
 class CabinetApplication(BaseApplication):
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self.config = config
-        # Written by the master, and read by the workers that it has forked.
-        self._reload_count = mmap.mmap(-1, 1)
+        self.lifecycle = Lifecycle()
+        self.owns_listener = is_ours(listener)
         self._settings = {
             # gunicorn closes this descriptor, so it must own it.
             "bind": f"fd://{listener.detach()}",
@@ -33,7 +34,6 @@ class CabinetApplication(BaseApplication):
             "workers": config.cabinet_workers,
             "threads": THREADS,
             "graceful_timeout": int(config.stop_timeout) + _MARGIN_SECONDS,
-            "on_reload": lambda arbiter: self._count_reload(),
             # An error in the settings or the code stops the start once, with a
             # message, instead of killing one worker after another.
             "preload_app": True,
@@ -51,16 +51,6 @@ class CabinetApplication(BaseApplication):
         from readback.cabinet.wsgi import application
 
         return application
-
-    def reload_count(self) -> int:
-        """Return how often the workers were replaced, modulo 256.
-
-        It tells a worker that must stop whether others take over.
-        """
-        return self._reload_count[0]
-
-    def _count_reload(self) -> None:
-        self._reload_count[0] = (self._reload_count[0] + 1) % 256
 
 
 def run(config: Config, listener: socket.socket) -> None:

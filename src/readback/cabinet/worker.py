@@ -12,7 +12,6 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Protocol, cast
 
@@ -30,28 +29,27 @@ from readback.cabinet.connection import (
     status_of,
 )
 from readback.config import Config
+from readback.lifecycle import Lifecycle
+from readback.stop_listening import turn_away
 
-# Tells the application that this worker is stopping and that no other takes over.
-IS_LEAVING = "readback.is_leaving"
+# Where the application finds whether the whole service is stopping.
+LIFECYCLE = "readback.lifecycle"
 BACKLOG = 2048
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
 MAX_CONNECTIONS = 800
-# How long clients and balancers get to notice a stop: an idle connection may send one
-# more request, and health checks fail before new connections do.
-NOTICE_SECONDS = 5.0
-# How long running requests get after SIGINT or SIGQUIT.
+# How long running requests get after Ctrl-C.
 QUICK_SECONDS = 1.0
 _TICK_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
 
-class CountsReloads(Protocol):
+class WebApplication(Protocol):
     """What a worker needs of the application that gunicorn passes to it."""
 
     config: Config
-
-    def reload_count(self) -> int: ...
+    lifecycle: Lifecycle
+    owns_listener: bool
 
 
 class CabinetWorker(Worker):
@@ -61,14 +59,16 @@ class CabinetWorker(Worker):
         # Until the event loop runs and takes them over.
         signal.signal(signal.SIGTERM, self.handle_exit)
         signal.signal(signal.SIGQUIT, self.handle_quit)
-        signal.signal(signal.SIGINT, self.handle_quit)
+        # Ctrl-C in a terminal reaches the workers, too, but only the master acts on it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGABRT, self.handle_abort)
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
-        self._application = cast(CountsReloads, self.app)
-        self._config = self._application.config
-        self._reload_count = self._application.reload_count()
+        application = cast(WebApplication, self.app)
+        self._config = application.config
+        self._lifecycle = application.lifecycle
+        self._owns_listener = application.owns_listener
         # gunicorn wraps the sockets.
         self._listeners = [cast(Any, each).sock for each in self.sockets]
         self._server_address: Address = self._listeners[0].getsockname()
@@ -77,8 +77,7 @@ class CabinetWorker(Worker):
         self._connections: dict[BufferedConnection, asyncio.Task[None]] = {}
         self._accepted = 0
         # While it retires, every answer says `Connection: close`.
-        self._is_retiring = self._is_leaving = False
-        self._idle_until = self._busy_until = float("inf")
+        self._is_retiring = False
 
     def run(self) -> None:
         asyncio.run(self._serve())
@@ -87,65 +86,73 @@ class CabinetWorker(Worker):
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        timeout = self._config.stop_timeout
-        gracefully = partial(self._stop, min(NOTICE_SECONDS, timeout / 2), timeout)
-        quickly = partial(self._stop, 0, QUICK_SECONDS)
-        loop.add_signal_handler(signal.SIGTERM, gracefully)
-        loop.add_signal_handler(signal.SIGINT, quickly)
-        loop.add_signal_handler(signal.SIGQUIT, quickly)
+        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
         servers = [
             await asyncio.start_server(self._accept, sock=each, backlog=BACKLOG)
             for each in self._listeners
         ]
         while not self._stopping.is_set():
             self.notify()
-            if os.getppid() != self.ppid or not self.alive:
-                gracefully()
+            if os.getppid() != self.ppid:  # the master was killed
+                self._lifecycle.stop()
+            if self._lifecycle.is_stopping or not self.alive:
+                self._stopping.set()  # a signal before the loop ran would be lost
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
                     await self._stopping.wait()
         await self._retire(servers)
 
-    def _stop(self, idle_seconds: float, busy_seconds: float) -> None:
-        """Begin to stop; if it has begun already, only ever stop sooner."""
-        now = time.monotonic()
-        self._idle_until = min(self._idle_until, now + idle_seconds)
-        self._busy_until = min(self._busy_until, now + busy_seconds)
-        self._stopping.set()
-
     async def _retire(self, servers: list[asyncio.Server]) -> None:
         """Stop accepting connections, and end those that are open.
 
         If new workers accept from the same sockets, this one no longer does. Otherwise
-        it goes on as long as clients are there, while health checks fail.
+        it goes on as long as clients or balancers are there, while health checks fail.
         """
         self._is_retiring = True
-        self._is_leaving = self._application.reload_count() == self._reload_count
-        queued: list[socket.socket] = []
-        if self._is_leaving:
-            await self._until_quiet()
-            # The clients in the kernel's queue may have sent a request already.
-            queued = [one for each in self._listeners for one in _accept_all(each)]
+        lifecycle, begun = self._lifecycle, time.monotonic()
+        notice_ends = begun + lifecycle.notice(self._config)
+        seconds = QUICK_SECONDS if lifecycle.is_hurried else self._config.stop_timeout
+        if lifecycle.is_stopping:
+            await self._until_quiet(notice_ends)
+            if self._owns_listener:
+                await self._turn_away()
+        await self._stop_accepting()
         for server in servers:
             server.close()
-        for client in queued:
-            self._accept(*await asyncio.open_connection(sock=client))
-        await self._end_connections()
+        await self._end_connections(notice_ends, begun + seconds)
 
-    async def _until_quiet(self) -> None:
-        """Wait until no client is connected and none has come since."""
-        accepted = self._accepted
-        while self._connections or self._accepted > accepted:
-            if time.monotonic() >= self._idle_until:
+    async def _until_quiet(self, notice_ends: float) -> None:
+        """Wait until no client is connected, none has come since, and none checks."""
+        accepted, lifecycle = self._accepted, self._lifecycle
+        while self._connections or self._accepted > accepted or lifecycle.is_watched:
+            if lifecycle.is_hurried or time.monotonic() >= notice_ends:
                 return
             await self._wait()
 
-    async def _end_connections(self) -> None:
-        """Let each connection answer one more request, and close it if none comes."""
-        # What was accepted last is registered before this returns.
+    async def _turn_away(self) -> None:
+        """Accept the connections in the kernel's queue, but no new ones.
+
+        Their clients may have sent a request already, and would lose it.
+        """
+        for listener in self._listeners:
+            # asyncio would log an error of a unix socket that turns clients away.
+            if listener.family != socket.AF_UNIX:
+                turn_away(listener)
         await self._wait()
-        while self._connections and time.monotonic() < self._busy_until:
-            if time.monotonic() >= self._idle_until:
+
+    async def _stop_accepting(self) -> None:
+        """Leave the queues of the kernel, and take in what was accepted last.
+
+        asyncio drops a connection that is not taken in when its server closes.
+        """
+        for listener in self._listeners:
+            asyncio.get_running_loop().remove_reader(listener)
+        await self._wait()
+
+    async def _end_connections(self, notice_ends: float, deadline: float) -> None:
+        """Let each connection answer one more request, and close it if none comes."""
+        while self._connections and time.monotonic() < deadline:
+            if time.monotonic() >= notice_ends:
                 for connection in self._connections:
                     connection.end_if_idle()
             await self._wait()
@@ -202,7 +209,7 @@ class CabinetWorker(Worker):
         address = self._server_address
         response, environ = wsgi.create(request, sock, client, address, self.cfg)
         environ["wsgi.multithread"] = True
-        environ[IS_LEAVING] = self._is_leaving
+        environ[LIFECYCLE] = self._lifecycle
         application: Any = self.wsgi
         parts = application(environ, response.start_response)
         try:
@@ -223,14 +230,3 @@ class _Output:
     def __init__(self) -> None:
         self.data = bytearray()
         self.sendall = self.data.extend
-
-
-def _accept_all(listener: socket.socket) -> list[socket.socket]:
-    """Return the connections in the kernel's accept queue; there may be none."""
-    accepted: list[socket.socket] = []
-    with suppress(OSError):
-        while True:
-            client, _ = listener.accept()
-            client.setblocking(False)
-            accepted.append(client)
-    return accepted

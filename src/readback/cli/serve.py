@@ -100,11 +100,9 @@ def _run(
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     settings.check_certificate(config)
-    # In this order, /readyz answers 200 only once: a second time would look like a
-    # balancer, which the API gives notice before it stops.
     checks = [
-        ReadinessCheck(sockets.cabinet, "/healthz"),
         ReadinessCheck(sockets.ops, "/readyz"),
+        ReadinessCheck(sockets.cabinet, "/healthz"),
     ]
     group, pipe = ProcessGroup(), ResultPipe()
     group.start("cabinet", lambda: _run_cabinet(config, sockets, pipe, is_ephemeral))
@@ -157,7 +155,10 @@ def _wait_until_ready(group: ProcessGroup, checks: list[ReadinessCheck]) -> bool
     """Return True when all checks pass, False if a process exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
     while group.is_running():
-        if all(check.passes() for check in checks):
+        # Each passes once: regular checks would look like a balancer, to which a plane
+        # gives notice before it stops.
+        checks = [check for check in checks if not check.passes()]
+        if not checks:
             return True
         if time.monotonic() > deadline:
             group.stop()

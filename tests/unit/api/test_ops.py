@@ -9,8 +9,8 @@ from readback.api.data.keyring import Keyring
 from readback.api.http.head import Head
 from readback.api.ops import STRICT_SECONDS, Ops
 from readback.api.shared.counters import Counters
-from readback.api.shared.lifecycle import Lifecycle
 from readback.api.shared.limiter import Limiter
+from readback.lifecycle import Lifecycle
 
 NO_ORIGIN = None  # the ops listener treats all clients alike
 LONG_AGO = STRICT_SECONDS + 1

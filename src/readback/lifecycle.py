@@ -1,18 +1,23 @@
 """Whether the whole service is stopping, and whether a balancer must hear of it first.
 
 A worker that must stop cannot see why: other workers may take over (a reload), or the
-service ends. The master writes the reason here before it signals the workers. The
-workers write when they were asked whether they are ready.
+service ends. The master (`arbiter.py`) writes the reason here before it signals the
+workers. The workers write when they were asked whether they are ready. Each plane has
+one of these.
 """
 
 import mmap
 import time
+
+from readback.config import Config
 
 # Two checks of a balancer that checks once a minute are not older than this.
 _CHECK_SECONDS = 120.0
 # Checks that are closer together count as one: a program that waits for the start may
 # have to try several times, and gets all answers at once.
 _DISTINCT_SECONDS = 1.0
+# The notice that a person who pressed Ctrl-C waits for.
+SHORT_NOTICE_SECONDS = 0.5
 # What the cells contain. Times are monotonic, which all processes share.
 _STOPPING, _HURRIED, _LAST_CHECK, _CHECK_BEFORE = range(4)
 
@@ -37,6 +42,11 @@ class Lifecycle:
     @property
     def is_hurried(self) -> bool:
         return bool(self._cells[_HURRIED])
+
+    def notice(self, config: Config) -> float:
+        """Return for how long an idle connection may still send a request."""
+        notice = min(config.stop_notice, config.stop_timeout / 2)
+        return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 
     def note_readiness_check(self) -> None:
         now, last = time.monotonic(), self._cells[_LAST_CHECK]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from readback.api.stop_listening import is_anyone_waiting, turn_away
+from readback.stop_listening import is_anyone_waiting, turn_away
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="needs the packet filter of Linux"

@@ -24,6 +24,15 @@ _DROP_SYN = (
 )
 
 
+def is_ours(listener: socket.socket) -> bool:
+    """Return whether nobody else goes on listening when we stop, as systemd does.
+
+    A socket of systemd is inheritable because it came through exec; Python opens no
+    such sockets.
+    """
+    return not listener.get_inheritable()
+
+
 def turn_away(listener: socket.socket) -> None:
     """Let no new connection reach the queue of a listening socket, in any process.
 
