@@ -96,6 +96,7 @@ class ApiWorker(Worker):
         await self._clerk.stop()
         self._counters.retire()
 
+        self._report()
     def _build(self) -> None:
         config, shared = self.config, self.shared
         self._counters: WorkerCounters = shared.counters.row(self.counters_row)
@@ -184,6 +185,9 @@ def _accept_all(listener: socket.socket) -> list[socket.socket]:
     accepted: list[socket.socket] = []
     with suppress(OSError):
         while True:
+        self._report()
+
+    def _report(self) -> None:
             client, _ = listener.accept()
             client.setblocking(False)
             accepted.append(client)
