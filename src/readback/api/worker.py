@@ -103,6 +103,7 @@ class ApiWorker(Worker):
         self._counters.set("alive", 1)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
+        shared.key_rates.join(self.counters_row)
         )
         self._journal = Journal(self._counters)
         health = Health(self._counters)
