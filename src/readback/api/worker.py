@@ -88,22 +88,24 @@ class ApiWorker(Worker):
         await self._until_stopped()
         # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
-        await asyncio.gather(
-            *[self._close(*pair) for pair in zip(self.sockets, servers, strict=True)],
-            self._api_connections.stop(self.config.stop_timeout),
-            self._ops_connections.stop(1),
+        await self._tick_during(
+            asyncio.gather(
+                *map(self._close, self.sockets, servers),
+                self._api_connections.stop(self.config.stop_timeout),
+                self._ops_connections.stop(1),
+            )
         )
         await self._clerk.stop()
+        self._report()
         self._counters.retire()
 
-        self._report()
     def _build(self) -> None:
         config, shared = self.config, self.shared
         self._counters: WorkerCounters = shared.counters.row(self.counters_row)
         self._counters.set("alive", 1)
+        shared.key_rates.join(self.counters_row)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
-        shared.key_rates.join(self.counters_row)
         )
         self._journal = Journal(self._counters)
         health = Health(self._counters)
@@ -165,6 +167,16 @@ class ApiWorker(Worker):
             except TimeoutError:
                 continue
 
+    async def _tick_during(self, stop: asyncio.Future[Any]) -> None:
+        """Call the periodic work while connections end, which may take long.
+
+        The first time at once: another replica may be asked about the same keys now.
+        """
+        while not stop.done():
+            self._tick()
+            await asyncio.wait([stop], timeout=SWEEP_SECONDS)
+        await stop
+
     def _tick(self) -> None:
         now, wall = time.monotonic(), time.time()
         self.notify()
@@ -173,6 +185,9 @@ class ApiWorker(Worker):
         self._api_connections.sweep(now)
         self._ops_connections.sweep(now)
         self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
+        self._report()
+
+    def _report(self) -> None:
         counters = self._counters
         counters.add("connections", self._api_connections.take_accepted())
         counters.set("open_connections", len(self._api_connections.connections))
@@ -186,9 +201,6 @@ def _accept_all(listener: socket.socket) -> list[socket.socket]:
     accepted: list[socket.socket] = []
     with suppress(OSError):
         while True:
-        self._report()
-
-    def _report(self) -> None:
             client, _ = listener.accept()
             client.setblocking(False)
             accepted.append(client)
