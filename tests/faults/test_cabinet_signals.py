@@ -15,8 +15,8 @@ from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.processes import has_ended
 from tests.support.waiting import wait_until
 
-# It takes about a second. A stop that waits for an idle connection takes at least seven:
-# five for the notice, and two for the client to close its end.
+# It takes about a second. A stop that waits for an idle connection takes at least seven
+# seconds: five for the notice, and two for the client to close its end.
 IMMEDIATELY = 6
 
 

@@ -31,7 +31,7 @@ STRICT_SECONDS = 5.0
 
 MEANINGS = {
     "requests": "Requests answered, by endpoint and code (ok or a refusal's).",
-    "connections": "Connections accepted.",
+    "connections": "Connections accepted, with those of replaced workers.",
     "connections_refused": "Connections refused: too many, or too few descriptors.",
     "statements": "SQL statements run.",
     "database_errors": "Statements or connections that failed.",
@@ -39,7 +39,7 @@ MEANINGS = {
     "open_connections": "Connections open now.",
     "known_keys": "Keys in the workers' memories.",
     "waiting_keys": "Keys that are being looked up.",
-    "pending_rows": "Journal rows that are waiting to be written.",
+    "pending_rows": "Journal rows that are not written yet.",
     "database_up": "Workers that can read keys from the database.",
     "database_writable": "Workers whose last write of usage and journal succeeded.",
     "alive": "Workers that are running.",
@@ -106,7 +106,7 @@ class Ops:
         row = REFUSALS[code]
         return _render(row.status.value, _json(error={"code": code}))
 
-    def fail(self, error: Exception) -> bytes:
+    def fail(self, error: Exception, head: Head | None) -> bytes:
         log.error("internal error on the ops listener: %s", logs.describe_error(error))
         return self.refuse("internal_error", "")
 

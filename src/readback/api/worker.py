@@ -105,6 +105,7 @@ class ApiWorker(Worker):
         # From now on it refreshes no keys, which is no reason to distrust the others.
         self._counters.set("keys_confirmed", 0)
         await self._clerk.stop()
+        self._report()
         self._counters.retire()
 
     def _build(self) -> None:
@@ -113,6 +114,7 @@ class ApiWorker(Worker):
         self._counters.set("alive", 1)
         # A new worker gets as long to reach the database as one that has lost it.
         self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
+        shared.key_rates.join(self.counters_row)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
@@ -219,15 +221,17 @@ class ApiWorker(Worker):
         self.shared.key_rates.tick(now, wall)
         self._api_connections.sweep(now)
         self._ops_connections.sweep(now)
-        refused = self._descriptors.tick()
         self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
+        self._report()
+
+    def _report(self) -> None:
         counters = self._counters
         counters.add("connections", self._api_connections.take_accepted())
-        counters.add("connections_refused", refused)
+        counters.add("connections_refused", self._descriptors.tick())
         counters.set("open_connections", len(self._api_connections.connections))
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
-        counters.set("pending_rows", len(self._journal))
+        counters.set("pending_rows", self._clerk.pending_rows)
         if (confirmed_at := self._keyring.confirmed_at) != -inf:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
 
