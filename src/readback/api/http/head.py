@@ -210,10 +210,13 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
         # another method. Any valid characters will do, because it is refused anyway.
         target = b"/" + target
     request_line = b"POST %b HTTP/1.%b\r\n" % (target, min(minor_version, b"1"))
+    rest = data[line.end() :]
+    if b"upgrade:" in rest.lower():
+        rest = _UPGRADE.sub(b"", rest)
     fields = _Fields()
     parser = HttpRequestParser(fields)
     try:
-        parser.feed_data(request_line + _UPGRADE.sub(b"", data[line.end() :]))
+        parser.feed_data(request_line + rest)
     except HttpParserError:
         raise Refused(MALFORMED_REQUEST, _INVALID_FIELD) from None
     return fields
