@@ -63,4 +63,8 @@ def _run(command: list[str]) -> None:
             "atheris must be built here, and clang is not installed. On Debian and "
             "Ubuntu, install the package clang."
         )
-    raise CannotFuzz("atheris cannot be installed: see .fuzz/install.log.")
+    errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+    why = errors[-1].strip() if errors else f"exit code {done.returncode}"
+    raise CannotFuzz(
+        f"atheris cannot be installed ({why}). All of it is in .fuzz/install.log."
+    )
