@@ -4,6 +4,7 @@ atheris is built from its source where there is no wheel, which needs clang with
 libFuzzer and takes a few minutes. Whatever is missing raises `CannotFuzz`.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -54,7 +55,10 @@ def _supported_python() -> str:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+    # gcc would build it as well, but in many times the time.
+    compilers = {"CC": "clang", "CXX": "clang++"} if shutil.which("clang") else {}
+    environment = {**compilers, **os.environ}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if not done.returncode:
         return
     (WORKSPACE / "install.log").write_text(done.stdout + done.stderr)
