@@ -5,10 +5,12 @@
 TESTS_IN_PARALLEL ?= 2
 XDIST = $(if $(TESTS_IN_PARALLEL),-n $(TESTS_IN_PARALLEL) --dist loadscope)
 
+MINUTES ?= 10
+
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test check bench lock clean
+.PHONY: help install run test check bench fuzz lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -39,13 +41,17 @@ bench: .venv/dev.stamp ## Compare Readback with its peers; options or a command 
 	@echo "Measuring. A full comparison takes about twelve minutes on an otherwise idle machine."
 	@$(BIN)/python -m bench $(if $(filter-out -%,$(firstword $(ARGS))),,peers) $(ARGS)
 
+fuzz: .venv/dev.stamp ## Look for bytes that break the API; how long in MINUTES=.
+	@echo "Fuzzing for $(MINUTES) minutes."
+	@$(BIN)/python -m tests.fuzz run --minutes $(MINUTES)
+
 lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
-	@echo "Locking requirements/dev.txt, run.txt and bench.txt."
+	@echo "Locking requirements/*.txt."
 	@scripts/lock $(BIN)/uv
 
 clean: ## Remove .venv, caches and build artefacts; keep the data in var/.
 	@echo "Removing .venv, caches and build artefacts."
-	@rm -rf .venv .bench build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .bench .fuzz build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './node_modules/*' -prune -exec rm -rf {} +
 
 .venv/%.stamp: requirements/%.txt pyproject.toml scripts/install

@@ -25,6 +25,7 @@ _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".e
 # What could be a key, of ours or of another service, and so must never be repeated to
 # anybody. A word such as "task-runner" is not one.
 KEY_LIKE = re.compile(rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}", re.ASCII)
+_HIDDEN = "[key]"
 
 
 def mint() -> str:
@@ -50,6 +51,17 @@ def why_invalid(key: bytes) -> str | None:
 def digest(key: bytes) -> bytes:
     """Return what is stored of a key: a fast hash is enough for 190 random bits."""
     return sha256(key).digest()
+
+
+def contains_key(data: bytes) -> bool:
+    """Return whether a part of the data could be a key."""
+    # Nearly all data fail the first test, which is many times as fast as the second.
+    return b"sk-" in data and KEY_LIKE.search(data.decode("latin-1")) is not None
+
+
+def hidden(text: str) -> str:
+    """Return a text without anything that could be a key."""
+    return KEY_LIKE.sub(_HIDDEN, text) if "sk-" in text else text
 
 
 def last_characters(key: str) -> str:

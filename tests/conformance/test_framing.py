@@ -22,7 +22,6 @@ from tests.support.wire import Answer, request
 REQUEST_LINES = {
     "no version": b"GET /v1/models",
     "HTTP/0.9": b"GET /v1/models HTTP/0.9",
-    "HTTP/1.2": b"GET /v1/models HTTP/1.2",
     "HTTP/1.10": b"GET /v1/models HTTP/1.10",
     "HTTP/2.0": b"GET /v1/models HTTP/2.0",
     "HTTP/3.0": b"GET /v1/models HTTP/3.0",
@@ -156,6 +155,12 @@ def models_request_with(api: Api, *lines: bytes) -> bytes:
 def test_a_bad_request_line_is_refused(api: Api, line: bytes) -> None:
     rest = b"\r\nHost: HOST\r\nAuthorization: Bearer KEY\r\n\r\n"
     assert_refused_and_closed(api.send(filled(api, line + rest)), "malformed_request")
+
+
+@pytest.mark.parametrize("version", [b"HTTP/1.2", b"HTTP/1.9"])
+def test_a_later_minor_version_is_accepted(api: Api, version: bytes) -> None:
+    raw = models_request_with(api).replace(b"HTTP/1.1", version)
+    assert_success(api.send(raw))
 
 
 @each("lines", FIELD_LINES)

@@ -54,6 +54,9 @@ class Echo:
     def describe(self, head: Head) -> Head:
         return head
 
+    def contains_secret(self, data: bytes) -> bool:
+        return False
+
     def begin(
         self, head: Head, key: bytes, connection: Connection
     ) -> "EchoExchange | bytes":

@@ -10,6 +10,8 @@ from tests.support.api import (
     draft,
 )
 from tests.support.raw_requests import ask, statuses
+from tests.support.server import Server
+from tests.support.waiting import wait_until
 from tests.support.wire import request
 
 KEY = "KEY"
@@ -78,6 +80,18 @@ def test_a_key_is_not_remembered_for_the_connection(api: Api) -> None:
             assert_success(connection.read_answer())
             connection.send(without_key)
             assert_refused(connection.read_answer(), "invalid_key")
+
+
+def test_a_key_in_the_name_of_a_program_is_not_stored(server: Server, api: Api) -> None:
+    program = ("User-Agent", f"careless/1 {api.key}")
+    assert_success(api.ask("GET", MODELS, [*api.usual_fields, program]))
+
+    def stored() -> bytes:
+        folder = server.folder / "data"
+        return b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
+
+    wait_until(lambda: b"careless/1 [key]" in stored(), "the request is in the journal")
+    assert api.key.encode() not in stored()
 
 
 def test_a_token_of_one_megabyte_is_refused_as_a_head_too_large(api: Api) -> None:

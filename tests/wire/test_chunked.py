@@ -44,6 +44,26 @@ BAD_CHUNKS = {
     "a bare LF in an extension": b"2;a\nb\r\nab\r\n0\r\n\r\n",
     "a bare CR in an extension": b"2;a\rb\r\nab\r\n0\r\n\r\n",
     "a bare LF ends an extension": b"2;a\nab\r\n0\r\n\r\n",
+    "a space after the size": b"2 \r\nab\r\n0\r\n\r\n",
+    "a space after an extension": b"2;a \r\nab\r\n0\r\n\r\n",
+    "a space after a value": b"2;a=b \r\nab\r\n0\r\n\r\n",
+    "a space inside of the size": b"0 2;a\r\nab\r\n0\r\n\r\n",
+    "a space inside of a name": b"2;a b\r\nab\r\n0\r\n\r\n",
+    "a space for a semicolon": b"2 a\r\nab\r\n0\r\n\r\n",
+    "a vertical tab before an extension": b"2\x0b;a\r\nab\r\n0\r\n\r\n",
+    "a fold in an extension": b"2;\r\n a\r\nab\r\n0\r\n\r\n",
+    "a bare LF before an extension": b"2 \n;a\r\nab\r\n0\r\n\r\n",
+    "a bare LF after a semicolon": b"2;\n\r\nab\r\n0\r\n\r\n",
+    "a bare CR before an extension": b"2\r;a\r\nab\r\n0\r\n\r\n",
+    "a bare LF in quotes": b'2;a="\n"\r\nab\r\n0\r\n\r\n',
+    "a line end in quotes": b'2;a="\r\n"\r\nab\r\n0\r\n\r\n',
+    "an escaped line end in quotes": b'2;a="\\\r\n"\r\nab\r\n0\r\n\r\n',
+    "an open quote": b'2;a="b\r\nab\r\n0\r\n\r\n',
+    "a word after quotes": b'2;a="b"c\r\nab\r\n0\r\n\r\n',
+    "a semicolon alone": b"2;\r\nab\r\n0\r\n\r\n",
+    "no name": b"2;=b\r\nab\r\n0\r\n\r\n",
+    "no value": b"2;a=\r\nab\r\n0\r\n\r\n",
+    "a space after the last size": b"2\r\nab\r\n0 \r\n\r\n",
     "a NUL in an extension": b"2;a\x00b\r\nab\r\n0\r\n\r\n",
     "too much data": b"2\r\nabc\r\n0\r\n\r\n",
     "too little data": b"3\r\nab\r\n0\r\n\r\n",
@@ -70,6 +90,10 @@ GOOD_CHUNKS = {
     "an extension": b"2;a\r\nab\r\n0;b\r\n\r\n",
     "an extension with a value": b"2;a=b\r\nab\r\n0\r\n\r\n",
     "an extension in quotes": b'2;a="b c"\r\nab\r\n0\r\n\r\n',
+    "spaces around a semicolon": b"2 ; a\r\nab\r\n0 \t;b\r\n\r\n",
+    "spaces around an equals sign": b'2;a = b\r\nab\r\n0;a\t=\t"b"\r\n\r\n',
+    "spaces around everything": b'2 ; a = "b;=" \t; c ;d=e\r\nab\r\n0\r\n\r\n',
+    "an escaped quote": b'2;a="\\"\\\\;"\r\nab\r\n0\r\n\r\n',
     "a trailer": b"2\r\nab\r\n0\r\nX: y\r\n\r\n",
     "many trailers": b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * 50 + b"\r\n",
 }
@@ -88,8 +112,9 @@ def test_a_bad_chunk_after_a_good_one_is_refused(echo: Endpoint, chunks: bytes) 
 
 @each("chunks", GOOD_CHUNKS)
 def test_chunks_become_the_body(echo: Endpoint, chunks: bytes) -> None:
-    answers = ask(echo, post_chunks(chunks) + GOOD)
-    assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
+    for size in (100_000, 1, 3):
+        answers = ask(echo, *pieces_of(post_chunks(chunks) + GOOD, size))
+        assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 255, 256, 4095, 65_536])

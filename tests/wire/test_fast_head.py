@@ -88,7 +88,7 @@ def test_a_repeated_request_may_lack_a_byte_or_be_followed_by_one(
         (b"Content-Length: 90", b"Content-Length: 9x"),
         (b"Host: x", b"Host: /"),
         (b"Host: x", b"Host :x"),
-        (b"HTTP/1.1", b"HTTP/1.2"),
+        (b"HTTP/1.1", b"HTTP/2.1"),
         (b"POST /", b"POST *"),
         (b"Host: x", b"Hos\x00: x"),
     ],

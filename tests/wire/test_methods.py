@@ -3,8 +3,15 @@
 import pytest
 
 from tests.support.api import CHAT, MODELS, Api, assert_refused
-from tests.support.raw_requests import GOOD, ask, assert_closing_refusal, statuses
-from tests.support.tables import words
+from tests.support.listener import limits, listening
+from tests.support.raw_requests import (
+    GOOD,
+    ask,
+    assert_closing_refusal,
+    pieces_of,
+    statuses,
+)
+from tests.support.tables import each, words
 from tests.support.wire import Endpoint, request
 
 # Registered methods, those of WebDAV, proxies and caches, and invented ones; the table
@@ -68,10 +75,63 @@ def test_head_is_not_found_and_has_no_body(api: Api, target: str) -> None:
 def test_head_has_no_body_between_other_requests(echo: Endpoint) -> None:
     head = GOOD.replace(b"GET", b"HEAD")
     bad = b"HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"
-    answers = ask(echo, head + GOOD + head + GOOD + bad, bodiless=(0, 2))
+    answers = ask(echo, head + GOOD + head + GOOD + bad, bodiless=(0, 2, 4))
     assert statuses(answers) == [200, 200, 200, 200, 400]
     for answer, body in zip(answers, (b"", b"hello\n") * 2, strict=False):
         assert (answer.body, answer.header("Content-Length")) == (body, "6")
+
+
+REFUSED_HEADS = {
+    "a bad length": b"HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+    "no Host": b"HEAD / HTTP/1.1\r\n\r\n",
+    "no version": b"HEAD /\r\n\r\n",
+    "another version": b"HEAD / HTTP/3.0\r\nHost: x\r\n\r\n",
+    "a bad target": b"HEAD * HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a bare line feed": b"HEAD / HTTP/1.1\nHost: x\n\n",
+    "a control character": b"HEAD /\x00 HTTP/1.1\r\n",
+    "another coding": b"HEAD / HTTP/1.1\r\nHost: x\r\n"
+    b"Transfer-Encoding: gzip, chunked\r\n\r\n",
+    "a target too long": b"HEAD /" + b"a" * 17_000,
+    "a head too large": b"HEAD / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 17_000,
+    "too many fields": b"HEAD / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 101 + b"\r\n",
+    "after an empty line": b"\r\nHEAD / HTTP/1.1\r\n\r\n",
+    "a body too long": b"HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n",
+    "bad chunks": b"HEAD / HTTP/1.1\r\nHost: x\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\nx\r\n",
+}
+
+
+@each("raw", REFUSED_HEADS)
+@pytest.mark.parametrize("size", [100_000, 1000, 3])
+def test_a_refused_head_has_no_body_either(
+    echo: Endpoint, raw: bytes, size: int
+) -> None:
+    # RFC 9110 §9.3.2. A client would take the body for the next answer.
+    answers = ask(echo, GOOD, *pieces_of(raw, size), bodiless=(1,))
+    assert answers[0].status == 200
+    [(status, body, length)] = [
+        (answer.status, answer.body, answer.header("Content-Length"))
+        for answer in answers[1:]
+    ]
+    assert status >= 400 and body == b"" and length != "0"
+
+
+def test_a_head_that_is_too_slow_gets_no_body() -> None:
+    with (
+        listening(limits=limits(head_seconds=0.2)) as listener,
+        listener.endpoint.connect() as connection,
+    ):
+        connection.send(b"HEAD / HTTP/1.1\r\nHost: x\r\n")
+        assert connection.read_answer(bodiless=True).status == 408
+        assert connection.rest() == b""
+
+
+@pytest.mark.parametrize("method", [b"head", b"HEADS", b"HEAD\t/", b"AHEAD"])
+def test_a_refusal_of_another_method_has_its_body(
+    echo: Endpoint, method: bytes
+) -> None:
+    answers = ask(echo, method + b" / HTTP/1.1\r\n\r\n")
+    assert_closing_refusal(answers, "malformed_request")
 
 
 def test_head_in_http_1_0_has_no_body(echo: Endpoint) -> None:

@@ -2,10 +2,18 @@
 
 import pytest
 
-from tests.support.raw_requests import GOOD, ask, assert_in_sync, post, post_body
+from tests.support.raw_requests import (
+    GOOD,
+    ask,
+    assert_in_sync,
+    post,
+    post_body,
+    post_chunks,
+)
 from tests.support.tables import each
 from tests.support.wire import Endpoint
 
+LATER_VERSIONS = [b"HTTP/1.%d" % minor for minor in range(2, 10)]
 CLOSING = {
     "close": b"Connection: close",
     "in capitals": b"connection: CLOSE",
@@ -87,3 +95,21 @@ def test_the_last_answer_arrives_while_the_client_is_still_sending(
             answer = connection.read_answer()
             assert (answer.status, answer.header("Connection")) == (400, "close")
             assert connection.rest() == b""
+
+
+@pytest.mark.parametrize("version", LATER_VERSIONS)
+def test_a_later_minor_version_is_processed_as_1_1(
+    echo: Endpoint, version: bytes
+) -> None:
+    # RFC 9110 §2.5: as the highest minor version that we know.
+    good = GOOD.replace(b"HTTP/1.1", version)
+    chunks = post_chunks(b"2\r\nab\r\n0\r\n\r\n").replace(b"HTTP/1.1", version)
+    closing = good.replace(b"Host", b"Connection: close\r\nHost")
+    answers = ask(echo, good + chunks + good + closing + good)
+    bodies = [answer.body for answer in answers]
+    assert bodies == [b"hello\n", b"ab", b"hello\n", b"hello\n"]
+    options = [answer.header("Connection") for answer in answers]
+    assert options == [None, None, None, "close"]
+    assert all(answer.head.startswith(b"HTTP/1.1 ") for answer in answers)
+    [refused] = ask(echo, b"GET / %b\r\n\r\n" % version)
+    assert refused.header("X-Error-Detail") == "The Host header is missing."

@@ -82,12 +82,21 @@ PARTS: list[Part] = [
     lambda api: request(
         "POST", CHAT, [*api.usual_fields, JSON, CODING], b"2\r\n{}\r\n0\r\n"
     ),
+    lambda api: request(
+        "POST",
+        CHAT,
+        [*api.usual_fields, JSON, CODING],
+        b'2 ; a = "b"\r\n{}\r\n0 ;c\r\nX: y\r\n\r\n',
+    ),
+    lambda api: request("GET", MODELS, api.usual_fields).replace(b"1.1", b"1.5", 1),
+    lambda api: request("CONNECT", "x:443", [*api.usual_fields, *UPGRADE]),
     lambda api: b"\r\n",
     lambda api: request("GET", MODELS, [*api.usual_fields, ("Connection", "close")]),
     lambda api: request("POST", CHAT, [*api.usual_fields, ("Content-Length", "99999")]),
     lambda api: request("POST", CHAT, [*api.usual_fields, LENGTH, CODING]),
     lambda api: request("GET", MODELS, [*api.usual_fields, ("X", "y" * 17_000)]),
     lambda api: b"garbage\r\n\r\n",
+    lambda api: b"GET / HTTP/1.1\r\nX: \x01\r\nY: \n\r\n\r\n",
     lambda api: b"GET / HTTP/1.1\nHost: x\n\n",
 ]
 JSON = ("Content-Type", "application/json")

@@ -5,6 +5,7 @@ They are counted from the beginning of a phase, so single bytes do not extend th
 
 import time
 from collections.abc import Iterator
+from itertools import cycle
 
 import pytest
 
@@ -90,6 +91,33 @@ def test_a_trickle_of_bytes_gets_no_more_time(
         assert _trickle(connection, drop, rest_time=0.05) < 40
 
 
+def test_empty_lines_do_not_extend_the_deadline_of_a_head(
+    short_time_outs: Listener,
+) -> None:
+    with short_time_outs.endpoint.connect() as connection:
+        # Fewer pieces than would be refused for the number of empty lines.
+        assert _trickle(connection, b"\r", b"\n", rest_time=SHORT / 4) < 8
+
+
+def test_empty_lines_do_not_extend_the_deadline_of_an_idle_connection(
+    short_idle_time: Listener,
+) -> None:
+    with short_idle_time.endpoint.connect() as connection:
+        assert_in_sync(connection)
+        assert _trickle(connection, b"\r", b"\n", rest_time=SHORT / 4) < 8
+
+
+def test_empty_lines_do_not_shorten_the_life_of_an_idle_connection(
+    short_time_outs: Listener,
+) -> None:
+    # A client that sends one after each body must be able to pause like any other.
+    with short_time_outs.endpoint.connect() as connection:
+        connection.send(post_body(b"abc") + b"\r\n")
+        assert connection.read_answer().status == 200
+        time.sleep(2 * SHORT)
+        assert_in_sync(connection)
+
+
 def test_a_silent_client_is_disconnected_without_an_answer(
     short_time_outs: Listener,
 ) -> None:
@@ -129,6 +157,9 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
         def describe(self, head):
             return head
 
+        def contains_secret(self, data):
+            return False
+
         def begin(self, head, key, origin):
             return self.refuse("not_found", "")
 
@@ -163,10 +194,10 @@ def test_an_old_connection_is_closed_by_its_next_answer(
         assert connection.rest() == b""
 
 
-def _trickle(connection: Connection, drop: bytes, rest_time: float) -> int:
-    """Send a few bytes again and again until the server closes; return how often."""
+def _trickle(connection: Connection, *drops: bytes, rest_time: float) -> int:
+    """Send a few bytes, in turn, until the server closes; return how often."""
     connection._sock.settimeout(rest_time)
-    for number in range(200):
+    for number, drop in zip(range(200), cycle(drops)):
         connection.send(drop)
         try:
             if not connection._sock.recv(4096):

@@ -18,10 +18,12 @@ from tests.support.raw_requests import (
     ask,
     assert_in_sync,
     pieces_of,
+    post,
     post_body,
     post_chunks,
     statuses,
 )
+from tests.support.server import Server
 from tests.support.tables import each
 from tests.support.wire import Endpoint, chunked, request
 
@@ -93,6 +95,51 @@ def test_a_post_of_the_java_client_is_answered_with_its_text(
             assert_echo(connection.read_answer(), TEXT)
         connection.send(request("GET", "/v1/models", api.usual_fields))
         assert_success(connection.read_answer())
+
+
+OTHER_CODINGS = {
+    "gzip": (b"Transfer-Encoding: gzip", 400),
+    "identity": (b"Transfer-Encoding: identity", 400),
+    "nothing": (b"Transfer-Encoding:", 400),
+    "gzip, chunked": (b"Transfer-Encoding: gzip, chunked", 501),
+    "both framings": (b"Content-Length: 2\r\nTransfer-Encoding: chunked", 400),
+    "a bad length": (b"Content-Length: x", 400),
+}
+
+
+@each("lines", UPGRADES)
+@each("coding, status", OTHER_CODINGS)
+def test_a_refused_framing_is_refused_with_an_upgrade_too(
+    echo: Endpoint, lines: bytes, coding: bytes, status: int
+) -> None:
+    # llhttp does not look at the framing of a request that it takes for an upgrade.
+    for raw in (post(coding, lines), post(lines, coding)):
+        plain, *_ = ask(echo, post(coding) + GOOD)
+        answers = ask(echo, raw + GOOD)
+        assert statuses(answers) == [status]
+        assert answers[0].body == plain.body
+        assert answers[0].header("X-Error-Detail") == plain.header("X-Error-Detail")
+
+
+@each("lines", UPGRADES)
+@pytest.mark.parametrize("target", [b"x:443", b"/v1/models", b"*", b"http://x/"])
+def test_connect_with_an_upgrade_opens_no_tunnel(
+    api: Api, lines: bytes, target: bytes
+) -> None:
+    for body in (b"", b"ab"):
+        raw = post_body(body, lines).replace(b"POST /", b"CONNECT " + target, 1)
+        answers = ask(api.endpoint, raw + GOOD)
+        assert statuses(answers) == [404]
+        assert answers[0].header("Connection") == "close"
+
+
+def test_no_upgrade_writes_a_log_line(server: Server, api: Api) -> None:
+    before = (server.folder / "stderr").stat().st_size
+    for lines in UPGRADES.values():
+        for coding, _ in OTHER_CODINGS.values():
+            for method in (b"POST", b"CONNECT", b"BREW"):
+                ask(api.endpoint, post(coding, lines).replace(b"POST", method, 1))
+    assert (server.folder / "stderr").stat().st_size == before
 
 
 def test_a_body_that_looks_like_http_2_is_a_body(echo: Endpoint) -> None:

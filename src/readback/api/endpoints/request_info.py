@@ -4,7 +4,6 @@ Worked out once per distinct head (`http/head_cache.py`). Nothing here looks at 
 at the database or at the clock.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from readback import keys
@@ -83,7 +82,6 @@ def _key_in(head: Head) -> PresentedKey | None:
     return presented_key(key.strip(b" ") if scheme.lower() == b"bearer" else b"")
 
 
-@lru_cache(1024)
 def presented_key(key: bytes) -> PresentedKey:
     if not key:
         detail = "The Authorization header does not have the form 'Bearer <key>'."
@@ -120,10 +118,10 @@ def _times(values: list[bytes]) -> str:
 
 
 def _user_agent(head: Head) -> str:
-    """Return the name of the client program in printable ASCII."""
+    """Return the name of the client program in printable ASCII, without any key."""
     agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
-    return printable[:JOURNAL_USER_AGENT_LENGTH]
+    return keys.hidden(printable)[:JOURNAL_USER_AGENT_LENGTH]
 
 
 def _forwarded_address(head: Head, trusted_proxies: int) -> str | None:

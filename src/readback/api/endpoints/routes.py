@@ -8,6 +8,7 @@ import asyncio
 import time
 from functools import partial
 
+from readback import keys
 from readback.api.data.keyring import Found, Keyring, Record
 from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
@@ -66,24 +67,30 @@ class Api:
     def describe(self, head: Head) -> RequestInfo:
         return describe(head, self._trusted_proxies)
 
+    def contains_secret(self, data: bytes) -> bool:
+        return keys.contains_key(data)
+
     def begin(
         self, info: RequestInfo, key: bytes, origin: RequestOrigin
     ) -> Outcome | None:
-        presented = info.presented_key or presented_key(key)
+        presented = info.presented_key
+        digest = presented.digest if presented else keys.digest(key)
         address = info.forwarded_address
         if address is None:
             address = origin.address
+        record = self._keyring.find(digest)
+        if record is not None and not info.not_found_detail:
+            return self._admit(info, record, address)
+        # Why a key cannot exist matters only now, and costs more than to find it.
+        presented = presented or presented_key(key)
         if info.not_found_detail:
             return _repeatable(partial(self._not_found, info, presented, address))
         if presented.detail:
             return _repeatable(partial(self._not_a_key, info, presented, address))
-        record = self._keyring.find(presented.digest)
-        if record is not None:
-            return self._admit(info, record, address)
-        if self._keyring.is_absent(presented.digest):
+        if self._keyring.is_absent(digest):
             return _repeatable(partial(self._absent_key, info, presented, address))
         look_up_done = partial(self._look_up_done, origin, info, address)
-        self._keyring.wait(presented.digest, look_up_done)
+        self._keyring.wait(digest, look_up_done)
         return None
 
     def refuse(self, code: str, detail: str) -> bytes:

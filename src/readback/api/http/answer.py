@@ -3,7 +3,9 @@
 from readback.api.http.head import HEAD_END, Head
 
 
-def complete(answer: bytes, head: Head | None, *, closing: bool) -> bytes:
+def complete(
+    answer: bytes, head: Head | None, *, closing: bool, bodiless: bool
+) -> bytes:
     """Return the bytes to send for a handler's answer to this request."""
     if closing:
         # RFC 9112 §9.6: a server that is going to close the connection says so.
@@ -11,7 +13,7 @@ def complete(answer: bytes, head: Head | None, *, closing: bool) -> bytes:
     elif head is not None and head.is_http_10:
         # RFC 9112 §9.3: HTTP/1.0 clients expect this if the connection stays open.
         answer = _with_connection(answer, b"keep-alive")
-    if head is not None and head.method == b"HEAD":
+    if bodiless:
         # RFC 9110 §9.3.2: the same headers as for GET, and no body.
         return answer[: answer.index(HEAD_END) + len(HEAD_END)]
     return answer

@@ -44,10 +44,10 @@ from math import inf
 from typing import cast
 
 from readback.api.http.answer import complete
+from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.flow_control import FlowControl
 from readback.api.http.handler import Outcome, Responder
-from readback.api.http.head import Head, open_chunked
-from readback.api.http.message import Message
+from readback.api.http.head import Head
 from readback.api.http.receive_buffer import ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import LINGER_SECONDS, ConnectionRegistry
@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
 
     # fmt: off
     __slots__ = (
-        "_buffer", "_deadline", "_flow", "_head", "_head_bytes", "_message",
+        "_buffer", "_chunks", "_deadline", "_flow", "_head", "_head_bytes",
         "_received_eof", "_registry", "_repeat", "_repeat_when_idle", "_responder",
         "_skip_bytes", "_state", "_transport", "address", "opened_at",
     )
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
         # The message being read; between messages, only the last head is kept.
         self._head: Head | None = None
         self._head_bytes = b""
-        self._message: Message | None = None
+        self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
         self._skip_bytes = 0
         self._repeat: Repeat | None = None  # always None inside of a message
@@ -233,21 +233,29 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _read_head(self) -> bool:
-        checked = self._buffer.head_checked
-        data = self._buffer.take_head(self._registry.limits.head_bytes)
+        buffer = self._buffer
+        begun = buffer.head_checked
+        data = buffer.peek_head(self._registry.limits.head_bytes)
         if data is not None:
             self._begin(data)
             return True
-        if not checked and self._buffer.head_checked:
+        if not begun and buffer.head_checked:
             # A client that sends its head in pieces has a deadline from the first one.
+            # Empty lines before it do not count, so they extend no deadline.
             self._deadline = self._registry.head_deadline
+        if buffer.empty_lines:
+            # The next request must be parsed, which ends the count of empty lines.
+            self._repeat_when_idle = None
         return False
 
     def _begin(self, data: bytes) -> None:
-        head, info, key = self._registry.heads.read(data)
+        registry = self._registry
+        head, info, key = registry.heads.read(data)
         self._head, self._head_bytes = head, data
-        self._message = open_chunked(data) if head.chunked else None
-        outcome = self._registry.handler.begin(info, key, self)
+        self._buffer.drop_head()
+        if head.chunked:
+            self._chunks = ChunkedBody(registry.limits.head_bytes)
+        outcome = registry.handler.begin(info, key, self)
         if outcome is None:
             self._state = WAITING
             self._deadline = inf
@@ -272,23 +280,15 @@ class Connection(asyncio.Protocol):
             self._transport.write(CONTINUE)
 
     def _read_body(self) -> bool:
-        head, responder = self._head, self._responder
+        head, responder, chunks = self._head, self._responder, self._chunks
         assert head and responder
-        if self._message is not None:
-            return self._read_chunks(self._message, responder)
-        body = self._buffer.take(head.content_length)
+        if chunks is None:
+            body = self._buffer.take(head.content_length)
+        else:
+            body = self._buffer.take_chunks(chunks, responder.max_body)
         if body is None:
             return False
         self._answer(responder, body)
-        return True
-
-    def _read_chunks(self, message: Message, responder: Responder) -> bool:
-        self._buffer.feed_chunks(message, responder.max_body)
-        if len(message.body) > responder.max_body:
-            raise oversized(responder.max_body, "the chunked body is longer")
-        if not message.complete:
-            return False
-        self._answer(responder, bytes(message.body))
         return True
 
     def _skip_body(self) -> bool:
@@ -322,10 +322,7 @@ class Connection(asyncio.Protocol):
         if not head.has_body:
             self._send(answer)
             return
-        limit = self._registry.limits.dropped_body_bytes
-        can_be_skipped = not head.chunked and head.content_length <= limit
-        # A client that waits for 100 (Continue) may or may not send the body now.
-        if head.expects_continue or not can_be_skipped or not head.keep_alive:
+        if not head.may_skip_body(self._registry.limits.dropped_body_bytes):
             self._send(answer, last=True)
         elif self._send(answer):
             self._state = SKIP
@@ -335,14 +332,18 @@ class Connection(asyncio.Protocol):
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
         head, self._head, self._responder = self._head, None, None
-        self._message = None
+        self._chunks = None
         self._state = HEAD
         self._deadline = self._registry.idle_deadline
         client_closes = head is not None and not head.keep_alive
         last = last or self.opened_at < self._registry.retire_before
         closing = last or client_closes
         if closing or not (head and head.repeatable):
-            answer = complete(answer, head, closing=closing)
+            # Of a head that was refused, its bytes tell the method.
+            bodiless = (
+                head.method == b"HEAD" if head else self._buffer.begins_with(b"HEAD ")
+            )
+            answer = complete(answer, head, closing=closing, bodiless=bodiless)
         self._transport.write(answer)
         if not closing:
             return True

@@ -48,8 +48,12 @@ class Handler(Protocol[Info]):
         """Return what `begin` needs to know of a head.
 
         Called once for each distinct head; the cached result goes to `begin` each time
-        that the head is received, so it must not depend on anything else.
+        that the head is received, so it must not depend on anything else. It must not
+        contain a key.
         """
+
+    def contains_secret(self, data: bytes) -> bool:
+        """Return whether the bytes of a head, without its key, must not be kept."""
 
     def begin(self, info: Info, key: bytes, origin: RequestOrigin) -> Outcome | None:
         """Decide on a request; None means that `resume` will be called later.

@@ -6,10 +6,10 @@ about sockets, time or what is served.
 """
 
 import re
+from typing import NoReturn
 
-from httptools import HttpParserError, HttpParserUpgrade
+from httptools import HttpParserError, HttpRequestParser
 
-from readback.api.http.message import Message
 from readback.api.http.refused import (
     HEADERS_TOO_LARGE,
     MALFORMED_REQUEST,
@@ -24,11 +24,14 @@ HEAD_END = b"\r\n\r\n"
 _TOKEN_BYTES = (
     b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-# RFC 9110 §5.5: control characters other than tab are invalid in a field value. CR and
-# LF are checked in pairs.
-_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-# RFC 9112 §3: method SP request-target SP HTTP-version. Version 1.0 or 1.1 only (§2.3).
-_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) (\S+) HTTP/1\.[01]\r\n")
+# RFC 9110 §5.5: control characters other than tab are invalid in a head, outside of the
+# line ends.
+_CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})
+_NO_CONTROLS = bytes(set(range(256)) - set(_CONTROLS))
+# RFC 9112 §3: method SP request-target SP HTTP-version. RFC 9110 §2.5: we process later
+# minor versions as 1.1, the highest that we know, and refuse other major versions.
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) (\S+) HTTP/1\.([0-9])\r\n")
+_UPGRADE = re.compile(rb"^upgrade:[^\r\n]*\r\n", re.IGNORECASE | re.MULTILINE)
 # RFC 9112 §3.2.2: absolute-form, split into authority and path.
 _ABSOLUTE_FORM = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 # RFC 9110 §7.2: uri-host [":" port], without user information. No comma either: that
@@ -37,7 +40,7 @@ _HOST = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+;=]+)(?::[0-9]{0,5})?"
 )
 # A head with one of these fields needs the parser every time.
-_UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding", b"upgrade"))
+_UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding"))
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _INVALID_FIELD = "A header field or the framing of the body is not valid."
@@ -51,6 +54,7 @@ class Head:
         "content_length",
         "expects_continue",
         "fields",
+        "has_body",
         "is_http_10",
         "keep_alive",
         "method",
@@ -78,6 +82,8 @@ class Head:
         # and Python refuses to convert thousands of digits.
         length = (self.first(b"content-length") or b"").lstrip(b"0")
         self.content_length = int(length or b"0")
+        # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
+        self.has_body = self.chunked or self.content_length > 0
         # RFC 9110 §10.1.1: an HTTP/1.0 client does not understand 100 (Continue).
         expectation = (self.first(b"expect") or b"").lower()
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
@@ -93,10 +99,11 @@ class Head:
                 return value
         return None
 
-    @property
-    def has_body(self) -> bool:
-        # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
-        return self.chunked or self.content_length > 0
+    def may_skip_body(self, limit: int) -> bool:
+        """Return whether the body can be dropped, so that the connection stays open."""
+        # A client that waits for 100 (Continue) may or may not send the body now.
+        bounded = not self.chunked and self.content_length <= limit
+        return self.keep_alive and bounded and not self.expects_continue
 
     def _persists(self) -> bool:
         """Return whether the connection stays open after this request.
@@ -118,23 +125,36 @@ class Head:
         return not self.is_http_10 and persistent and names.isdisjoint(_UNREPEATABLE)
 
 
+class _Fields:
+    """What llhttp reports of a head."""
+
+    def __init__(self) -> None:
+        self.url = b""
+        self.all: list[tuple[bytes, bytes]] = []
+
+    def on_url(self, fragment: bytes) -> None:
+        self.url += fragment
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # RFC 9112 §5: optional whitespace is not part of the value; llhttp keeps the
+        # trailing one.
+        self.all.append((name.lower(), value.rstrip(b" \t")))
+
+
 def parse(data: bytes, max_fields: int) -> Head:
     """Return the head in `data`, which includes the blank line, or raise `Refused`."""
-    line = _request_line(data)
-    message = _parse_message(data, line)
-    head = _validate(line[1], message)
-    if len(message.fields) > max_fields:
+    line = _REQUEST_LINE.match(data)
+    if not line:
+        raise Refused(MALFORMED_REQUEST, _NO_REQUEST_LINE)
+    fields = _run_parser(line, data)
+    head = _validate(line, fields)
+    if len(fields.all) > max_fields:
         raise Refused(
             HEADERS_TOO_LARGE,
-            f"The head has {len(message.fields)} header fields; "
+            f"The head has {len(fields.all)} header fields; "
             f"at most {max_fields} are accepted.",
         )
     return head
-
-
-def open_chunked(data: bytes) -> Message:
-    """Parse a head again, and return the message that its chunked body goes into."""
-    return _parse_message(data, _request_line(data))
 
 
 def check_beginning(window: bytes, checked: int = 0) -> None:
@@ -142,84 +162,70 @@ def check_beginning(window: bytes, checked: int = 0) -> None:
 
     That is a line feed or carriage return without the other (RFC 9112 §2.2), a control
     character (RFC 9110 §5.5), or a first byte that begins no method, as in a TLS
-    handshake. The first `checked` bytes have been checked before.
+    handshake. The first `checked` bytes have been checked before. The first such byte
+    decides, so the refusal does not depend on how the head was cut into packets.
     """
-    if window != b"\r" and window[:1] not in _TOKEN_BYTES:
+    if window[:1] not in _TOKEN_BYTES:
         raise Refused(
             MALFORMED_REQUEST, "The first byte does not begin an HTTP method."
         )
-    # A line end may arrive in two pieces. Its carriage return is then checked twice:
-    # once as the last byte, where it may be alone, and once with its line feed.
-    new = window[checked - window.endswith(b"\r", 0, checked) :]
-    line_ends, cut = new.count(b"\r\n"), new.endswith(b"\r")
-    if new.count(b"\n") != line_ends or new.count(b"\r") - cut != line_ends:
+    # A line end may arrive in two pieces, so a carriage return at the very end is
+    # checked with what follows it.
+    new = window[checked - window.endswith(b"\r", 0, checked) :].removesuffix(b"\r")
+    bad = new.replace(b"\r\n", b"").translate(None, _NO_CONTROLS)
+    if not bad:
+        return
+    if bad[0] in b"\r\n":
         raise Refused(
             MALFORMED_REQUEST, "The head has a line that does not end with CRLF."
         )
-    if _CONTROLS.search(new):
-        raise Refused(MALFORMED_REQUEST, "The head contains a control character.")
+    raise Refused(MALFORMED_REQUEST, "The head contains a control character.")
 
 
-def too_large(window: bytes, max_bytes: int) -> Refused:
-    """Return the refusal for a head longer than the `max_bytes` in `window`."""
+def refuse_too_large(window: bytes, max_bytes: int) -> NoReturn:
+    """Refuse a head longer than the `max_bytes` in `window`."""
     line = _REQUEST_LINE.match(window)
-    if not line:
-        # RFC 9112 §3: 414 if a method is followed by a target that does not end.
-        if b"\r\n" not in window and b" " in window:
-            detail = f"The request line is longer than {max_bytes} bytes."
-            return Refused(TARGET_TOO_LONG, detail)
-        return Refused(MALFORMED_REQUEST, _NO_REQUEST_LINE)
-    try:
-        _run_parser(b"POST" + window[line.end(1) :])
-    except HttpParserError:
-        return Refused(MALFORMED_REQUEST, _INVALID_FIELD)
-    return Refused(HEADERS_TOO_LARGE, f"The head is larger than {max_bytes} bytes.")
+    if line:
+        _run_parser(line, window)
+        detail = f"The head is larger than {max_bytes} bytes."
+        raise Refused(HEADERS_TOO_LARGE, detail)
+    # RFC 9112 §3: 414 if a method is followed by a target that does not end.
+    if b"\r\n" not in window and b" " in window:
+        detail = f"The request line is longer than {max_bytes} bytes."
+        raise Refused(TARGET_TOO_LONG, detail)
+    raise Refused(MALFORMED_REQUEST, _NO_REQUEST_LINE)
 
 
-def _request_line(data: bytes) -> re.Match[bytes]:
-    line = _REQUEST_LINE.match(data)
-    if not line:
-        raise Refused(MALFORMED_REQUEST, _NO_REQUEST_LINE)
-    return line
+def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
+    """Run llhttp over a head, finished or not; raise `Refused` if it is not valid.
 
-
-def _parse_message(data: bytes, line: re.Match[bytes]) -> Message:
-    """Run llhttp over a head, in spite of its table of methods and of upgrades.
-
-    A method is any token (RFC 9110 §9.1), but llhttp rejects methods outside its
-    table, so such a head is parsed again as a POST. A server may ignore Upgrade
-    (RFC 9110 §7.8), but llhttp stops there and drops the body, so such a head is
-    parsed again without that field.
+    llhttp has a table of methods, but a method is any token (RFC 9110 §9.1). It stops
+    at an Upgrade and at CONNECT, but a server may ignore Upgrade (RFC 9110 §7.8), and
+    we accept no CONNECT. It knows no version after 1.1. So it gets the head of a POST
+    in version 1.0 or 1.1, without Upgrade, and raises nothing but `HttpParserError`.
     """
+    method, target, minor_version = line.groups()
+    if method == b"CONNECT":
+        # RFC 9112 §3.2.3: an authority, which llhttp does not take for the target of
+        # another method. Any valid characters will do, because it is refused anyway.
+        target = b"/" + target
+    request_line = b"POST %b HTTP/1.%b\r\n" % (target, min(minor_version, b"1"))
+    rest = data[line.end() :]
+    if b"upgrade:" in rest.lower():
+        rest = _UPGRADE.sub(b"", rest)
+    fields = _Fields()
+    parser = HttpRequestParser(fields)
     try:
-        return _run_parser(data)
-    except HttpParserUpgrade:
-        if line[1] == b"CONNECT":
-            return _run_parser(b"OPTIONS *" + data[line.end(2) :])
-        return _run_parser(_without_upgrade(data))
+        parser.feed_data(request_line + rest)
     except HttpParserError:
-        try:
-            return _run_parser(_without_upgrade(b"POST" + data[line.end(1) :]))
-        except HttpParserError:
-            raise Refused(MALFORMED_REQUEST, _INVALID_FIELD) from None
+        raise Refused(MALFORMED_REQUEST, _INVALID_FIELD) from None
+    return fields
 
 
-def _run_parser(data: bytes) -> Message:
-    message = Message()
-    message.parser.feed_data(data)
-    return message
-
-
-def _without_upgrade(data: bytes) -> bytes:
-    lines = data.split(b"\r\n")
-    kept = [line for line in lines if line[:8].lower() != b"upgrade:"]
-    return b"\r\n".join(kept)
-
-
-def _validate(method: bytes, message: Message) -> Head:
-    is_http_10 = message.parser.get_http_version() == "1.0"
-    target, authority = _split_target(method, message.url)
-    head = Head(method, target, message.fields, is_http_10=is_http_10)
+def _validate(line: re.Match[bytes], fields: _Fields) -> Head:
+    method, is_http_10 = line[1], line[3] == b"0"
+    target, authority = _split_target(method, fields.url)
+    head = Head(method, target, fields.all, is_http_10=is_http_10)
     _check_host(head, authority)
     _check_transfer_coding(head)
     return head
@@ -232,7 +238,7 @@ def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
     must accept (§3.2.2), authority-form for CONNECT alone (§3.2.3), and asterisk-form
     for OPTIONS alone (§3.2.4).
     """
-    if url.startswith(b"/") or method == b"CONNECT":
+    if url.startswith(b"/"):
         return url, None
     if url == b"*":
         if method != b"OPTIONS":

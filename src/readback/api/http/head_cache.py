@@ -2,13 +2,14 @@
 
 Clients send few distinct heads, and equal bytes mean the same on any connection. The
 key is cut out first, if it has its usual form `Authorization: Bearer <key>`: a flood of
-made-up keys, each of which would be a new head, then costs little more than one key,
-and such keys are not in the cache.
+made-up keys, each of which would be a new head, then costs little more than one key.
+A head with a key in any other form or place is parsed every time, so no key is ever in
+the cache.
 """
 
-from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from readback.api.http.handler import Handler
 from readback.api.http.head import Head, check_beginning, parse
 
 Info = TypeVar("Info")
@@ -26,8 +27,8 @@ _PLAIN_KEY = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 class HeadCache(Generic[Info]):
     """The distinct heads of one listener, each with what its handler made of it."""
 
-    def __init__(self, describe: Callable[[Head], Info], max_fields: int) -> None:
-        self._describe = describe
+    def __init__(self, handler: Handler[Info], max_fields: int) -> None:
+        self._handler = handler
         self._max_fields = max_fields
         # By the bytes before the mark and the bytes after the line of the key.
         self._known: dict[tuple[bytes, bytes], tuple[Head, Info]] = {}
@@ -46,12 +47,20 @@ class HeadCache(Generic[Info]):
         check_beginning(data)
         if mark and not (plain and before.endswith(_LINE_BEGINS)):
             head = parse(data, self._max_fields)
-            return head, self._describe(head), b""
+            return head, self._handler.describe(head), b""
         without_key = before + mark + b"\r\n" + after if mark else data
         head = parse(without_key, self._max_fields)
-        info = self._describe(head)
-        if len(data) <= _MAX_CACHED_BYTES:
+        info = self._handler.describe(head)
+        if self._may_keep(without_key, head, [b"Bearer"] if mark else []):
             if len(self._known) >= _MAX_HEADS:
                 self._known.clear()
             self._known[before, after] = head, info
         return head, info, key
+
+    def _may_keep(self, data: bytes, head: Head, without_secrets: list[bytes]) -> bool:
+        """Return whether a head is small and contains no key, password or the like."""
+        return (
+            len(data) <= _MAX_CACHED_BYTES
+            and head.all(b"authorization") == without_secrets
+            and not self._handler.contains_secret(data)
+        )

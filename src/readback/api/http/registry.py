@@ -70,7 +70,7 @@ class ConnectionRegistry:
     def __init__(self, handler: Handler[Any], limits: Limits) -> None:
         self.handler = handler
         self.limits = limits
-        self.heads = HeadCache(handler.describe, limits.head_fields)
+        self.heads = HeadCache(handler, limits.head_fields)
         self.queue = FairQueue()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.

@@ -12,6 +12,9 @@ from readback.api.http.head import parse
         (b"curl/8.5.0", "curl/8.5.0"),
         (b"caf\xc3\xa9\t1", "caf???1"),
         (b"x" * 500, "x" * 80),
+        (b"tool/1 sk-echo-0123456789abcdef!", "tool/1 [key]!"),
+        (b"x" * 70 + b" sk-proj-" + b"y" * 60, "x" * 70 + " [key]"),
+        (b"task-runner/2", "task-runner/2"),
     ],
 )
 def test_a_user_agent_is_shown_in_printable_ascii(sent: bytes, shown: str) -> None:

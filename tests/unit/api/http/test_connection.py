@@ -1,12 +1,11 @@
 """What a connection keeps of a message: nothing once it is answered."""
 
 import asyncio
-import gc
 from collections.abc import Iterator
-from types import FunctionType, ModuleType
 
 import pytest
 from tests.support.echo_server import PATIENT, Echo
+from tests.support.memory import reachable_from
 from tests.support.raw_requests import post_body, post_chunks
 from tests.support.work import ManualLoop, StoringTransport
 
@@ -14,7 +13,6 @@ from readback.api.http.connection import Connection
 from readback.api.http.registry import ConnectionRegistry
 
 SECRET = b"zyzzyva-in-the-body"
-CODE = (type, ModuleType, FunctionType)
 
 
 @pytest.fixture
@@ -25,18 +23,6 @@ def connection() -> Iterator[Connection]:
     connection.connection_made(transport)
     yield connection
     asyncio._set_running_loop(None)
-
-
-def reachable_from(start: object) -> Iterator[object]:
-    """Every object that is kept alive by one, but not through code and its globals."""
-    seen, waiting = {id(start)}, [start]
-    while waiting:
-        one = waiting.pop()
-        yield one
-        for other in gc.get_referents(one):
-            if id(other) not in seen and not isinstance(other, CODE):
-                seen.add(id(other))
-                waiting.append(other)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,19 @@ from readback.api.http.head_cache import HeadCache
 from readback.api.http.refused import Refused
 
 MAX_FIELDS = 100
-CACHE = HeadCache(lambda head: head.method, MAX_FIELDS)
+
+
+class Methods:
+    """A handler that wants to know nothing but the method."""
+
+    def describe(self, head: Head) -> bytes:
+        return head.method
+
+    def contains_secret(self, data: bytes) -> bool:
+        return b"secret" in data
+
+
+CACHE = HeadCache(Methods(), MAX_FIELDS)
 HEAD = (
     b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
     b"Authorization: Bearer %b\r\nContent-Length: 5\r\n\r\n"
@@ -104,6 +116,33 @@ def test_a_key_with_an_invalid_byte_is_refused_despite_the_cache(
     read_head(HEAD % b"alice")
     with pytest.raises(Refused):
         read_head(HEAD % bad_key)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Authorization: bearer PASSWORD",
+        b"Authorization:Bearer PASSWORD",
+        b"Authorization:  Bearer PASSWORD",
+        b"Authorization: Bearer PASSWORD ",
+        b"Authorization: Bearer  PASSWORD",
+        b"Authorization: Basic PASSWORD",
+        b"AUTHORIZATION: Bearer PASSWORD",
+        b"aUTHORIZATION: bEARER PASSWORD",
+        b"Authorization: Bearer\tPASSWORD",
+        b"Authorization: PASSWORD",
+        b"Authorization: Bearer a\r\nAuthorization: Bearer PASSWORD",
+        b"Authorization: Bearer PASSWORD\r\nAuthorization: Bearer a",
+        b"X-Api-Key: secret PASSWORD",
+        b"X: Authorization: Bearer PASSWORD",
+    ],
+)
+def test_a_head_with_a_secret_that_is_not_cut_out_is_not_kept(line: bytes) -> None:
+    cache = HeadCache(Methods(), MAX_FIELDS)
+    data = HEAD.replace(b"Authorization: Bearer %b", line) % ()
+    for _ in range(2):
+        cache.read(data)
+    assert cache._known == {}
 
 
 def test_the_cache_is_bounded() -> None:

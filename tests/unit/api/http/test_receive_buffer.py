@@ -4,7 +4,7 @@ import pytest
 
 from readback.api.http import receive_buffer
 from readback.api.http.head import check_beginning
-from readback.api.http.receive_buffer import ReceiveBuffer
+from readback.api.http.receive_buffer import MAX_EMPTY_LINES, ReceiveBuffer
 from readback.api.http.refused import Refused
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -16,6 +16,13 @@ def filled(*pieces: bytes) -> ReceiveBuffer:
     for piece in pieces:
         buffer.append(piece)
     return buffer
+
+
+def take_head(buffer: ReceiveBuffer) -> bytes | None:
+    head = buffer.peek_head(LIMIT)
+    if head is not None:
+        buffer.drop_head()
+    return head
 
 
 def test_each_byte_of_an_unfinished_head_is_checked_once(
@@ -34,32 +41,67 @@ def test_each_byte_of_an_unfinished_head_is_checked_once(
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 16_000
     for byte in head:
         buffer.append(bytes([byte]))
-        assert buffer.take_head(LIMIT) is None
+        assert buffer.peek_head(LIMIT) is None
     assert sum(checked_bytes) == len(head)
 
 
 @pytest.mark.parametrize("cut", range(1, len(HEAD)))
 def test_a_head_in_two_pieces_is_found_with_what_follows_it(cut: int) -> None:
     buffer = filled(HEAD[:cut])
-    assert buffer.take_head(LIMIT) is None
+    assert buffer.peek_head(LIMIT) is None
     buffer.append(HEAD[cut:] + b"rest")
-    assert buffer.take_head(LIMIT) == HEAD
+    assert take_head(buffer) == HEAD
     assert buffer.unread == 4 and buffer.take(4) == b"rest"
 
 
-def test_empty_lines_before_a_head_are_ignored() -> None:
-    buffer = filled(b"\r\n\r\n" + HEAD)
-    assert buffer.take_head(LIMIT) == HEAD
+def test_a_head_stays_until_it_is_dropped() -> None:
+    buffer = filled(HEAD + b"rest")
+    assert buffer.peek_head(LIMIT) == buffer.peek_head(LIMIT) == HEAD
+    assert buffer.begins_with(b"GET ")
+    buffer.drop_head()
+    assert buffer.take(4) == b"rest"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_a_few_empty_lines_before_each_head_are_ignored(size: int) -> None:
+    raw = (b"\r\n" * MAX_EMPTY_LINES + HEAD) * 3
+    buffer, heads = ReceiveBuffer(), []
+    for start in range(0, len(raw), size):
+        buffer.append(raw[start : start + size])
+        while buffer.unread and (head := take_head(buffer)):
+            heads.append(head)
+    assert heads == [HEAD] * 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_more_empty_lines_are_refused(size: int) -> None:
+    raw = b"\r\n" * (MAX_EMPTY_LINES + 1) + HEAD
+    buffer = ReceiveBuffer()
+    with pytest.raises(Refused) as caught:
+        for start in range(0, len(raw), size):
+            buffer.append(raw[start : start + size])
+            if buffer.unread:
+                take_head(buffer)
+    assert caught.value.code == "malformed_request"
+
+
+def test_half_an_empty_line_does_not_begin_a_head() -> None:
+    buffer = filled(b"\r")
+    assert buffer.peek_head(LIMIT) is None and not buffer.head_checked
+    buffer.append(b"\n\r")
+    assert buffer.peek_head(LIMIT) is None and not buffer.head_checked
+    buffer.append(b"\nG")
+    assert buffer.peek_head(LIMIT) is None and buffer.head_checked == 1
 
 
 @pytest.mark.parametrize("excess, accepted", [(0, True), (1, False)])
 def test_a_head_may_be_as_long_as_the_limit(excess: int, accepted: bool) -> None:
     buffer = filled(HEAD)
     if accepted:
-        assert buffer.take_head(len(HEAD) - excess) == HEAD
+        assert buffer.peek_head(len(HEAD) - excess) == HEAD
     else:
         with pytest.raises(Refused) as caught:
-            buffer.take_head(len(HEAD) - excess)
+            buffer.peek_head(len(HEAD) - excess)
         assert caught.value.code == "headers_too_large"
 
 

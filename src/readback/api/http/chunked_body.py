@@ -1,0 +1,170 @@
+"""Decode a chunked body, strictly by the grammar of RFC 9112 §7.1.
+
+    chunked-body = *chunk last-chunk trailer-section CRLF
+    chunk        = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
+    last-chunk   = 1*"0" [ chunk-ext ] CRLF
+
+llhttp is not used here: it refuses the white space that §7.1.1 allows in extensions,
+and lets extensions and trailers grow without end. Extensions and trailers are checked
+and dropped; a trailer never becomes a header (RFC 9110 §6.5.1).
+
+Every verdict is about the first bytes that are wrong, so it does not depend on how the
+body was cut into packets.
+"""
+
+import re
+
+from readback.api.http.refused import MALFORMED_REQUEST, Refused, oversized
+
+# Sizes, extensions and trailers are not part of the body. As many bytes as a head may
+# have are allowed for them, and this many more per byte of the body: a chunk of one
+# byte needs five.
+_FRAMING_PER_BODY_BYTE = 8
+_LINE_END = b"\r\n"
+
+# RFC 9110 §5.6.2 and §5.6.4. Repetitions of characters are possessive, so a line that
+# does not match is given up after a number of steps that is linear in its length.
+# Repetitions of groups are not: before Python 3.11.5 they could give a wrong result.
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
+_TEXT = rb"[\t !\x23-\x5b\x5d-\x7e\x80-\xff]*+"
+_QUOTED = rb'"%b(?:\\[\t -\x7e\x80-\xff]%b)*"' % (_TEXT, _TEXT)
+# RFC 9112 §7.1.1: "bad" white space around ; and = is parsed, but not before the CRLF.
+_EXTENSION = rb"[ \t]*+;[ \t]*+%b(?:[ \t]*+=[ \t]*+(?:%b|%b))?" % (
+    _TOKEN,
+    _TOKEN,
+    _QUOTED,
+)
+# The group is the size without its zeros, absent in the last chunk. It has at most 64
+# bits: other software on the way could take a longer one for another number.
+_SIZE_LINE = re.compile(
+    rb"(?=[0-9A-Fa-f])0*+([1-9A-Fa-f][0-9A-Fa-f]{0,15}+)?(?:%b)*\r\n" % _EXTENSION
+)
+# A small chunk without extensions. Its framing has at most 8 bytes, and it has a body.
+_PLAIN_SIZE_LINE = re.compile(rb"([1-9A-Fa-f][0-9A-Fa-f]{0,3}+)\r\n")
+# RFC 9110 §6.5.1: fields that frame a message are not valid as trailers.
+_TRAILER_LINE = re.compile(
+    rb"(?:(?!(?:content-length|transfer-encoding):)%b:[\t -\x7e\x80-\xff]*+)?\r\n"
+    % _TOKEN,
+    re.IGNORECASE,
+)
+# How such lines begin when their end has not arrived yet.
+_SIZE_BEGINNING = re.compile(rb"[0-9A-Fa-f]++(?:[ \t;\r]|\Z)")
+_TRAILER_BEGINNING = re.compile(rb"(?:%b)?(?:[:\r]|\Z)" % _TOKEN)
+
+
+class ChunkedBody:
+    """One chunked body while it arrives."""
+
+    def __init__(self, max_framing: int) -> None:
+        self.body = bytearray()
+        self._size = 0  # of the body up to the end of the chunk that is being read
+        self.complete = False
+        self._in_chunk = False
+        self._in_trailers = False
+        self._max_framing = max_framing
+        self._framing_bytes = 0
+
+    def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
+        """Read what is in `buffer[start:]`; return where the unread rest begins."""
+        while not self.complete:
+            if self._in_chunk:
+                end = self._read_data(buffer, start)
+            elif self._in_trailers:
+                end = self._read_trailer(buffer, start)
+            else:
+                end = self._read_size(buffer, start, max_body)
+            if end == start:
+                break
+            start = end
+        return start
+
+    def _read_plain_chunks(
+        self, buffer: bytes | bytearray, start: int, max_body: int
+    ) -> int:
+        """Read the plain chunks that are here as a whole; leave all others.
+
+        A body may consist of thousands of chunks, and nobody else is served meanwhile:
+        32,768 chunks of one byte take 0.04 s in this loop, and 0.1 s without it.
+        """
+        body, match, first = self.body, _PLAIN_SIZE_LINE.match, start
+        while line := match(buffer, start):
+            begin = line.end()
+            end = begin + int(line[1], 16)
+            if buffer[end : end + 2] != _LINE_END or len(body) + end - begin > max_body:
+                break
+            body += buffer[begin:end]
+            start = end + 2
+        self._framing_bytes += start - first - (len(body) - self._size)
+        self._size = len(body)
+        return start
+
+    def _read_size(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
+        start = self._read_plain_chunks(buffer, start, max_body)
+        line = self._match(_SIZE_LINE, _SIZE_BEGINNING, buffer, start)
+        if line is None:
+            return start
+        if digits := line[1]:
+            self._size += int(digits, 16)
+            if self._size > max_body:
+                raise oversized(max_body, "the chunked body is longer")
+            self._in_chunk = True
+        else:
+            self._in_trailers = True
+        return line.end()
+
+    def _read_data(self, buffer: bytes | bytearray, start: int) -> int:
+        if missing := self._size - len(self.body):
+            data = buffer[start : start + missing]
+            self.body += data
+            start += len(data)
+        if len(self.body) < self._size:
+            return start
+        line_end = buffer[start : start + 2]
+        if line_end == _LINE_END:
+            self._framing_bytes += 2
+            self._in_chunk = False
+            return start + 2
+        if not _LINE_END.startswith(line_end):
+            raise _malformed()
+        return start
+
+    def _read_trailer(self, buffer: bytes | bytearray, start: int) -> int:
+        line = self._match(_TRAILER_LINE, _TRAILER_BEGINNING, buffer, start)
+        if line is None:
+            return start
+        self.complete = line[0] == _LINE_END
+        return line.end()
+
+    def _match(
+        self,
+        whole: re.Pattern[bytes],
+        beginning: re.Pattern[bytes],
+        buffer: bytes | bytearray,
+        start: int,
+    ) -> re.Match[bytes] | None:
+        """Match one line, or raise `Refused`; return None if its end is missing."""
+        allowed = self._max_framing + _FRAMING_PER_BODY_BYTE * len(self.body)
+        room = min(self._max_framing, allowed - self._framing_bytes)
+        end = min(len(buffer), start + room)
+        # The whole grammar is tried once, not again for each piece of a line.
+        if buffer.find(_LINE_END, start, end) >= 0:
+            line = whole.match(buffer, start)
+            if line is None:
+                raise _malformed()
+            self._framing_bytes += line.end() - start
+            return line
+        # RFC 9112 §2.2: neither half of a line end may be alone.
+        bare = buffer.find(b"\n", start, end) >= 0 or (
+            buffer.find(b"\r", start, end - 1) >= 0
+        )
+        if start < end and (bare or not beginning.match(buffer, start, end)):
+            raise _malformed()
+        if len(buffer) - start >= room:
+            raise Refused(
+                MALFORMED_REQUEST, "The chunk extensions or trailers are too large."
+            )
+        return None
+
+
+def _malformed() -> Refused:
+    return Refused(MALFORMED_REQUEST, "The chunked body is not well formed.")

@@ -1,0 +1,98 @@
+"""Any bytes as the body of a chat request.
+
+The fast decoder gives the verdict of the slow pass, word for word, and accepts exactly
+what a reference accepts that shares no code with either. The shortcut that recognises
+the frame of a body is exact.
+"""
+
+import json
+from typing import Any
+
+from readback.api.endpoints.chat import read_content, split_body
+from readback.api.endpoints.refusal import examine
+from readback.api.http.refused import Refused
+from readback.contract import MAX_BODY_BYTES
+
+# Put in place of the text of an accepted body.
+_OTHER_TEXTS = ("x", 'a "quoted" text', "user", "\\", "\u0000\u2028", "дом 🏠")
+
+
+def check(data: bytes) -> None:
+    body = data[:MAX_BODY_BYTES]
+    verdict = _verdict(read_content, body)
+    assert verdict == _verdict(examine, body), "the two passes differ"
+    text = verdict if isinstance(verdict, str) else None
+    assert text == _reference(body), "the reference differs"
+    if text is not None:
+        _check_frame(body, text)
+
+
+def _verdict(read: Any, body: bytes) -> str | tuple[str, str]:
+    try:
+        return str(read(body))
+    except Refused as refused:
+        return refused.code, refused.detail
+
+
+def _check_frame(body: bytes, text: str) -> None:
+    parts = split_body(body, json.dumps(text, ensure_ascii=False).encode())
+    if parts is None:
+        return
+    opening, closing = parts
+    for other in _OTHER_TEXTS:
+        written = json.dumps(other, ensure_ascii=False).encode()
+        assert read_content(opening[:-1] + written + closing[1:]) == other
+
+
+class _Invalid(Exception):
+    """The reference does not accept a body."""
+
+
+def _reference(body: bytes) -> str | None:
+    """Return the text of a body that keeps the contract, else None."""
+    try:
+        document = json.loads(
+            body.decode(),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse,
+            parse_int=lambda digits: ("int", digits),
+            parse_float=_refuse,
+        )
+        json.dumps(document, ensure_ascii=False).encode()  # no lone surrogate
+    except (ValueError, RecursionError, _Invalid):
+        return None
+    return _text(document) if isinstance(document, dict) else None
+
+
+def _text(document: dict[str, Any]) -> str | None:
+    allowed = {"model", "messages", "stream", "max_tokens"}
+    if not {"model", "messages"} <= set(document) <= allowed:
+        return None
+    content = _content(document["messages"])
+    if document["messages"] != [{"role": "user", "content": content}]:
+        return None
+    kept = (
+        document["model"] == "vendor-cabinet-preview-echo"
+        and document.get("stream", False) is False
+        and document.get("max_tokens", ("int", "2000")) == ("int", "2000")
+        and 0 < len(content.encode()) <= 8192
+    )
+    return content if kept else None
+
+
+def _content(messages: Any) -> str:
+    try:
+        content = messages[0]["content"]
+    except (LookupError, TypeError):
+        return ""
+    return content if isinstance(content, str) else ""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise _Invalid
+    return dict(pairs)
+
+
+def _refuse(number: str) -> Any:
+    raise _Invalid

@@ -1,0 +1,151 @@
+"""Any bytes on a connection of the API, cut into packets in any way.
+
+No exception, no 500, only well-formed answers; the same answers however the bytes are
+cut, and whether or not a shortcut recognises them; no key in an answer's headers, in a
+cache or in the journal. `KEY` in the input stands for a key that exists.
+"""
+
+import asyncio
+import random
+import re
+from functools import cache
+from typing import Any, cast
+from zlib import crc32
+
+from readback.api.http.connection import Connection
+from readback.api.http.head_cache import HeadCache
+from readback.keys import KEY_LIKE
+from tests.support.wire import parse_head
+from tests.support.work import StoringTransport, Worker
+
+# Longer inputs find nothing new, and are slow.
+MAX_BYTES = 40_000
+_MAX_PIECES = 150
+_RANDOM_CUTS = 6
+# What differs between two equal answers.
+_ID = re.compile(rb'(X-Request-Id: |"id":")[0-9a-f-]{36}')
+_CREATED = re.compile(rb'"created":[0-9]{10}')
+# An interim answer may depend on the cuts.
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class RecordingTransport(StoringTransport):
+    """Collects everything that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = bytearray()
+        self._finished = False
+
+    def write(self, data: Any) -> None:
+        assert not self.closing, "an answer after the connection was closed"
+        assert not self._finished, "an answer after the last one"
+        self.written += data
+
+    def write_eof(self) -> None:
+        self._finished = True
+
+    def abort(self) -> None:
+        self.closing = True
+
+
+@cache
+def _worker() -> Worker:
+    worker = Worker()
+
+    def fail(error: Exception) -> bytes:
+        raise error
+
+    worker.api.fail = fail  # type: ignore[method-assign]
+    return worker
+
+
+def check(data: bytes) -> None:
+    worker = _worker()
+    # The API asks `get_running_loop` for its loop, which now returns this one.
+    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
+    try:
+        max_fields = worker.registry.limits.head_fields
+        worker.registry.heads = HeadCache(worker.api, max_fields)
+        _check(worker, data[:MAX_BYTES].replace(b"KEY", worker.key.encode()))
+    finally:
+        asyncio._set_running_loop(None)
+
+
+def _check(worker: Worker, data: bytes) -> None:
+    whole = _answers(worker, [data])
+    _assert_well_formed(whole, data)
+    _assert_no_key(worker, whole)
+    for pieces in (_byte_by_byte(data), _at_random(data)):
+        assert _answers(worker, pieces) == whole, f"cut into {pieces}"
+    # If the input is one request, the second is recognised as a repetition.
+    twice = _answers(worker, [data + data])
+    assert _answers(worker, [data, data]) == twice, "sent twice"
+
+
+def _answers(worker: Worker, pieces: list[bytes]) -> bytes:
+    """Return everything that a new connection answers to these packets."""
+    connection, transport = Connection(worker.registry), RecordingTransport()
+    connection.connection_made(transport)
+    for piece in pieces:
+        if not transport.closing:
+            connection.data_received(piece)
+            _settle(worker)
+    if not transport.closing:
+        connection.eof_received()
+        _settle(worker)
+    connection.connection_lost(None)
+    return _comparable(bytes(transport.written))
+
+
+def _comparable(answers: bytes) -> bytes:
+    answers = _ID.sub(rb"\g<1>" + b"0" * 36, answers.replace(_CONTINUE, b""))
+    return _CREATED.sub(b'"created":' + b"0" * 10, answers)
+
+
+def _settle(worker: Worker) -> None:
+    while worker.loop.callbacks or worker.lookups:
+        worker.settle()
+
+
+def _byte_by_byte(data: bytes) -> list[bytes]:
+    size = 1 + len(data) // _MAX_PIECES
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def _at_random(data: bytes) -> list[bytes]:
+    """Cut at places that depend only on the data, so that a finding is reproducible."""
+    chance = random.Random(crc32(data))
+    places = {chance.randint(0, len(data)) for _ in range(_RANDOM_CUTS)}
+    marks = sorted({0, len(data), *places})
+    return [data[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+
+
+def _assert_well_formed(answers: bytes, data: bytes) -> None:
+    without_body = 0
+    while answers:
+        head, end, answers = answers.partition(b"\r\n\r\n")
+        assert end, f"an answer without an end: {head!r}"
+        status, _, headers = parse_head(head)
+        assert status < 500 or status == 501, f"status {status}"
+        [length] = [int(v) for name, v in headers if name == "Content-Length"]
+        if not answers or answers.startswith(b"HTTP/1.1 "):
+            without_body += 1
+            continue
+        body, answers = answers[:length], answers[length:]
+        assert body.startswith(b"{") and body.endswith(b"}"), f"a body {body!r}"
+    assert without_body <= data.count(b"HEAD "), "an answer without its body"
+
+
+def _assert_no_key(worker: Worker, answers: bytes) -> None:
+    heads = re.findall(rb"HTTP/1\.1 .*?\r\n\r\n", answers, re.DOTALL)
+    kept = repr([*heads, worker.registry.heads._known, _events(worker)])
+    assert not KEY_LIKE.search(kept), "a key was kept or sent"
+
+
+def _events(worker: Worker) -> list[Any]:
+    journal = worker.api._services.journal
+    events = list(journal._pending)
+    journal.close(0.0)
+    journal.fetch()
+    return events

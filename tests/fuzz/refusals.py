@@ -1,0 +1,57 @@
+"""Any bytes wherever a refusal could quote them.
+
+Every explanation is one line of printable ASCII of bounded length, does not depend on
+the text, and contains nothing that could be a key.
+"""
+
+import json
+import re
+
+from readback.api.endpoints.near_misses import explain_not_found
+from readback.api.endpoints.refusal import examine
+from readback.api.endpoints.request_info import explain_media_type, presented_key
+from readback.api.http.head import Head
+from readback.api.http.refused import Refused
+from readback.contract import MAX_BODY_BYTES, REFUSALS
+from readback.keys import KEY_LIKE
+
+_SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,398}[.?]")
+
+
+def check(data: bytes) -> None:
+    body = data[:MAX_BODY_BYTES]
+    detail = _detail_of(body)
+    _assert_text_makes_no_difference(body)
+    method, _, target = data.partition(b" ")
+    media_type = Head(method, target, [(b"content-type", data)], is_http_10=False)
+    for sentence in (
+        detail,
+        explain_not_found(method, target),
+        explain_media_type(media_type),
+        presented_key(data).detail,
+    ):
+        assert not sentence or _SENTENCE.fullmatch(sentence), repr(sentence)
+        assert not KEY_LIKE.search(sentence), "the detail contains a key"
+
+
+def _detail_of(body: bytes) -> str:
+    """Return the detail of a refused body; empty if it is accepted."""
+    try:
+        examine(body)
+    except Refused as refused:
+        assert refused.code in REFUSALS
+        return refused.detail
+    return ""
+
+
+def _assert_text_makes_no_difference(body: bytes) -> None:
+    """Compare the details for two texts of the same length and size."""
+    try:
+        document = json.loads(body)
+        message = document["messages"][0]
+        before = json.dumps(document, ensure_ascii=False).encode()
+        message["content"] = message["content"][::-1]
+        after = json.dumps(document, ensure_ascii=False).encode()
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return
+    assert _detail_of(before) == _detail_of(after), "the detail depends on the text"

@@ -1,0 +1,109 @@
+"""A chunked body is decoded as llhttp does it, in any pieces, within its bounds."""
+
+from collections.abc import Iterable
+
+import pytest
+from httptools import HttpParserError, HttpRequestParser
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readback.api.http.chunked_body import ChunkedBody
+from readback.api.http.refused import Refused
+
+MAX_FRAMING = 200
+MAX_BODY = 50
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+NOT_WELL_FORMED = "The chunked body is not well formed."
+
+# Every token that means something, and some that do not.
+TOKENS = [
+    *[b"0", b"1", b"2", b"a", b"3\r\nabc\r\n", b"1\r\n\r\r\n", b"0\r\n\r\n", b"\r\n"],
+    *[b"\r", b"\n", b";", b"=", b'"', b"\\", b";a", b";a=b", b';a="b"', b"X: y\r\n"],
+    *[b"x", b"\0", b"\xff", b":", b"0\r\n", b"ffffffffffffffff", b"00000000", b"{"],
+    *[b"Content-Length: 1\r\n", b"transfer-encoding: chunked\r\n"],
+]
+SPACES = [b" ", b"\t", b" ; a = b", b' ;\ta="b c"']
+
+
+def decoded(pieces: Iterable[bytes]) -> bytes | str | None:
+    """Return the body, the reason why it is refused, or None if it is not complete."""
+    chunks, buffer, start = ChunkedBody(MAX_FRAMING), bytearray(), 0
+    try:
+        for piece in pieces:
+            buffer += piece
+            start = chunks.read(buffer, start, MAX_BODY)
+    except Refused as refused:
+        return refused.detail
+    return bytes(chunks.body) if chunks.complete else None
+
+
+class Reference:
+    """What llhttp makes of the same bytes."""
+
+    def __init__(self) -> None:
+        self.body = b""
+        self.complete = False
+
+    def on_body(self, fragment: bytes) -> None:
+        self.body += fragment
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+
+def decoded_by_llhttp(raw: bytes) -> bytes | None:
+    reference = Reference()
+    parser = HttpRequestParser(reference)
+    parser.feed_data(HEAD)
+    for byte in raw:
+        try:
+            parser.feed_data(bytes([byte]))
+        except HttpParserError:
+            return None
+        if reference.complete:
+            return reference.body
+    return None
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(st.sampled_from(TOKENS), max_size=8).map(b"".join))
+def test_what_is_accepted_is_what_llhttp_accepts(raw: bytes) -> None:
+    body = decoded([raw])
+    if isinstance(body, bytes):
+        assert decoded_by_llhttp(raw) == body
+
+
+@settings(max_examples=1000, deadline=None)
+@given(
+    st.lists(st.sampled_from(TOKENS + SPACES), max_size=8).map(b"".join),
+    st.lists(st.integers(0, 60), max_size=6),
+)
+def test_the_cuts_make_no_difference(raw: bytes, cuts: list[int]) -> None:
+    marks = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
+    pieces = [raw[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+    whole = decoded([raw])
+    assert decoded(pieces) == whole
+    assert decoded(bytes([byte]) for byte in raw) == whole
+
+
+@pytest.mark.parametrize("byte", [b"x", b"{", b";", b" ", b"\r\n", b"\n", b"-"])
+def test_a_line_that_cannot_become_a_size_is_refused_at_once(byte: bytes) -> None:
+    assert decoded([byte]) == NOT_WELL_FORMED
+    assert decoded([b"1\r\nx\r\n" + byte]) == NOT_WELL_FORMED
+
+
+@pytest.mark.parametrize("size", [51, 0xFFFF, 0xFFFF_FFFF_FFFF_FFFF])
+def test_a_chunk_that_is_too_long_is_refused_before_it_arrives(size: int) -> None:
+    refused = decoded([b"%x\r\n" % size])
+    assert refused == "The body must have at most 50 bytes; the chunked body is longer."
+    assert decoded([b"1\r\nx\r\n%x\r\n" % (size - 1)]) == refused
+
+
+def test_framing_is_bounded_by_the_limit_and_by_the_body() -> None:
+    too_large = "The chunk extensions or trailers are too large."
+    assert decoded([b"1;" + b"a" * 300]) == too_large
+    assert decoded([b"1;" + b"a" * 100 + b"\r\nx\r\n"] * 2) == too_large
+    assert decoded([b"0" * 300]) == too_large
+    assert decoded([b"0\r\n" + b"X: y\r\n" * 100]) == too_large
+    many = b"1\r\nx\r\n" * 50 + b"0\r\n" + b"X: y\r\n" * 30 + b"\r\n"
+    assert decoded([many]) == b"x" * 50
