@@ -4,6 +4,7 @@ For what only a real server shows: headers on the wire, several workers, the log
 Nothing here looks inside the package.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -26,6 +27,15 @@ class CabinetServer:
     """Where it listens, whatever public address it is configured with."""
     environment: Mapping[str, str]
     folder: Path
+    pid: int
+
+    def kill(self) -> None:
+        """Kill the server and all its workers at once, without a chance to clean up."""
+        # The group contains only the server and its workers.
+        os.killpg(self.pid, signal.SIGKILL)
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
 
     @property
     def stderr(self) -> str:
@@ -41,7 +51,7 @@ class CabinetServer:
 def cabinet_server(
     folder: Path, settings: Mapping[str, str]
 ) -> Iterator[CabinetServer]:
-    """Migrate a database in the folder and serve the cabinet on it."""
+    """Serve the cabinet on the database in the folder, which is created if needed."""
     port = free_port()
     environment = environment_with(
         {
@@ -60,7 +70,8 @@ def cabinet_server(
             stderr=err,
             start_new_session=True,
         )
-    server = CabinetServer(f"http://127.0.0.1:{port}", environment, folder)
+    url = f"http://127.0.0.1:{port}"
+    server = CabinetServer(url, environment, folder, process.pid)
     try:
         wait_until(
             lambda: _answers(server) or process.poll() is not None,
