@@ -7,7 +7,10 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
+from readback.cabinet import metrics
+
 HEALTH_PATH = "/healthz"
+METRICS_PATH = "/metrics"
 
 # Only our own files are loaded and nothing is inline, so injected markup is inert.
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -53,11 +56,13 @@ def security_headers(get_response: Handler) -> Handler:
 
 
 def health(get_response: Handler) -> Handler:
-    """Answer health checks first: they use an IP address, so any Host is allowed."""
+    """Answer operators first: they use an IP address, so any Host is allowed."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         if request.path == HEALTH_PATH:
             return HttpResponse("ok\n", content_type="text/plain")
+        if request.path == METRICS_PATH and metrics.is_from_operator(request):
+            return HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)
         return get_response(request)
 
     return handle

@@ -7,6 +7,7 @@ end the command before the first check, as they end every other command.
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from datetime import UTC, datetime
 from enum import StrEnum
 from errno import EADDRINUSE
 from typing import NamedTuple
@@ -16,6 +17,9 @@ import click
 from readback.cli import django_setup, listeners, settings, tables
 from readback.cli.exit_codes import CannotStart, ExitCode
 from readback.config import Bind, Config
+
+# A mail is sent within about a second, or tried again within minutes.
+_LONG_WAIT_SECONDS = 60
 
 
 class CheckStatus(StrEnum):
@@ -39,7 +43,7 @@ CheckResults = Iterator[CheckResult]
 @click.command()
 @click.pass_context
 def doctor(context: click.Context) -> None:
-    """Check settings, secret key, database, mail server and addresses.
+    """Check settings, secret key, database, mail server, outbox and addresses.
 
     Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
@@ -200,6 +204,30 @@ def _mail(config: Config) -> CheckResults:
         )
 
 
+def _outbox(config: Config) -> CheckResults:
+    """Report what waits, if the database is in a state to tell."""
+    if config.sqlite_path and not config.sqlite_path.exists():
+        return
+    try:
+        if _pending_migrations():
+            return
+    except CannotStart:
+        return
+    from readback.cabinet import outbox
+
+    waiting = outbox.waiting()
+    if waiting.since is None:
+        yield CheckResult(CheckStatus.OK, "outbox", "no e-mail is waiting")
+        return
+    seconds = (datetime.now(UTC) - waiting.since).total_seconds()
+    found = f"e-mails waiting: {waiting.mails}; the oldest for {seconds:.0f} s"
+    if seconds < _LONG_WAIT_SECONDS:
+        yield CheckResult(CheckStatus.OK, "outbox", found)
+        return
+    action = "Check the mail server, and that a cabinet is running: it sends them."
+    yield CheckResult(CheckStatus.WARN, "outbox", found, action)
+
+
 def _binds(config: Config) -> CheckResults:
     for bind in config.api_bind:
         yield _bind("READBACK_API_BIND", bind)
@@ -228,5 +256,6 @@ _CHECKS: tuple[Callable[[Config], CheckResults], ...] = (
     _addresses,
     _database,
     _mail,
+    _outbox,
     _binds,
 )
