@@ -8,12 +8,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from readback.config import Config
+from tests.cabinet.outgoing import mail_server_at, sending
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres, postgres
 
@@ -133,28 +133,16 @@ def mail_server() -> Iterator[Mailbox]:
 
 @pytest.fixture
 def mails(database: str, mail_server: Mailbox) -> Iterator[Mailbox]:
-    """A real mail server for the cabinet, empty at the start of every test."""
-    from django.conf import settings
-    from django.test import override_settings
-
-    from readback.cabinet import mail
-
+    """A real mail server, empty at the start of every test, and a running sender."""
     mail_server.messages.clear()
-    config = replace(settings.CONFIG, smtp_url=mail_server.url)
-    with override_settings(CONFIG=config, **mail.settings(mail_server.url)):
+    with mail_server_at(mail_server.url), sending():
         yield mail_server
 
 
 @pytest.fixture
 def settings_without_mail(mails: Mailbox) -> Iterator[None]:
     """Run the cabinet without a mail server, whatever other fixtures set."""
-    from django.conf import settings
-    from django.test import override_settings
-
-    from readback.cabinet import mail
-
-    config = replace(settings.CONFIG, smtp_url="")
-    with override_settings(CONFIG=config, **mail.settings("")):
+    with mail_server_at(""):
         yield
 
 

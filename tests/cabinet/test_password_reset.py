@@ -4,11 +4,15 @@ from datetime import datetime, timedelta
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.utils import timezone
 
-from readback.cabinet import services
-from readback.cabinet.models import User
+from readback.cabinet import outbox, services
+from readback.cabinet.models import OutgoingMail, User
+from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import Mailbox, link_in
+from tests.support.waiting import wait_until
 
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
@@ -132,6 +136,33 @@ def test_a_reset_request_does_not_reveal_whether_an_account_exists(alice, mails)
     # A mail is sent in every case, so the time reveals nothing either.
     assert mails.wait_for("nobody@example.org", "No Readback account")
     assert mails.wait_for("carol@example.org", "No Readback account")
+
+
+@pytest.mark.parametrize("email", [ALICE, "nobody@example.org"])
+def test_the_mail_can_be_sent_again(alice, mails, email):
+    visitor = Visitor()
+    done = visitor.send(RESET, {"email": email}).headers["Location"]
+    assert f'name="email" value="{email}"' in text_of(visitor.get(done))
+
+    response = visitor.send(RESET, {"email": email}, page=done)
+
+    assert response.headers["Location"] == done
+    assert "Another e-mail is on its way" in words_of(visitor.get(done))
+    wait_until_sent()
+    assert len(mails.to(email)) == 2
+
+
+def test_an_address_that_is_no_longer_the_accounts_gets_no_link(alice, mails):
+    with server_that_is_down() as url, mail_server_at(url):
+        ask()
+        wait_until(lambda: OutgoingMail.objects.get().attempts, "a first attempt")
+    User.objects.update(email="new@example.org")
+
+    OutgoingMail.objects.update(due_at=timezone.now())
+    wait_until_sent()
+
+    assert mails.messages == []
+    assert outbox.totals()["unneeded"] == 1
 
 
 def test_a_lookalike_address_gets_no_link(mails):

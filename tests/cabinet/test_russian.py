@@ -3,12 +3,10 @@
 import re
 
 import pytest
-from allauth.account.adapter import get_adapter
-from django.core.mail import EmailMultiAlternatives
-from django.utils import timezone, translation
+from allauth.account.models import EmailAddress
 
-from readback.cabinet import services
-from readback.cabinet.models import User
+from readback.cabinet import mail_rendering, services
+from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
 ALICE = "alice@example.org"
@@ -119,13 +117,20 @@ MAILS = [
 
 
 @pytest.mark.parametrize("ip", ["192.0.2.1", ""])
-def test_every_mail(ip):
-    facts = {"at": timezone.now(), "ip": ip, "key": "sk-echo-…1234 (laptop)"}
-    facts |= dict.fromkeys(("from_email", "to_email", "deleted_email"), ALICE)
+def test_every_mail(alice, ip):
+    EmailAddress.objects.update(verified=False)
+    details = {"ip": ip, "key": "sk-echo-…1234 (laptop)"}
+    details |= dict.fromkeys(("from_email", "to_email", "deleted_email"), ALICE)
     for name in MAILS:
-        with translation.override("ru"):
-            mail = get_adapter().render_mail(f"account/email/{name}", ALICE, facts)
-        assert isinstance(mail, EmailMultiAlternatives)
+        mail = mail_rendering.render(
+            OutgoingMail(
+                template=f"account/email/{name}",
+                account=alice,
+                address=ALICE,
+                language="ru",
+                details=details,
+            )
+        )
         text = re.sub(r"http\S+", "", f"{mail.subject} {mail.body}")
         assert latin_in(text) == set(), name
         assert re.search("[а-я]", text)

@@ -1,12 +1,14 @@
 """The checks of `readback doctor` and the actions it suggests."""
 
 import os
+import re
 import socket
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
+from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import mailbox
 
 
@@ -71,6 +73,35 @@ def test_the_mail_server_is_contacted(program):
     code, results = diagnose(program)
     assert (code, results["mail"][0]) == (1, "fail")
     assert "READBACK_SMTP_URL" in results["mail"][2]
+
+
+def test_a_mail_that_has_waited_for_a_minute_is_a_warning(on_each_database):
+    program = on_each_database
+    program.output("migrate")
+    _code, results = diagnose(program)
+    assert results["outbox"][:2] == ("ok", "no e-mail is waiting")
+
+    with server_that_is_down() as url:
+        program.settings["READBACK_SMTP_URL"] = url
+        program.output("account", "create", "alice@example.org", "--confirmed")
+        program.output("key", "create", "alice@example.org")
+        _code, results = diagnose(program)
+        assert results["outbox"][0] == "ok"
+        assert "waiting: 1" in results["outbox"][1]
+
+        program.output("manage", "shell", "-c", AGE_THE_OUTBOX)
+        _code, results = diagnose(program)
+    assert results["outbox"][0] == "warn"
+    assert re.search(r"the oldest for 36\d\d s", results["outbox"][1])
+
+
+AGE_THE_OUTBOX = """
+from datetime import timedelta
+from django.db.models import F
+from readback.cabinet.models import OutgoingMail
+
+OutgoingMail.objects.update(created_at=F("created_at") - timedelta(hours=1))
+"""
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ ARBITER = "readback.arbiter"
 PACKAGES = {
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
     | {"uvloop"},
-    "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "psycopg"}
-    | {"whitenoise"},
+    "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
+    | {"psycopg", "whitenoise"},
     "probe": {"httpx", "openai", "rich"},
 }
 # What the modules of each room of the API may import beside their own room.

@@ -4,6 +4,7 @@ For what only a real server shows: headers on the wire, several workers, the log
 Nothing here looks inside the package.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,14 @@ class CabinetServer:
     folder: Path
     pid: int
 
+    def kill(self) -> None:
+        """Kill the server and all its workers at once, without a chance to clean up."""
+        # The group contains only the server and its workers.
+        os.killpg(self.pid, signal.SIGKILL)
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
     @property
     def stderr(self) -> str:
         return (self.folder / "stderr").read_text(errors="replace")
@@ -42,7 +51,7 @@ class CabinetServer:
 def cabinet_server(
     folder: Path, settings: Mapping[str, str]
 ) -> Iterator[CabinetServer]:
-    """Migrate a database in the folder and serve the cabinet on it."""
+    """Serve the cabinet on the database in the folder, which is created if needed."""
     environment = environment_with(
         {
             "READBACK_DATA_DIR": str(folder / "data"),

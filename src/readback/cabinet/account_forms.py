@@ -12,9 +12,11 @@ from typing import Any
 
 from allauth.account import forms as allauth_forms
 from allauth.account.adapter import get_adapter
+from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +24,7 @@ from django.utils.encoding import punycode
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from readback.cabinet import services
 from readback.cabinet.models import User
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
@@ -98,11 +101,22 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
         self.account_already_exists = User.objects.filter(email=value).exists()
         return value
 
+    def hash_password(self) -> None:
+        """Replace the password by its hash, whether or not the address is known.
+
+        Hashing takes as long as ten other requests, so it happens before the
+        transaction: SQLite has one writer at a time.
+        """
+        self.password_hash = make_password(self.cleaned_data.pop("password1"))
+
     def try_save(self, request: HttpRequest) -> SaveResult:
-        """Save the account; for a known address, take as long and answer the same."""
-        if self.account_already_exists:
-            User().set_password(self.cleaned_data["password1"])
-        else:
+        """Save the account; for a known address, answer the same."""
+        email = self.cleaned_data["email"]
+        if self.account_already_exists and services.account_discard_unused(email):
+            self.account_already_exists = False
+            # The links in earlier mails have just stopped working: send another one.
+            ratelimit.clear(request, action="confirm_email", key=email)
+        if not self.account_already_exists:
             try:
                 with transaction.atomic():
                     return self.save(request), None

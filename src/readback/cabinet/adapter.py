@@ -1,13 +1,11 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
-The rules for form fields are in `account_forms.py`. Links in e-mails are built from the
-settings, never from the request: anyone can forge its Host header.
+The rules for form fields are in `account_forms.py`; what e-mails say and link to is in
+`mail_rendering.py`.
 """
 
-import logging
-from http import HTTPStatus
+from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
@@ -17,20 +15,27 @@ from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMultiAlternatives
-from django.forms import BaseForm
 from django.http import HttpRequest
-from django.shortcuts import render
-from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet import clients, security_log, selectors, services
+from readback.cabinet import (
+    clients,
+    mail_limits,
+    mail_rendering,
+    outbox,
+    security_log,
+    selectors,
+    services,
+)
 from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.views import errors
 
-_log = logging.getLogger(__name__)
+# For how long a mail is worth sending: for as long as a link made at once would work.
+_CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
+_RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+_NOTICE = timedelta(days=3)
 
 
 class CabinetAdapter(DefaultAccountAdapter):
@@ -60,12 +65,15 @@ class CabinetAdapter(DefaultAccountAdapter):
         self,
         request: HttpRequest,
         user: AbstractBaseUser,
-        form: BaseForm,
+        form: Any,
         commit: bool = True,
     ) -> AbstractBaseUser:
         """Save the account with the language of the sign-up page, for its e-mails."""
+        super().save_user(request, user, form, commit=False)
         user.language = translation.get_language()  # type: ignore[attr-defined]
-        return super().save_user(request, user, form, commit)
+        user.password = form.password_hash
+        user.save()
+        return user
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         try:
@@ -99,96 +107,65 @@ class CabinetAdapter(DefaultAccountAdapter):
         age = timezone.now().timestamp() - session.get(SESSION_STARTED, 0)
         return bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
 
-    # E-mails
+    # E-mails: they are put into the outbox, so that no page waits for the mail server
 
-    def get_email_confirmation_url(
-        self, request: HttpRequest, emailconfirmation: Any
-    ) -> str:
-        return _absolute_url("account_confirm_email", key=emailconfirmation.key)
-
-    def get_reset_password_from_key_url(self, key: str) -> str:
-        uidb36, _dash, token = key.partition("-")
-        return _absolute_url(
-            "account_reset_password_from_key", uidb36=uidb36, key=token
+    def send_confirmation_mail(
+        self, request: HttpRequest, emailconfirmation: Any, signup: bool
+    ) -> None:
+        address = emailconfirmation.email_address
+        template = (
+            mail_rendering.SIGN_UP_CONFIRMATION
+            if signup
+            else mail_rendering.CONFIRMATION
         )
+        self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
 
     def send_password_reset_mail(
         self, user: AbstractBaseUser, email: str, context: dict[str, Any]
     ) -> None:
+        """Queue the mail without the link in the context: it is a secret."""
         security_log.record("password_reset_requested", account=user.pk)
-        super().send_password_reset_mail(user, email, context)
+        self._add_to_outbox(mail_rendering.PASSWORD_RESET, email, _RESET, user)
+
+    def send_mail(
+        self, template_prefix: str, email: str, context: dict[str, Any]
+    ) -> None:
+        """Queue a mail without a secret: the address has an account, or has none."""
+        self._add_to_outbox(template_prefix, email, _CONFIRMATION)
 
     def send_notification_mail(
         self,
         template_prefix: str,
         user: AbstractBaseUser,
-        context: dict[str, Any] | None = None,
+        context: dict[str, str] | None = None,
         email: str | None = None,
     ) -> None:
-        """Notify the owner; log a failed e-mail, because the change is already made."""
-        request = allauth_context.request
-        details = {
-            "user": user,
-            "at": timezone.now(),
-            "ip": clients.address(request) if request else "",
-        }
-        try:
-            to = email or user.get_username()
-            self._send(template_prefix, to, details | (context or {}))
-        except OSError as error:
-            _log_mail_failure(template_prefix, error)
+        """Notify the owner, unless there have been very many notices."""
+        request, to = allauth_context.request, email or user.get_username()
+        if not mail_limits.allow_notice(request, to):
+            security_log.record("mail_limited", account=user.pk)
+            return
+        ip = clients.address(request) if request else ""
+        outbox.add(
+            template_prefix,
+            to,
+            _NOTICE,
+            details={"ip": ip, **(context or {})},
+            language=user.language,  # type: ignore[attr-defined]
+        )
 
-    def send_mail(
-        self, template_prefix: str, email: str, context: dict[str, Any]
-    ) -> None:
-        """Send an e-mail that the user needs to continue, or show an error page."""
-        request = allauth_context.request
-        try:
-            self._send(template_prefix, email, context)
-        except OSError as error:
-            _log_mail_failure(template_prefix, error)
-            # Reset the limit, so that the next attempt is allowed to send.
-            ratelimit.clear(request, action="confirm_email", key=email.lower())
-            status = HTTPStatus.SERVICE_UNAVAILABLE
-            response = render(request, "account/mail_failed.html", status=status)
-            raise ImmediateHttpResponse(response) from None
-
-    def _send(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        recipient = context.get("user") or selectors.account_find(email)
-        language = recipient.language if recipient else ""
-        with translation.override(language or translation.get_language()):
-            self.render_mail(template_prefix, email, context).send()
-
-    def render_mail(
+    def _add_to_outbox(
         self,
-        template_prefix: str,
-        email: str | list[str],
-        context: dict[str, Any],
-        headers: dict[str, str] | None = None,
-    ) -> EmailMultiAlternatives:
-        """Return the e-mail as text, with the same paragraphs as HTML."""
-        url: str = settings.CABINET_URL
-        context = context | {"cabinet_url": url, "site": urlsplit(url).netloc}
-        subject = render_to_string(f"{template_prefix}_subject.txt", context)
-        text = render_to_string(f"{template_prefix}_message.txt", context).strip()
-        mail = EmailMultiAlternatives(
-            " ".join(subject.split()),
-            text,
-            to=[email] if isinstance(email, str) else email,
-            headers=headers,
-        )
-        html = render_to_string(
-            "account/email/layout.html",
-            {"subject": mail.subject, "paragraphs": text.split("\n\n"), **context},
-        )
-        mail.attach_alternative(html, "text/html")
-        return mail
-
-
-def _absolute_url(view: str, **arguments: str) -> str:
-    return settings.CABINET_URL + reverse(view, kwargs=arguments)
-
-
-def _log_mail_failure(template_prefix: str, error: OSError) -> None:
-    # The exception's text may contain the address or the mail server's reply to it.
-    _log.error("Cannot send mail %s: %s", template_prefix, type(error).__name__)
+        template: str,
+        email: str,
+        lifetime: timedelta,
+        account: Any = None,
+    ) -> None:
+        """Add a mail that a visitor asked for, unless there were too many."""
+        request = allauth_context.request
+        if not mail_limits.allow_request(request, email):
+            security_log.record("mail_limited", account=None)
+            raise ImmediateHttpResponse(errors.too_many_mails(request))
+        recipient = account or selectors.account_find(email)
+        language = recipient.language if recipient else ""
+        outbox.add(template, email, lifetime, account=account, language=language)

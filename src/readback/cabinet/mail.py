@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 from readback.config import Config
 
 _PORTS = {"smtp": 25, "smtps": 465}
+# For connecting to one address of the server, and for each of its answers.
 _TIMEOUT_SECONDS = 10
 
 
@@ -15,7 +16,7 @@ def settings(smtp_url: str) -> dict[str, Any]:
         return {"EMAIL_BACKEND": "readback.cabinet.terminal_mail.TerminalBackend"}
     url = urlsplit(smtp_url)
     return {
-        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_BACKEND": "readback.cabinet.smtp.DeadlineBackend",
         "EMAIL_HOST": url.hostname,
         "EMAIL_PORT": url.port or _PORTS[url.scheme],
         "EMAIL_HOST_USER": unquote(url.username or ""),

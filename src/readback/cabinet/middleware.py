@@ -7,10 +7,12 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
+from readback.cabinet import metrics
 from readback.cabinet.worker import LIFECYCLE
 from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
+METRICS_PATH = "/metrics"
 
 # Only our own files are loaded and nothing is inline, so injected markup is inert.
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -65,11 +67,13 @@ def _health(lifecycle: Lifecycle | None) -> HttpResponse:
 
 
 def health(get_response: Handler) -> Handler:
-    """Answer health checks first: they use an IP address, so any Host is allowed."""
+    """Answer operators first: they use an IP address, so any Host is allowed."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         if request.path == HEALTH_PATH:
             return _health(request.META.get(LIFECYCLE))
+        if request.path == METRICS_PATH and metrics.is_from_operator(request):
+            return HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)
         return get_response(request)
 
     return handle

@@ -1,8 +1,8 @@
-"""The tables: accounts, keys, usage, journal, and the history of the API's address.
+"""The tables: accounts, keys, usage, journal, addresses of the API, and the outbox.
 
-`readback.api.data.store` reads and writes these tables with its own SQL, so it depends
-on the names and types here. Rules that involve more than one row live in `services.py`.
-No column holds a key or any text that a client sent.
+`readback.api.data.store` reads and writes some of these tables with its own SQL, so it
+depends on the names and types here. Rules that involve more than one row live in
+`services.py`. No column holds a key, a link or any text that a client sent.
 """
 
 from typing import Any, ClassVar
@@ -192,6 +192,45 @@ class Address(models.Model):
 
     def __str__(self) -> str:
         return self.base_url
+
+
+class OutgoingMail(models.Model):
+    """A mail that is not sent yet: what is needed to render it, and never its link."""
+
+    # The path of the template, without "_subject.txt" or "_message.txt".
+    template = models.CharField(max_length=60)
+    # The account that the link is for; None if the mail has no secret link.
+    account = models.ForeignKey(User, models.CASCADE, null=True, related_name="+")
+    address = models.EmailField()
+    language = models.CharField(max_length=2)
+    details = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+    # When to try next. While a sender works on the mail, this is when its claim ends.
+    due_at = models.DateTimeField(default=timezone.now, db_index=True)
+    expires_at = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.template} {self.pk}"
+
+
+class MailOutcome(models.TextChoices):
+    """What became of a mail."""
+
+    SENT = "sent"
+    REFUSED = "refused"  # by the mail server, permanently
+    EXPIRED = "expired"  # too late to be useful
+    UNNEEDED = "unneeded"  # the account is gone or already confirmed
+
+
+class MailTotal(models.Model):
+    """How many mails had an outcome, since the database was created."""
+
+    outcome = models.CharField(max_length=10, primary_key=True)
+    mails = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: {self.mails}"
 
 
 class CacheEntry(models.Model):

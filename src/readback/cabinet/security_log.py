@@ -8,11 +8,13 @@ type into the wrong field must not end up here.
 import json
 import logging
 import sys
+from functools import partial
 from typing import Any
 
 from allauth.account import signals
 from allauth.core import context
 from django.contrib.auth.signals import user_logged_out, user_login_failed
+from django.db import transaction
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
@@ -56,7 +58,8 @@ def _actor(request: HttpRequest | None) -> int | None:
 
 @receiver(signals.user_signed_up)
 def _signed_up(user: User, **_: Any) -> None:
-    record("account_created", account=user.pk)
+    # A sign-up is one transaction, which can still fail.
+    transaction.on_commit(partial(record, "account_created", account=user.pk))
 
 
 @receiver(signals.user_logged_in)

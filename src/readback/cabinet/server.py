@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.workers.base import Worker
 
 from readback import logs
 from readback.arbiter import Arbiter
@@ -37,6 +38,9 @@ class CabinetApplication(BaseApplication):
             # An error in the settings or the code stops the start once, with a
             # message, instead of killing one worker after another.
             "preload_app": True,
+            # Each worker sends mails in a thread of its own.
+            "post_worker_init": _start_sender,
+            "worker_exit": _stop_sender,
             "proc_name": "readback-cabinet",
             "control_socket_disable": True,
             "logconfig_dict": logs.configuration(),
@@ -51,6 +55,18 @@ class CabinetApplication(BaseApplication):
         from readback.cabinet.wsgi import application
 
         return application
+
+
+def _start_sender(worker: Worker) -> None:
+    from readback.cabinet.mail_sender import start_sender
+
+    start_sender()
+
+
+def _stop_sender(arbiter: Arbiter, worker: Worker) -> None:
+    from readback.cabinet.mail_sender import stop_sender
+
+    stop_sender()
 
 
 def run(config: Config, listener: socket.socket) -> None:

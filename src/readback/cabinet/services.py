@@ -6,7 +6,6 @@ depends on requests, pages or terminals.
 """
 
 from datetime import datetime
-from functools import partial
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
@@ -93,14 +92,47 @@ def account_delete(account: User) -> None:
     # The order is fixed, so that two deletions cannot deadlock.
     locked_keys = Key.objects.select_for_update().filter(owner=account).order_by("pk")
     list(locked_keys.values_list("pk"))
-    notify = partial(notices.account_deleted, account, account.pk)
+    pk = account.pk
     account.delete()
-    transaction.on_commit(notify)
+    notices.account_deleted(account, pk)
+
+
+@transaction.atomic
+def account_discard_unused(email: str) -> bool:
+    """Delete an account that nobody has confirmed or used; return whether it existed.
+
+    A new sign-up with its address then starts from nothing. Links that were sent for
+    the earlier sign-up stop working, so that a link only ever confirms the password of
+    its own sign-up: otherwise Mallory could sign up with Alice's address, and wait
+    until Alice does the same and confirms it. An account that an operator has
+    deactivated, or that has special rights, stays.
+    """
+    unused = User.objects.filter(
+        email=email,
+        is_active=True,
+        is_staff=False,
+        is_superuser=False,
+        last_login=None,
+    )
+    account = unused.select_for_update().first()
+    if account is None or account.keys.exists():
+        return False
+    # Locked, so that nobody can confirm the account while it is being deleted.
+    addresses = EmailAddress.objects.select_for_update().filter(user=account)
+    if any(address.verified for address in addresses):
+        return False
+    notices.account_replaced(account.pk)
+    account.delete()
+    return True
 
 
 @transaction.atomic
 def key_create(
-    owner: User, label: str = "", expires_at: datetime | None = None
+    owner: User,
+    label: str = "",
+    expires_at: datetime | None = None,
+    *,
+    notify: bool = True,
 ) -> NewKey:
     """Create a key; only the result contains its text."""
     # Locking the owner's row makes parallel calls count one after another.
@@ -115,10 +147,11 @@ def key_create(
             % {"limit": MAX_ACTIVE_KEYS}
         )
     new = _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
-    transaction.on_commit(partial(notices.key_created, new.key))
+    notices.key_created(new.key, notify=notify)
     return new
 
 
+@transaction.atomic
 def key_revoke(key: Key) -> None:
     """Revoke a key permanently; a key that is already revoked keeps its time."""
     unrevoked = Key.objects.filter(pk=key.pk, revoked_at=None)

@@ -193,6 +193,14 @@ ACCOUNT_RATE_LIMITS = {
     "reauthenticate": "10/m/user",
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
+    # Mails that a visitor asks for: by one sender to one mailbox, to one mailbox, and
+    # by one sender. Several senders are needed to use up the limit of a mailbox.
+    "mail_by_and_to": "6/h/key,20/d/key",
+    "mail_to": "20/h/key,60/d/key",
+    "mail_by_address": "60/h/ip,200/d/ip",
+    "mail_by_account": "60/h/user,200/d/user",
+    # Notices about changes to an account, to its owner.
+    "notice_to": "60/h/key,200/d/key",
 }
 
 # Errors and the security log are written to stderr. Requests that fail because of the

@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from readback.cabinet.admin import operator_site
 from readback.cabinet.views import (
     account,
+    account_mails,
     address,
     docs,
     key,
@@ -33,6 +34,18 @@ urlpatterns = [
     path("account/", account.overview, name="account"),
     path("account/language/", account.language, name="account_language"),
     path("account/delete/", account.delete, name="account_delete"),
+    # These replace allauth's pages with the same path and name.
+    path("accounts/signup/", account_mails.sign_up, name="account_signup"),
+    path(
+        "accounts/confirm-email/",
+        account_mails.confirmation_sent,
+        name="account_email_verification_sent",
+    ),
+    path(
+        "accounts/password/reset/",
+        account_mails.reset_password,
+        name="account_reset_password",
+    ),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", operator_site.urls),
 ]

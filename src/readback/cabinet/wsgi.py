@@ -1,4 +1,4 @@
-"""The cabinet's WSGI application, for gunicorn or any other server."""
+"""The cabinet's WSGI application; `server.py` runs it with a sender of mails."""
 
 import os
 

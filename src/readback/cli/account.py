@@ -7,6 +7,7 @@ import click
 from readback.cli import prompts, tables
 from readback.cli.django_setup import open_cabinet
 from readback.cli.exit_codes import Failure
+from readback.cli.mail_note import print_mail_note
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def delete(email: str, yes: bool) -> None:
         )
         services.account_delete(user)
     click.echo(f"Deleted {email}.")
+    print_mail_note()
 
 
 def find_account(email: str) -> "User":

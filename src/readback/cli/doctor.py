@@ -9,6 +9,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from datetime import UTC, datetime
 from enum import StrEnum
 from errno import EADDRINUSE
 from pathlib import Path
@@ -22,6 +23,8 @@ from readback.config import Bind, Config
 
 # Less than this, and the next sign-ups may fail.
 _FREE_BYTES = 1 << 20
+# A mail is sent within about a second, or tried again within minutes.
+_LONG_WAIT_SECONDS = 60
 
 
 class CheckStatus(StrEnum):
@@ -45,7 +48,7 @@ CheckResults = Iterator[CheckResult]
 @click.command()
 @click.pass_context
 def doctor(context: click.Context) -> None:
-    """Check settings, files, disk, database, mail server and addresses.
+    """Check settings, files, disk, database, mail server, outbox and addresses.
 
     Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
@@ -266,6 +269,30 @@ def _mail(config: Config) -> CheckResults:
         )
 
 
+def _outbox(config: Config) -> CheckResults:
+    """Report what waits, if the database is in a state to tell."""
+    if config.sqlite_path and not config.sqlite_path.exists():
+        return
+    try:
+        if _pending_migrations():
+            return
+    except CannotStart:
+        return
+    from readback.cabinet import outbox
+
+    waiting = outbox.waiting()
+    if waiting.since is None:
+        yield CheckResult(CheckStatus.OK, "outbox", "no e-mail is waiting")
+        return
+    seconds = (datetime.now(UTC) - waiting.since).total_seconds()
+    found = f"e-mails waiting: {waiting.mails}; the oldest for {seconds:.0f} s"
+    if seconds < _LONG_WAIT_SECONDS:
+        yield CheckResult(CheckStatus.OK, "outbox", found)
+        return
+    action = "Check the mail server, and that a cabinet is running: it sends them."
+    yield CheckResult(CheckStatus.WARN, "outbox", found, action)
+
+
 def _binds(config: Config) -> CheckResults:
     for bind in config.api_bind:
         yield _bind("READBACK_API_BIND", bind)
@@ -296,5 +323,6 @@ _CHECKS: tuple[Callable[[Config], CheckResults], ...] = (
     _addresses,
     _database,
     _mail,
+    _outbox,
     _binds,
 )

@@ -10,6 +10,7 @@ from readback.cli import prompts, tables
 from readback.cli.account import find_account
 from readback.cli.django_setup import open_cabinet
 from readback.cli.exit_codes import Failure
+from readback.cli.mail_note import print_mail_note
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def create(email: str, name: str, expires_in: timedelta | None) -> None:
 
         expires_at = _expiry(expires_in)
         created = services.key_create(find_account(email), name, expires_at)
+    print_mail_note()
     click.echo(f"Key {created.key.pk} of {email}; it is not shown again:", err=True)
     click.echo(created.text)
 
@@ -85,6 +87,7 @@ def revoke(id: int, yes: bool) -> None:
     click.echo(
         f"Revoked {found}; it is refused everywhere within {REVOCATION_SECONDS} second."
     )
+    print_mail_note()
 
 
 def _expiry(lifetime: timedelta | None) -> datetime | None:

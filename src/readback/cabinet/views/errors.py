@@ -10,14 +10,24 @@ from django.views import defaults
 
 from readback.cabinet import storage
 
-# The longest window of any rate limit, so that no limit applies after it.
+# The longest window of any limit on attempts, so that none applies after it.
 RETRY_AFTER_SECONDS = 300
 OUTAGE_RETRY_AFTER_SECONDS = 60
+# The shorter window of the limits on mails; the longer one is a day.
+MAIL_RETRY_AFTER_SECONDS = 3600
 
 
 def too_many_requests(request: HttpRequest) -> HttpResponse:
-    response = render(request, "429.html", status=HTTPStatus.TOO_MANY_REQUESTS)
-    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return _limited(request, "429.html", RETRY_AFTER_SECONDS)
+
+
+def too_many_mails(request: HttpRequest) -> HttpResponse:
+    return _limited(request, "account/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
+
+
+def _limited(request: HttpRequest, template: str, seconds: int) -> HttpResponse:
+    response = render(request, template, status=HTTPStatus.TOO_MANY_REQUESTS)
+    response["Retry-After"] = str(seconds)
     return response
 
 

@@ -1,0 +1,99 @@
+"""The outbox: mails that wait in the database until a sender takes them.
+
+Pages and commands add rows; only `mail_sender.py` takes them. A sender claims a mail by
+moving its due time into the future. If the sender dies, the mail becomes due again, so
+every mail is sent at least once. Nothing here renders or sends a mail.
+"""
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F, Min, QuerySet
+from django.utils import timezone, translation
+
+from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
+
+# Longer than a sender works on one mail: see the times in `mail.py` and `smtp.py`.
+CLAIM_TIME = timedelta(seconds=60)
+
+# Set when this process has added a mail, so that its sender need not poll for it.
+added = threading.Event()
+
+
+class Waiting(NamedTuple):
+    """How many mails wait, and since when the oldest of them does."""
+
+    mails: int
+    since: datetime | None
+
+
+def add(
+    template: str,
+    address: str,
+    lifetime: timedelta,
+    *,
+    account: User | None = None,
+    details: Mapping[str, str] | None = None,
+    language: str = "",
+) -> None:
+    """Add a mail, as part of the current transaction if there is one."""
+    OutgoingMail.objects.create(
+        template=template,
+        account=account,
+        address=address,
+        language=language or translation.get_language() or "en",
+        details=dict(details or {}),
+        expires_at=timezone.now() + lifetime,
+    )
+    transaction.on_commit(added.set)
+
+
+def claim() -> OutgoingMail | None:
+    """Return the mail that is due for the longest time; no other sender gets it now."""
+    # A read alone does not take SQLite's only write lock, so polling disturbs no one.
+    if not _due().exists():
+        return None
+    with transaction.atomic():
+        mail = _due().select_for_update(skip_locked=True, of=("self",)).first()
+        if mail is not None:
+            mail.due_at = timezone.now() + CLAIM_TIME
+            mail.save(update_fields=["due_at"])
+    return mail
+
+
+def postpone(mail: OutgoingMail, delay: timedelta) -> None:
+    """Give a claimed mail back, to be tried again after the delay."""
+    # If the claim has ended, the row may belong to another sender.
+    claimed = OutgoingMail.objects.filter(pk=mail.pk, due_at=mail.due_at)
+    claimed.update(due_at=timezone.now() + delay, attempts=F("attempts") + 1)
+
+
+@transaction.atomic
+def finish(mail: OutgoingMail, outcome: MailOutcome) -> None:
+    """Delete a claimed mail and count what became of it."""
+    OutgoingMail.objects.filter(pk=mail.pk).delete()
+    count(outcome)
+
+
+def count(outcome: MailOutcome) -> None:
+    MailTotal.objects.get_or_create(outcome=outcome)
+    MailTotal.objects.filter(outcome=outcome).update(mails=F("mails") + 1)
+
+
+def waiting() -> Waiting:
+    mails = OutgoingMail.objects.all()
+    return Waiting(mails.count(), mails.aggregate(at=Min("created_at"))["at"])
+
+
+def totals() -> dict[str, int]:
+    """Return how many mails had each outcome."""
+    counted = dict(MailTotal.objects.values_list("outcome", "mails"))
+    return {outcome: counted.get(outcome, 0) for outcome in MailOutcome.values}
+
+
+def _due() -> QuerySet[OutgoingMail]:
+    mails = OutgoingMail.objects.select_related("account").order_by("due_at")
+    return mails.filter(due_at__lte=timezone.now())

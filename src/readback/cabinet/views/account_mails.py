@@ -1,0 +1,83 @@
+"""allauth's pages that cause an e-mail, with a way to send it again.
+
+What the mails say is in `mail_rendering.py`, how many are allowed in `mail_limits.py`.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+from allauth.account import views
+from allauth.account.stages import EmailVerificationStage, LoginStageController
+from allauth.core import ratelimit
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from readback.cabinet.account_forms import SignupForm
+
+# The session's key for the address that asked for a reset.
+_RESET_ADDRESS = "reset_address"
+
+
+class SignUpView(views.SignupView):
+    def form_valid(self, form: SignupForm) -> HttpResponse:
+        """Create account, address and mail together, or nothing."""
+        form.hash_password()
+        with transaction.atomic():
+            response: HttpResponse = super().form_valid(form)
+            if response.status_code >= HTTPStatus.BAD_REQUEST:
+                transaction.set_rollback(True)
+        return response
+
+
+class ConfirmationSentView(views.EmailVerificationSentView):
+    """Says that the mail is on its way; the button sends another one.
+
+    The address is that of the login that waits in this browser's session. For an
+    address that already has an account, allauth keeps a login without an account there,
+    so the button and its effect look the same.
+    """
+
+    def get_context_data(self, **extra: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**extra)
+        context["can_send_again"] = self._pending_login() is not None
+        return context
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        stage = self._pending_login()
+        if stage is None:
+            return redirect("account_login")
+        login = stage.login
+        address = login.user.get_username() if login.user else login.email
+        if not ratelimit.consume(
+            request, action="confirm_email", key=address, dry_run=True
+        ):
+            wait = _("You can send the e-mail again three minutes after the last one.")
+            messages.info(request, wait)
+        # It sends the mail, with all limits, unless the address is confirmed by now.
+        response, _is_passed = stage.handle()  # type: ignore[no-untyped-call]
+        return response or redirect("account_login")
+
+    def _pending_login(self) -> EmailVerificationStage | None:
+        stage: EmailVerificationStage | None = LoginStageController.enter(
+            self.request, EmailVerificationStage.key
+        )
+        return stage
+
+
+class ResetPasswordView(views.PasswordResetView):
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Keep the address for the button of the next page, which sends it again."""
+        response: HttpResponse = super().form_valid(form)
+        session, address = self.request.session, form.cleaned_data["email"]
+        if session.get(_RESET_ADDRESS) == address and response.status_code < 400:
+            messages.info(self.request, _("Another e-mail is on its way."))
+        session[_RESET_ADDRESS] = address
+        return response
+
+
+sign_up = SignUpView.as_view()
+confirmation_sent = ConfirmationSentView.as_view()
+reset_password = ResetPasswordView.as_view()

@@ -1,0 +1,39 @@
+"""Outgoing mail in the test's process: which server it goes to, and that it is gone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tests.support.waiting import wait_until
+
+
+@contextmanager
+def sending() -> Iterator[None]:
+    """Send mails in this process, as each worker of the cabinet does."""
+    from readback.cabinet.mail_sender import start_sender, stop_sender
+
+    start_sender()
+    try:
+        yield
+    finally:
+        stop_sender()
+
+
+@contextmanager
+def mail_server_at(url: str) -> Iterator[None]:
+    """Use another mail server; without a URL, mails are printed to the terminal."""
+    from django.conf import settings
+    from django.test import override_settings
+
+    from readback.cabinet import mail
+
+    config = replace(settings.CONFIG, smtp_url=url)
+    with override_settings(CONFIG=config, **mail.settings(url)):
+        yield
+
+
+def wait_until_sent() -> None:
+    """Wait until no mail is in the outbox."""
+    from readback.cabinet import outbox
+
+    wait_until(lambda: not outbox.waiting().mails, "the outbox is empty")

@@ -1,0 +1,183 @@
+"""Limits on outgoing mail, per mailbox and per sender, by the hour and by the day."""
+
+import time
+
+import pytest
+from allauth.account.models import EmailAddress
+
+from readback.cabinet import mail_limits, services
+from readback.cabinet.models import OutgoingMail, User
+from tests.cabinet.outgoing import wait_until_sent
+from tests.cabinet.visitor import PASSWORD, Visitor, words_of
+
+ALICE, BOB = "alice@example.org", "bob@example.org"
+RESET = "/accounts/password/reset/"
+HOUR, DAY = 3600, 86400
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of the rate limits, which the test moves."""
+    ahead = [0.0]
+    real = time.time
+    place = "allauth.core.internal.ratelimit.time.time"
+    monkeypatch.setattr(place, lambda: real() + ahead[0])
+    return ahead
+
+
+def reset(clock, email: str, sender: str = "203.0.113.7") -> int:
+    # The limits per minute are not what is tested here.
+    clock[0] += 61
+    return Visitor(address=sender).send(RESET, {"email": email}).status_code
+
+
+def senders(number: int) -> list[str]:
+    return [f"198.51.100.{n}" for n in range(1, number + 1)]
+
+
+@pytest.mark.parametrize(
+    ("address", "mailbox"),
+    [
+        ("Alice@Example.ORG", ALICE),
+        ("alice+one@example.org", ALICE),
+        ("alice+one+two@example.org", ALICE),
+        ("alice.smith@example.org", "alice.smith@example.org"),
+        ("alice@sub+x.example.org", "alice@sub+x.example.org"),
+    ],
+)
+def test_tags_and_case_do_not_make_another_mailbox(address, mailbox):
+    assert mail_limits.mailbox(address) == mailbox
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["account", "no account"])
+def test_one_sender_gets_six_mails_an_hour_to_one_mailbox(clock, mails, known):
+    if known:
+        services.account_create(ALICE, PASSWORD, confirmed=True)
+    tagged = [f"alice+{n}@example.org" for n in range(3)]
+
+    seen = [reset(clock, email) for email in (*tagged, ALICE, ALICE, ALICE, ALICE)]
+
+    assert seen == [302] * 6 + [429]
+    wait_until_sent()
+    assert len(mails.messages) == 6
+    clock[0] += HOUR
+    assert reset(clock, ALICE) == 302
+
+
+def test_a_mailbox_gets_twenty_mails_an_hour_whoever_asks(clock, mails):
+    seen = [reset(clock, ALICE, sender) for sender in senders(21)]
+
+    assert seen == [302] * 20 + [429]
+    assert reset(clock, BOB, senders(1)[0]) == 302
+
+
+def test_a_mailbox_gets_sixty_mails_a_day(clock):
+    for _ in range(3):
+        assert {reset(clock, ALICE, sender) for sender in senders(20)} == {302}
+        clock[0] += HOUR
+
+    assert reset(clock, ALICE) == 429
+    clock[0] += DAY
+    assert reset(clock, ALICE) == 302
+
+
+def test_a_sender_gets_sixty_mails_an_hour_to_any_mailboxes(clock, monkeypatch):
+    # Sixty-one requests with 61 s between them would take longer than the hour.
+    monkeypatch.setattr("allauth.account.app_settings.RATE_LIMITS", dict(limits()))
+    visitor = Visitor()
+    seen = [
+        visitor.send(RESET, {"email": f"alice{n}@example.org"}).status_code
+        for n in range(61)
+    ]
+
+    assert seen == [302] * 60 + [429]
+
+
+def limits() -> dict[str, str]:
+    from django.conf import settings
+
+    return {
+        name: rates
+        for name, rates in settings.ACCOUNT_RATE_LIMITS.items()
+        if name.startswith("mail_")
+    }
+
+
+def test_a_logged_in_sender_is_counted_by_account(clock, mails):
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    owner = Visitor()
+    owner.log_in(ALICE)
+
+    seen = []
+    for n in range(7):
+        clock[0] += 181
+        fields = {"email": f"bob+{n}@example.org", "action_add": ""}
+        seen.append(owner.send("/accounts/email/", fields).status_code)
+
+    assert seen == [302] * 6 + [429]
+
+
+def test_the_answer_above_a_limit_is_the_same_for_every_address(clock):
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    services.account_create(BOB, PASSWORD)
+    pages = []
+    for email in (ALICE, BOB, "nobody@example.org"):
+        for _ in range(6):
+            reset(clock, email)
+        clock[0] += 61
+        pages.append(Visitor().send(RESET, {"email": email}))
+
+    assert {page.status_code for page in pages} == {429}
+    assert {page.headers["Retry-After"] for page in pages} == {"3600"}
+    [words] = {words_of(page) for page in pages}
+    assert "Too many e-mails" in words and "Try again in an hour" in words
+
+
+def test_a_sign_up_above_a_limit_creates_nothing(clock):
+    for _ in range(6):
+        reset(clock, ALICE)
+
+    response = Visitor().sign_up(ALICE)
+
+    assert response.status_code == 429
+    assert not User.objects.exists()
+    assert not EmailAddress.objects.exists()
+    clock[0] += HOUR
+    assert Visitor().sign_up(ALICE).status_code == 302
+    assert User.objects.count() == 1
+
+
+def test_mails_that_strangers_ask_for_do_not_use_up_the_notices(clock, mails):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    owner = Visitor()
+    owner.log_in(ALICE)
+    for sender in senders(21):
+        last = reset(clock, ALICE, sender)
+    assert last == 429
+
+    owner.send("/keys/", {"label": "my laptop"})
+
+    assert alice.keys.count() == 1
+    mails.wait_for(ALICE, "New key")
+
+
+def test_notices_are_limited_and_the_change_is_made_anyway(clock, mails, monkeypatch):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    owner = Visitor()
+    owner.log_in(ALICE)
+    monkeypatch.setattr(
+        "allauth.account.app_settings.RATE_LIMITS", {"notice_to": "2/h/key"}
+    )
+    for _ in range(3):
+        owner.send("/keys/", {"label": "my laptop"})
+
+    assert alice.keys.count() == 3
+    wait_until_sent()
+    assert len(mails.to(ALICE)) == 2
+    # Commands are not limited: the operator causes them.
+    services.key_create(alice)
+    wait_until_sent()
+    assert len(mails.to(ALICE)) == 3
+    assert not OutgoingMail.objects.exists()

@@ -1,0 +1,266 @@
+"""The outbox: mails are sent at least once and in time, and no secret is stored."""
+
+import logging
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from readback.cabinet import mail_sender, outbox, services
+from readback.cabinet.models import OutgoingMail, User
+from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.test_security_log import _everything_stored
+from tests.cabinet.visitor import PASSWORD, Visitor
+from tests.support.bad_mail_servers import (
+    dripping_server,
+    refusing_mailbox,
+    server_that_is_down,
+)
+from tests.support.mailbox import link_in
+from tests.support.waiting import wait_until
+
+ALICE, BOB = "alice@example.org", "bob@example.org"
+DAY = timedelta(days=1)
+NOTICE = "account/email/account_deleted"
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def fast_retries(monkeypatch) -> None:
+    for name in ("_LONGEST_DELAY_SECONDS", "_LONGEST_PAUSE_SECONDS"):
+        monkeypatch.setattr(mail_sender, name, 0.01)
+
+
+@pytest.fixture
+def log(monkeypatch) -> list[str]:
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    monkeypatch.setattr(mail_sender._log, "handlers", [handler])
+    monkeypatch.setattr(mail_sender._log, "propagate", False)
+    return lines
+
+
+def add(address: str = ALICE, lifetime: timedelta = DAY) -> None:
+    outbox.add(NOTICE, address, lifetime, details={"ip": ""})
+
+
+def test_a_mail_arrives_soon_after_the_commit(mails):
+    add()
+
+    mails.wait_for(ALICE, "deleted")
+    wait_until_sent()
+    assert outbox.totals()["sent"] == 1
+
+
+def test_a_mail_of_another_process_is_found_without_a_wake_up(mails):
+    add()
+    outbox.added.clear()
+
+    mails.wait_for(ALICE, "deleted")
+
+
+def test_several_senders_send_each_mail_once(mail_server):
+    mail_server.messages.clear()
+    addresses = [f"alice{n}@example.org" for n in range(30)]
+    for address in addresses:
+        add(address)
+
+    claimed: list[str] = []
+
+    def claim_all() -> None:
+        while (mail := outbox.claim()) is not None:
+            claimed.append(mail.address)
+
+    in_parallel(claim_all, 4)
+    assert sorted(claimed) == sorted(addresses)
+    # While the claims last, no sender gets the mails again.
+    assert outbox.claim() is None
+
+
+def test_the_mail_of_a_sender_that_was_killed_is_sent_by_another(mail_server):
+    mail_server.messages.clear()
+    add()
+    killed = outbox.claim()
+    assert killed and outbox.claim() is None
+    OutgoingMail.objects.update(due_at=timezone.now())  # the claim has ended
+
+    with mail_server_at(mail_server.url), sending():
+        wait_until_sent()
+
+    assert len(mail_server.to(ALICE)) == 1
+
+
+def test_a_late_sender_does_not_postpone_the_mail_of_another(mail_server):
+    add()
+    late = outbox.claim()
+    OutgoingMail.objects.update(due_at=timezone.now())
+    current = outbox.claim()
+
+    outbox.postpone(late, timedelta(0))
+
+    assert OutgoingMail.objects.get().due_at == current.due_at
+
+
+def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
+    mails, fast_retries, log
+):
+    with server_that_is_down() as url, mail_server_at(url):
+        for address in (ALICE, BOB):
+            add(address)
+        wait_until(
+            lambda: OutgoingMail.objects.filter(attempts__gte=2).count() == 2,
+            "both mails were tried twice",
+        )
+
+    wait_until_sent()
+    assert len(mails.to(ALICE)) == len(mails.to(BOB)) == 1
+    # One line when it stops working and one when it works again.
+    assert log == [
+        "Mails wait in the outbox. The mail server failed: ConnectionRefusedError.",
+        "Mail can be sent again.",
+    ]
+
+
+def test_a_server_that_drips_is_left_at_the_deadline(mails, fast_retries, monkeypatch):
+    monkeypatch.setattr("readback.cabinet.smtp.DEADLINE_SECONDS", 0.2)
+    with dripping_server(0.05) as server, mail_server_at(server.url):
+        add()
+        wait_until(lambda: OutgoingMail.objects.get().attempts, "an attempt has failed")
+
+    mails.wait_for(ALICE, "deleted")
+
+
+def test_the_delays_grow_to_minutes_and_differ():
+    longest = mail_sender._LONGEST_DELAY_SECONDS
+    delays = [mail_sender._delay(failures, longest) for failures in range(1, 40)]
+
+    for delay, full in zip(delays, (1, 2, 4, 8, 16, 32, 64, 128, 256), strict=False):
+        assert full / 2 <= delay <= full
+    assert all(150 <= delay <= 300 for delay in delays[9:])
+    assert 150 <= mail_sender._delay(10_000, longest) <= 300
+    assert len(set(delays)) == len(delays)
+
+
+def test_a_refused_mail_is_dropped_and_others_are_sent(log):
+    with refusing_mailbox() as box, mail_server_at(box.url), sending():
+        box.answers[ALICE] = f"550 {ALICE} is unknown"
+        for address in (ALICE, BOB):
+            add(address)
+        wait_until_sent()
+
+        assert box.asked.count(ALICE) == 1
+        assert len(box.to(BOB)) == 1
+    assert (outbox.totals()["refused"], outbox.totals()["sent"]) == (1, 1)
+    [line] = log
+    assert "refused it: 550" in line and ALICE not in line
+
+
+def test_a_mail_that_is_refused_for_now_is_tried_again(fast_retries, log):
+    with refusing_mailbox() as box, mail_server_at(box.url), sending():
+        box.answers[ALICE] = "450 greylisted, try again later"
+        add()
+        wait_until(lambda: box.asked.count(ALICE) == 3, "three attempts")
+        del box.answers[ALICE]
+        wait_until_sent()
+
+        assert len(box.to(ALICE)) == 1
+    assert log == []
+
+
+def test_an_expired_mail_is_not_sent(mails, log):
+    add(lifetime=timedelta(0))
+    wait_until_sent()
+
+    assert mails.messages == []
+    assert outbox.totals()["expired"] == 1
+    assert "it waited too long" in log[0]
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "cause"),
+    [
+        (timedelta(hours=1), lambda: reset()),
+        (timedelta(days=1), lambda: Visitor().sign_up(BOB)),
+    ],
+    ids=["password reset", "sign-up"],
+)
+def test_a_mail_expires_with_its_link(mail_server, lifetime, cause):
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    with mail_server_at(mail_server.url):
+        cause()
+
+    mail = OutgoingMail.objects.get()
+    late = abs(mail.expires_at - mail.created_at - lifetime)
+    assert late < timedelta(seconds=1)
+
+
+def test_a_confirmation_is_not_sent_after_the_address_is_confirmed(mail_server):
+    mail_server.messages.clear()
+    with mail_server_at(mail_server.url):
+        Visitor().sign_up(ALICE)
+        services.account_confirm(User.objects.get())
+        with sending():
+            wait_until_sent()
+
+    assert mail_server.messages == []
+    assert outbox.totals()["unneeded"] == 1
+
+
+def reset() -> None:
+    Visitor().send("/accounts/password/reset/", {"email": ALICE})
+
+
+def test_no_secret_is_in_the_database(mail_server, database_url):
+    """Search every table, and the file, for the tokens that arrive in the mails."""
+    mail_server.messages.clear()
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    with mail_server_at(mail_server.url):
+        reset()
+        Visitor().sign_up(BOB)
+        before = _everything_stored() + _file_of(database_url)
+        with sending():
+            wait_until_sent()
+    after = _everything_stored() + _file_of(database_url)
+
+    assert BOB in before
+    for address in (ALICE, BOB):
+        token = link_in(mail_server.wait_for(address)).rstrip("/").rpartition("/")[2]
+        for secret in (token, token.partition("-")[2], token.rpartition(":")[2]):
+            assert len(secret) > 10 or not secret
+            assert not secret or secret not in before + after
+
+
+def _file_of(url: str) -> str:
+    """Return the bytes of SQLite's files as text; PostgreSQL's are not searched."""
+    if not url.startswith("sqlite"):
+        return ""
+    path = Path(url.removeprefix("sqlite:///"))
+    files = [path, path.with_name(f"{path.name}-wal")]
+    return "".join(each.read_bytes().decode("latin-1") for each in files)
+
+
+def test_the_next_mail_is_read_from_an_index():
+    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET enable_seqscan = off")
+        query = "SELECT 1 FROM cabinet_outgoingmail WHERE due_at <= CURRENT_TIMESTAMP"
+        cursor.execute(f"{explain} {query}")
+        assert "due_at" in str(cursor.fetchall())
+
+
+def test_mails_are_counted_exactly_by_parallel_senders():
+    numbers = count()
+
+    def finish() -> None:
+        add(f"alice{next(numbers)}@example.org")
+        outbox.finish(outbox.claim(), outbox.MailOutcome.SENT)
+
+    assert in_parallel(finish, 8) == [None] * 8
+    assert outbox.totals()["sent"] == 8

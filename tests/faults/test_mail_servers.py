@@ -1,0 +1,199 @@
+"""A mail server that is down, silent or slow holds up no page, start or command."""
+
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.faults.serving import EMAIL, running
+from tests.support.bad_mail_servers import (
+    HangingServer,
+    dripping_server,
+    server_that_is_down,
+    silent_server,
+)
+from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.commands import environment_with, free_port, run_readback
+from tests.support.mailbox import Mailbox, link_in, mailbox
+from tests.support.processes import has_ended
+from tests.support.waiting import wait_until
+
+PASSWORD = "a lamp in the harbour"
+AT_ONCE_SECONDS = 5.0
+"""Far less than any timeout of the mail server; mostly the load of the machine."""
+
+Hanging = Callable[[], AbstractContextManager[HangingServer]]
+hanging = pytest.mark.parametrize(
+    "server", [silent_server, dripping_server], ids=["silent", "dripping"]
+)
+
+
+def fill_in(browser: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    """Load a page, fill in its form and send it."""
+    found = re.search(
+        r'name="csrfmiddlewaretoken" value="(\w+)"', browser.get(path).text
+    )
+    assert found
+    form = {"csrfmiddlewaretoken": found[1], **fields}
+    return browser.post(path, data=form, timeout=90)
+
+
+def sign_up(cabinet: CabinetServer, email: str) -> float:
+    """Sign up and return how many seconds the answer took."""
+    with httpx.Client(base_url=cabinet.url) as browser:
+        browser.get("/accounts/signup/")
+        begun = time.monotonic()
+        response = fill_in(
+            browser, "/accounts/signup/", email=email, password1=PASSWORD
+        )
+        assert response.headers["location"] == "/accounts/confirm-email/"
+        return time.monotonic() - begun
+
+
+def confirm(cabinet: CabinetServer, mails: Mailbox, email: str) -> None:
+    """Open the link of the mail and press the button, which works only once."""
+    link = link_in(mails.wait_for(email, "Confirm", timeout=20))
+    path = re.sub("^http://[^/]+", "", link)
+    with httpx.Client(base_url=cabinet.url) as browser:
+        response = fill_in(browser, path)
+        assert response.headers["location"] == "/accounts/login/"
+
+
+@hanging
+def test_pages_answer_at_once_while_ten_sign_ups_wait_for_their_mail(
+    tmp_path: Path, server: Hanging
+) -> None:
+    with (
+        server() as mail_server,
+        cabinet_server(tmp_path, {"READBACK_SMTP_URL": mail_server.url}) as cabinet,
+    ):
+        # One after the other: ten password hashes at once would be slow by themselves.
+        waits = [sign_up(cabinet, f"alice{n}@example.org") for n in range(10)]
+        assert max(waits) < AT_ONCE_SECONDS, waits
+        wait_until(lambda: mail_server.connections, "a sender hangs")
+        for path in ("/healthz", "/accounts/login/", "/"):
+            begun = time.monotonic()
+            assert httpx.get(cabinet.url + path, timeout=60).status_code == 200
+            assert time.monotonic() - begun < AT_ONCE_SECONDS, path
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 2 * AT_ONCE_SECONDS, "the stop takes too long"
+
+
+def test_a_first_start_does_not_wait_for_the_mail_server(tmp_path: Path) -> None:
+    with dripping_server() as mail_server:
+        settings = {
+            "READBACK_SMTP_URL": mail_server.url,
+            "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
+        }
+        begun = time.monotonic()
+        with running(tmp_path, settings) as service:
+            assert service.key.startswith("sk-echo-")
+            assert time.monotonic() - begun < 30
+            # What the command has left in the outbox is sent by the cabinet.
+            wait_until(lambda: mail_server.connections, "the cabinet tries to send")
+
+
+def test_a_command_leaves_its_mail_to_a_running_cabinet(tmp_path: Path) -> None:
+    with mailbox() as mails:
+        settings = {
+            "READBACK_DATA_DIR": str(tmp_path / "data"),
+            "READBACK_SMTP_URL": mails.url,
+        }
+        environment = environment_with(settings)
+        run_readback(environment, "migrate")
+        run_readback(environment, "account", "create", EMAIL, "--confirmed")
+        created = run_readback(environment, "key", "create", EMAIL)
+        assert created.stdout.startswith("sk-echo-")
+        assert "as soon as a cabinet is running" in created.stderr
+        assert mails.messages == []
+
+        with cabinet_server(tmp_path, settings):
+            mails.wait_for(EMAIL, "New key")
+
+
+def test_the_first_start_mails_nothing_to_its_local_account(tmp_path: Path) -> None:
+    with mailbox() as mails:
+        settings = {
+            "READBACK_SMTP_URL": mails.url,
+            "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
+        }
+        with running(tmp_path, settings):
+            mails.wait_for(EMAIL, "New key")
+    assert {mail["X-RcptTo"] for mail in mails.messages} == {EMAIL}
+
+
+@pytest.mark.parametrize("is_sending", [False, True], ids=["waiting", "being sent"])
+def test_a_mail_survives_the_death_of_the_cabinet(
+    tmp_path: Path, is_sending: bool
+) -> None:
+    with server_that_is_down() as down, silent_server() as silent:
+        settings = {"READBACK_SMTP_URL": silent.url if is_sending else down}
+        with cabinet_server(tmp_path, settings) as cabinet:
+            sign_up(cabinet, EMAIL)
+            if is_sending:
+                wait_until(lambda: silent.connections, "the sender has the mail")
+            cabinet.kill()
+            wait_until(lambda: has_ended(cabinet.pid), "the cabinet is dead")
+    end_the_claim(tmp_path)
+
+    with (
+        mailbox() as mails,
+        cabinet_server(tmp_path, {"READBACK_SMTP_URL": mails.url}) as cabinet,
+    ):
+        confirm(cabinet, mails, EMAIL)
+        assert len(mails.to(EMAIL)) == 1
+
+
+def end_the_claim(folder: Path) -> None:
+    """Let the minute pass for which a sender has a mail to itself."""
+    path = folder / "data" / "readback.sqlite3"
+    with closing(sqlite3.connect(path)) as database, database:
+        update = (
+            "UPDATE cabinet_outgoingmail SET due_at = datetime(due_at, '-60 seconds')"
+        )
+        assert database.execute(update).rowcount == 1
+
+
+def test_several_workers_send_each_mail_once(tmp_path: Path) -> None:
+    with mailbox() as mails:
+        settings = {"READBACK_SMTP_URL": mails.url, "READBACK_CABINET_WORKERS": "3"}
+        with (
+            cabinet_server(tmp_path, settings) as cabinet,
+            ThreadPoolExecutor(4) as pool,
+        ):
+            addresses = [f"alice{n}@example.org" for n in range(12)]
+            list(pool.map(lambda email: sign_up(cabinet, email), addresses))
+            for address in addresses:
+                mails.wait_for(address, "Confirm")
+            wait_until(
+                lambda: "readback_mails_waiting 0.0" in metrics(cabinet),
+                "the outbox is empty",
+            )
+            assert 'readback_mails_total{outcome="sent"} 12.0' in metrics(cabinet)
+    assert len(mails.messages) == 12
+
+
+def metrics(cabinet: CabinetServer) -> str:
+    return httpx.get(f"{cabinet.url}/metrics", timeout=20).text
+
+
+def test_a_reload_leaves_one_sender_per_worker_and_loses_no_mail(
+    tmp_path: Path,
+) -> None:
+    with (
+        mailbox() as mails,
+        cabinet_server(tmp_path, {"READBACK_SMTP_URL": mails.url}) as cabinet,
+    ):
+        for n in range(3):
+            sign_up(cabinet, f"alice{n}@example.org")
+            cabinet.signal(signal.SIGHUP)
+        for n in range(3):
+            mails.wait_for(f"alice{n}@example.org", "Confirm", timeout=20)
+    assert "Traceback" not in cabinet.stderr

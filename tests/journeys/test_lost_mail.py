@@ -1,0 +1,39 @@
+"""A person who waits for an e-mail has it sent again."""
+
+import pytest
+
+from tests.journeys.conftest import DESKTOP, PHONE
+from tests.journeys.person import PASSWORD
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"viewport": DESKTOP, "color_scheme": "light"},
+        {"viewport": DESKTOP, "color_scheme": "dark"},
+        {"viewport": PHONE, "color_scheme": "light", "locale": "ru-RU"},
+        {"viewport": PHONE, "color_scheme": "dark", "locale": "ru-RU"},
+    ],
+    ids=["desktop-light", "desktop-dark", "phone-light-ru", "phone-dark-ru"],
+)
+def test_a_mail_is_sent_again(a_person, options):
+    alice = a_person(**options)
+    alice.page.goto("/accounts/signup/")
+    alice.send_form(email=alice.email, password1=PASSWORD)
+    alice.page.wait_for_url("**/accounts/confirm-email/")
+    alice.take_screenshot("on-its-way")
+    alice.expect_no_sideways_scrolling()
+    alice.send_form()
+    is_russian = "locale" in options
+    alice.expect_to_see("через три минуты" if is_russian else "three minutes after")
+    alice.take_screenshot("too-early")
+
+    alice.page.goto("/accounts/password/reset/")
+    alice.send_form(email=alice.email)
+    alice.page.wait_for_url("**/password/reset/done/")
+    alice.take_screenshot("reset-on-its-way")
+    alice.expect_no_sideways_scrolling()
+    alice.mails.messages.clear()
+    alice.send_form()
+    alice.page.wait_for_url("**/password/reset/done/")
+    alice.mails.wait_for(alice.email)
