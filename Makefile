@@ -8,7 +8,7 @@ XDIST = $(if $(TESTS_IN_PARALLEL),-n $(TESTS_IN_PARALLEL) --dist loadscope)
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test check bench lock clean
+.PHONY: help install run test check bench soak lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,11 @@ check: .venv/dev.stamp ## Check style, format and types.
 bench: .venv/dev.stamp ## Compare Readback with its peers; options or a command in ARGS=.
 	@echo "Measuring. A full comparison takes about twelve minutes on an otherwise idle machine."
 	@$(BIN)/python -m bench $(if $(filter-out -%,$(firstword $(ARGS))),,peers) $(ARGS)
+
+MINUTES ?= 10
+soak: .venv/dev.stamp ## Break things under load for MINUTES=10 and judge every promise.
+	@echo "Sending requests for $(MINUTES) minutes. Ctrl-C ends it with the figures so far."
+	@$(BIN)/python -m soak --minutes "$(MINUTES)" $(ARGS)
 
 lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 	@echo "Locking requirements/dev.txt, run.txt and bench.txt."

@@ -29,7 +29,7 @@ Timeline = dict[str, Any]
 
 
 def draw(title: str, timeline: Timeline) -> str:
-    seconds = timeline["seconds"]
+    seconds: float = timeline["seconds"]
 
     def x_of(at: float) -> float:
         share = min(max(at / seconds, 0.0), 1.0)

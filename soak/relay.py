@@ -51,11 +51,13 @@ class Relay:
         task.add_done_callback(self._tasks.discard)
 
     async def _pass_both_ways(self, *ways: _Way) -> None:
-        await asyncio.gather(*(self._pump(*way) for way in ways))
-        # By then the ends have been passed on, too.
-        await asyncio.sleep(2 * self._delay)
-        for _, sink in ways:
-            sink.close()
+        try:
+            await asyncio.gather(*(self._pump(*way) for way in ways))
+            # By then the ends have been passed on, too.
+            await asyncio.sleep(2 * self._delay)
+        finally:
+            for _, sink in ways:
+                sink.close()
 
     async def _pump(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter
