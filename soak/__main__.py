@@ -12,6 +12,8 @@ from soak import page, runner, verdicts
 from soak.schedule import SHORTEST_FAULTS
 from soak.verdicts import Judgement
 
+# All answers are kept until they are judged: about 10 MB for each minute.
+MAX_MINUTES = 240
 # The details of a broken promise that are printed; all are in the results.
 _DETAILS_SHOWN = 5
 
@@ -22,7 +24,7 @@ _DETAILS_SHOWN = 5
 )
 @click.option(
     "--minutes",
-    type=click.FloatRange(min=(SHORTEST_FAULTS + 4) / 60, max=24 * 60),
+    type=click.FloatRange(min=(SHORTEST_FAULTS + 4) / 60, max=MAX_MINUTES),
     default=10.0,
     show_default=True,
     help="How long to send requests.",
@@ -56,7 +58,9 @@ def main(
     if not sys.platform.startswith("linux"):
         raise click.ClickException("This needs Linux: it reads /proc.")
     load.raise_file_limit()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # However this process is asked to end, it must not leave a frozen database behind.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     name = database or POSTGRESQL
     with ProgressBar() as progress:
         seen, scene = runner.run(name, minutes * 60, progress)

@@ -10,6 +10,7 @@ import asyncio
 import json
 import random
 import sys
+import threading
 import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -78,21 +79,20 @@ async def _run(orders: dict[str, Any]) -> None:
     calls = Calls(Endpoint("127.0.0.1", port), orders["keys"], orders["marker"], seed)
     crowd = Crowd(port, relay, recorder, calls, random.Random(seed))
     reporting = asyncio.create_task(_report(crowd))
-    await asyncio.gather(_obey(crowd), *crowd.clients())
+    orders_from = (crowd, asyncio.get_running_loop())
+    threading.Thread(target=_obey, args=orders_from, daemon=True).start()
+    await asyncio.gather(*crowd.clients())
     reporting.cancel()
     await relay.stop()
     recorder.finish(calls.texts.code_points)
 
 
-async def _obey(crowd: "Crowd") -> None:
-    loop = asyncio.get_running_loop()
-    while line := await loop.run_in_executor(None, sys.stdin.readline):
-        if line == "pause\n":
-            crowd.going.clear()
-        else:
-            crowd.going.set()
-    crowd.stopping = True
-    crowd.going.set()
+def _obey(crowd: "Crowd", loop: asyncio.AbstractEventLoop) -> None:
+    """Read orders in a thread, which does not keep the process from ending."""
+    for line in sys.stdin:
+        set_or_clear = crowd.going.clear if line == "pause\n" else crowd.going.set
+        loop.call_soon_threadsafe(set_or_clear)
+    loop.call_soon_threadsafe(crowd.stop)
 
 
 async def _report(crowd: "Crowd") -> None:
@@ -125,6 +125,11 @@ class Crowd:
         self.going.set()
         self.under_way = 0
         """Requests without an answer, and connections that are being opened."""
+
+    def stop(self) -> None:
+        """End each client after its current answer."""
+        self.stopping = True
+        self.going.set()
 
     def clients(self) -> list[Coroutine[Any, Any, None]]:
         made = []
@@ -217,8 +222,7 @@ class Link:
 
     def is_over(self) -> bool:
         """Return whether no further request may be sent."""
-        gone = self._reader.at_eof() or self._reader.exception() is not None
-        return self._over or gone
+        return self._over or self._reader.at_eof() or self._writer.is_closing()
 
     async def ask(self, call: Call) -> None:
         """Send a request, read its answer, check and record it."""
@@ -240,6 +244,8 @@ class Link:
         for number, piece in enumerate(call.pieces):
             if number:
                 await asyncio.sleep(0.002)
+            if self._writer.is_closing():
+                raise ConnectionResetError
             self._writer.write(piece)
         await self._writer.drain()
 

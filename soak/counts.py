@@ -7,9 +7,9 @@ on a connection that was closed before the kill, so such connections count as th
 the killed worker. A request that was lost may have been counted.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -57,24 +57,26 @@ class Comparison:
 
 def compare_metrics(seen: Seen, scene: Scene) -> Comparison:
     """Compare `readback_requests_total` by endpoint and code."""
-    rows = [(seen.outcomes[row.outcome], row) for row in seen.observations]
     unsure = _unsure_rows(seen, scene.kills, METRICS_SECONDS)
     counted = [checkpoint.requests for checkpoint in scene.checkpoints]
-    return _compare(rows, unsure, counted, scene)
+    return _compare(
+        lambda row: seen.outcomes[row.outcome], unsure, counted, seen, scene
+    )
 
 
 def compare_usage(seen: Seen, scene: Scene) -> Comparison:
     """Compare the rows of usage by key, endpoint and code."""
-    rows = [
-        ((row.key, *seen.outcomes[row.outcome]), row)
-        for row in seen.observations
+
+    def cell_of(row: Observation) -> Cell | None:
+        endpoint, code = seen.outcomes[row.outcome]
         # A key that could not be looked up is not known, so nothing is counted for it.
-        if row.key >= 0 and seen.outcomes[row.outcome][1] != "unavailable"
-    ]
+        known = row.key >= 0 and code != "unavailable"
+        return (row.key, endpoint, code) if known else None
+
     unsure = _unsure_rows(seen, scene.kills, USAGE_SECONDS)
     unsure |= _not_attributed(seen, scene)
     counted = [checkpoint.usage for checkpoint in scene.checkpoints]
-    return _compare(rows, unsure, counted, scene)
+    return _compare(cell_of, unsure, counted, seen, scene)
 
 
 def compare_connections(seen: Seen, scene: Scene) -> Comparison:
@@ -90,7 +92,7 @@ def compare_connections(seen: Seen, scene: Scene) -> Comparison:
             and _may_be_of(each, kill)
         ]
         comparison.add(
-            f"connections {_between(start, end, scene)}",
+            f"connections {_describe(start, end, scene)}",
             len(opened),
             checkpoint.connections - before,
             len(unsure),
@@ -101,21 +103,23 @@ def compare_connections(seen: Seen, scene: Scene) -> Comparison:
 
 
 def _compare(
-    rows: Sequence[tuple[Cell, Observation]],
+    cell_of: Callable[[Observation], Cell | None],
     unsure: set[Observation],
     counted: Sequence[Mapping[Cell, int]],
+    seen: Seen,
     scene: Scene,
 ) -> Comparison:
     """Compare the counts of each cell from one checkpoint to the next."""
     comparison = Comparison()
     before: Mapping[Cell, int] = {}
     for (start, end, _), now in zip(_epochs(scene), counted, strict=True):
-        first = bisect_right(rows, start, key=_time_of)
-        last = bisect_right(rows, end, key=_time_of)
         total: Counter[Cell] = Counter()
         lack: Counter[Cell] = Counter()
         lost: Counter[Cell] = Counter()
-        for cell, row in rows[first:last]:
+        for row in _between(seen, start, end):
+            cell = cell_of(row)
+            if cell is None:
+                continue
             if cell[-1] == LOST:
                 # It is not known how it would have been counted.
                 lost[cell[:-1]] += 1
@@ -124,7 +128,7 @@ def _compare(
                 lack[cell] += row in unsure
         for cell in sorted(total.keys() | now.keys()):
             comparison.add(
-                f"{' '.join(map(str, cell))} {_between(start, end, scene)}",
+                f"{' '.join(map(str, cell))} {_describe(start, end, scene)}",
                 total[cell],
                 now.get(cell, 0) - before.get(cell, 0),
                 lack[cell],
@@ -143,23 +147,27 @@ def _epochs(scene: Scene) -> Iterator[tuple[float, float, Checkpoint]]:
         start = checkpoint.at
 
 
-def _between(start: float, end: float, scene: Scene) -> str:
+def _describe(start: float, end: float, scene: Scene) -> str:
     since = max(0.0, start - scene.started)
     return f"from {since:.0f} s to {end - scene.started:.0f} s"
 
 
-def _time_of(pair: tuple[Cell, Observation]) -> float:
-    return pair[1].received
+def _between(seen: Seen, start: float, end: float) -> list[Observation]:
+    """Return what was received in this time; it was recorded in that order."""
+    rows = seen.observations
+    first = bisect_right(rows, start, key=_received)
+    return rows[first : bisect_right(rows, end, key=_received)]
+
+
+def _received(row: Observation) -> float:
+    return row.received
 
 
 def _unsure_rows(seen: Seen, kills: Iterable[Kill], seconds: float) -> set[Observation]:
     """Return the answers that a killed worker may have given in its last seconds."""
-    # They were recorded in the order in which they were received.
-    rows, found = seen.observations, set()
+    found = set()
     for kill in kills:
-        first = bisect_left(rows, kill.at - seconds, key=_received)
-        end = bisect_left(rows, kill.at + PATIENCE, key=_received)
-        for row in rows[first:end]:
+        for row in _between(seen, kill.at - seconds, kill.at + PATIENCE):
             connection = seen.connections[row.connection]
             late_enough = row.received - connection.delay >= kill.at - seconds
             if late_enough and row.sent <= kill.at and _may_be_of(connection, kill):
@@ -180,10 +188,6 @@ def _not_attributed(seen: Seen, scene: Scene) -> set[Observation]:
         if row.outcome in not_found
         and any(outage.covers(row.received) for outage in scene.outages)
     }
-
-
-def _received(row: Observation) -> float:
-    return row.received
 
 
 def _may_be_of(connection: ClientConnection, kill: Kill) -> bool:

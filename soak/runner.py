@@ -144,7 +144,12 @@ class Performance:
         scene, next_sample = self.scene, 1.0
         while (now := time.monotonic() - scene.started) < seconds:
             if steps and steps[0].at <= now:
-                self._do(steps.pop(0), crowd)
+                step, *steps = steps
+                self._do(step, crowd)
+                if step.what == schedule.COME_BACK:
+                    # A database may take seconds to start; the rest waits as long.
+                    late = time.monotonic() - scene.started - step.at
+                    steps = [each._replace(at=each.at + late) for each in steps]
             elif next_sample <= now:
                 next_sample += 1.0
                 self._sample(crowd)
@@ -296,12 +301,12 @@ class ClientProcess:
         """Let the clients pause; wait until no request is under way."""
         self._send("pause")
         # The report after the next one was certainly made during the pause.
-        known = self._reports
-        wait_until(
-            lambda: self._reports > known + 1 and not self._under_way,
-            "no request is under way",
-            records.PATIENCE + 5,
-        )
+        known, deadline = self._reports, time.monotonic() + 2 * records.PATIENCE
+        while self._reports < known + 2 or self._under_way:
+            self.check()
+            if time.monotonic() > deadline:
+                raise MeasurementError("the clients do not pause")
+            time.sleep(0.02)
         try:
             yield
         finally:

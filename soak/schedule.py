@@ -54,12 +54,12 @@ def steps(seconds: float) -> list[Step]:
 def _fault(number: int, at: float) -> list[Step]:
     match number % 5:
         case 2:
-            return [Step(at + 3, GO, 0), Step(at + 7, COME_BACK)]
+            return [Step(at + 3, GO, 0), Step(at + 6, COME_BACK)]
         case 3:
-            return [Step(at + 3, GO, 1), Step(at + 6, COME_BACK)]
+            return [Step(at + 3, GO, 1), Step(at + 7, COME_BACK)]
         case 4:
             # Shorter than a retiring worker may take to write its usage.
-            away = [Step(at - 1, GO, 0), Step(at + 3, COME_BACK)]
+            away = [Step(at - 1, GO, 1), Step(at + 3, COME_BACK)]
             return [*away, Step(at + 6.5, COMPARE)]
         case 1:
             return [Step(at + 4, KILL), Step(at + 6.5, COMPARE)]
