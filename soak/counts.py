@@ -28,9 +28,10 @@ from soak.records import (
 Cell = tuple[Any, ...]
 """What is counted together; its last part is the code."""
 
-METRICS_SECONDS = 1.0
-"""Half a second that a killed worker may lose, and as much for a busy machine."""
-USAGE_SECONDS = 2.0
+METRICS_SECONDS = 2.0
+"""Half a second that a killed worker may lose; more, because on a busy machine it may
+not have had its turn in time."""
+USAGE_SECONDS = 3.0
 """The same for rows of usage, which are written after they have been added up."""
 
 

@@ -20,7 +20,7 @@ PICTURES = {
 NO_RESULTS = "Not run yet: `make soak` writes this part."
 # Enough to see what happened; a broken promise may have thousands.
 _DETAILS_KEPT = 20
-_POINTS = 300
+_POINTS = 200
 
 Run = dict[str, Any]
 
@@ -37,7 +37,7 @@ def save(name: str, judgement: Judgement, scene: Scene, published: bool) -> None
         "keys": clients.KEYS,
         "figures": judgement.figures,
         "verdicts": verdicts,
-        "timeline": _timeline(scene, judgement.figures["lost_at"]),
+        "timeline": _timeline(scene),
     }
     results.write("soak", results.read("soak", published) | {name: run}, published)
 
@@ -46,7 +46,7 @@ def write() -> None:
     """Write the generated parts of the page, and the plots."""
     runs: dict[str, Run] = results.read("soak")
     for name, run in runs.items():
-        picture = plot.draw(f"A soak on {name}", run["timeline"])
+        picture = plot.draw(f"A soak on {name}", run["timeline"], run["figures"])
         PICTURES[name].write_text(picture, encoding="utf-8")
     verdicts = "\n\n".join(_verdicts(name, run) for name, run in runs.items())
     figures = _figures(runs) if runs else NO_RESULTS
@@ -118,7 +118,7 @@ def _figures_of(run: Run) -> dict[str, str]:
     }
 
 
-def _timeline(scene: Scene, lost_at: list[float]) -> dict[str, Any]:
+def _timeline(scene: Scene) -> dict[str, Any]:
     """Return what the plot needs, in seconds since the start."""
 
     def since(at: float) -> float:
@@ -143,7 +143,6 @@ def _timeline(scene: Scene, lost_at: list[float]) -> dict[str, Any]:
         "outages": [
             (since(each.start), since(each.end), each.kind) for each in scene.outages
         ],
-        "lost": lost_at,
     }
 
 

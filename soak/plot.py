@@ -28,14 +28,14 @@ STYLE = """<style>
 Timeline = dict[str, Any]
 
 
-def draw(title: str, timeline: Timeline) -> str:
+def draw(title: str, timeline: Timeline, figures: dict[str, Any]) -> str:
     seconds: float = timeline["seconds"]
 
     def x_of(at: float) -> float:
         share = min(max(at / seconds, 0.0), 1.0)
         return LEFT + share * (plots.WIDTH - LEFT - RIGHT)
 
-    parts = [STYLE, _legend(timeline)]
+    parts = [STYLE, _legend(timeline, figures["lost"])]
     for start, end, _ in timeline["outages"]:
         parts.append(
             f'<rect class="away" x="{x_of(start):.1f}" y="{RATE_TOP}" '
@@ -46,7 +46,7 @@ def draw(title: str, timeline: Timeline) -> str:
         parts.append(_line("reload", x_of(at), RATE_BOTTOM - 8, RATE_BOTTOM))
     for at in timeline["kills"]:
         parts.append(_line("kill", x_of(at), RATE_TOP, RATE_BOTTOM))
-    for at in sorted(set(timeline["lost"])):
+    for at in figures["lost_at"]:
         x = x_of(at)
         parts.append(f'<circle class="lost" cx="{x:.1f}" cy="{RATE_TOP + 5}" r="3"/>')
     ats = [x_of(at) for at in timeline["at"]]
@@ -59,7 +59,7 @@ def draw(title: str, timeline: Timeline) -> str:
     return plots.svg(title, parts, HEIGHT)
 
 
-def _legend(timeline: Timeline) -> str:
+def _legend(timeline: Timeline, lost: int) -> str:
     """Explain the signs, each with its number."""
     entries = [
         (_line("reload", 14, 40, 48), f"{len(timeline['reloads'])} reloads"),
@@ -70,7 +70,7 @@ def _legend(timeline: Timeline) -> str:
         ),
         (
             '<circle class="lost" cx="468" cy="43" r="3"/>',
-            f"{len(timeline['lost'])} requests lost outside of kills",
+            f"{lost:,} requests lost outside of kills",
         ),
     ]
     places = (22, 142, 290, 478)

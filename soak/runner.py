@@ -36,7 +36,16 @@ from tests.support.wire import Endpoint
 from readback import keys
 from soak import clients, records, schedule
 from soak.databases import GoingDatabase, database
-from soak.records import Checkpoint, Kill, Outage, Reload, Sample, Scene, Seen
+from soak.records import (
+    RECOVERY_SECONDS,
+    Checkpoint,
+    Kill,
+    Outage,
+    Reload,
+    Sample,
+    Scene,
+    Seen,
+)
 from soak.schedule import Step
 
 WORKERS = 2
@@ -77,7 +86,7 @@ def _run_service(
             scene = performance.scene
     except AssertionError as error:
         if scene is None:
-            raise MeasurementError(f"Readback did not start: {error}") from None
+            raise MeasurementError(f"Readback does not run: {error}") from None
         scene.exit_error = str(error)
     return scene
 
@@ -107,6 +116,7 @@ class Performance:
         self._master = psutil.Process(api_workers(server)[0].ppid())
         self._before_reload: set[int] = set()
         self._errors_before = 0
+        self._seconds_shown = 0
         now = time.monotonic()
         self.scene = Scene(started=now, wall_offset=time.time() - now)
 
@@ -144,14 +154,13 @@ class Performance:
         scene, next_sample = self.scene, 1.0
         while (now := time.monotonic() - scene.started) < seconds:
             if steps and steps[0].at <= now:
-                step, *steps = steps
+                # A database may take seconds to start, for example. What follows is
+                # then late, too, so that an outage keeps its length.
+                late = now - steps[0].at
+                step, *steps = [each._replace(at=each.at + late) for each in steps]
                 self._do(step, crowd)
-                if step.what == schedule.COME_BACK:
-                    # A database may take seconds to start; the rest waits as long.
-                    late = time.monotonic() - scene.started - step.at
-                    steps = [each._replace(at=each.at + late) for each in steps]
             elif next_sample <= now:
-                next_sample += 1.0
+                next_sample = now + 1.0
                 self._sample(crowd)
             else:
                 time.sleep(0.02)
@@ -231,11 +240,16 @@ class Performance:
         scene.samples.append(Sample(now, crowd.answered, memory, master))
         if scene.reloads and not pids & self._before_reload and len(pids) >= WORKERS:
             scene.reloads[-1].replaced = True
+        outage = scene.outages[-1] if scene.outages else None
+        if outage and not outage.noticed and now < outage.end + RECOVERY_SECONDS:
+            outage.noticed = self._database_errors() > self._errors_before
         self._progress.describe(
             f"{crowd.answered:,} answered, {crowd.wrong} wrong, {crowd.lost} lost, "
             f"{len(scene.reloads)} reloads, {len(scene.kills)} kills"
         )
-        self._progress.finish_step()
+        for _ in range(int(now - scene.started) - self._seconds_shown):
+            self._progress.finish_step()
+            self._seconds_shown += 1
 
     def _say(self, what: str) -> None:
         minutes, seconds = divmod(int(time.monotonic() - self.scene.started), 60)
