@@ -20,7 +20,7 @@ PICTURES = {
 NO_RESULTS = "Not run yet: `make soak` writes this part."
 # Enough to see what happened; a broken promise may have thousands.
 _DETAILS_KEPT = 20
-_POINTS = 200
+_POINTS = 150
 
 Run = dict[str, Any]
 
@@ -103,10 +103,10 @@ def _figures_of(run: Run) -> dict[str, str]:
         "requests lost outside of kills": f"{figures['lost']:,}, "
         f"{figures['lost_on_long_path']:,} of them on the long path",
         "requests lost by kills": f"{figures['lost_by_kills']:,}",
-        "median latency without the long path": f"{latency['p50']} ms",
-        "99th percentile": f"{latency['p99']} ms",
-        "longest": f"{latency['max']} ms",
-        "least distance of two equal `created` of a key": f"{closest:,} responses"
+        "median latency without the long path": _time(latency["p50"]),
+        "99th percentile": _time(latency["p99"]),
+        "longest": _time(latency["max"]),
+        "least distance of two equal `created` of a key, in responses": f"{closest:,}"
         if closest
         else "none were equal",
         "`created` ahead of the clock": f"{behind:.0f} s to {ahead:.0f} s",
@@ -144,6 +144,10 @@ def _timeline(scene: Scene) -> dict[str, Any]:
             (since(each.start), since(each.end), each.kind) for each in scene.outages
         ],
     }
+
+
+def _time(milliseconds: float) -> str:
+    return render.milliseconds(1000 * milliseconds)
 
 
 def _word(kept: bool) -> str:

@@ -18,7 +18,6 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 
 import psutil
 from bench import proc
@@ -81,9 +80,9 @@ def _run_service(
     settings = {**SETTINGS, "READBACK_DATABASE_URL": store.url}
     try:
         with ephemeral_server(folder / "server", settings) as server:
-            performance = Performance(server, store, folder / "clients", progress)
-            performance.play(seconds)
-            scene = performance.scene
+            soak_run = SoakRun(server, store, folder / "clients", progress)
+            soak_run.play(seconds)
+            scene = soak_run.scene
     except AssertionError as error:
         if scene is None:
             raise MeasurementError(f"Readback does not run: {error}") from None
@@ -91,7 +90,7 @@ def _run_service(
     return scene
 
 
-class Performance:
+class SoakRun:
     """One run of the schedule on a running service."""
 
     def __init__(
@@ -111,7 +110,6 @@ class Performance:
         self._numbers = {digest: number for number, digest in enumerate(digests)}
         account = self._database.add_account("alice@example.com")
         self._database.add_keys(account, self._keys)
-        self._marker = f"{MARKER}-{token_hex(4)}"
         wait_until(lambda: len(api_workers(server)) == WORKERS, "all workers run", 30)
         self._master = psutil.Process(api_workers(server)[0].ppid())
         self._before_reload: set[int] = set()
@@ -128,12 +126,11 @@ class Performance:
             "port": Endpoint.of(self._server.base_url).port,
             "folder": str(self._folder),
             "keys": self._keys,
-            "marker": self._marker,
+            "marker": MARKER,
             "seed": random.getrandbits(32),
         }
         with _clients(orders) as crowd:
             scene.started = time.monotonic()
-            scene.calm_since = scene.started + schedule.faults_end(seconds)
             try:
                 self._follow(schedule.steps(seconds), seconds, crowd)
             except KeyboardInterrupt:
@@ -159,6 +156,7 @@ class Performance:
                 late = now - steps[0].at
                 step, *steps = [each._replace(at=each.at + late) for each in steps]
                 self._do(step, crowd)
+                scene.calm_since = time.monotonic()
             elif next_sample <= now:
                 next_sample = now + 1.0
                 self._sample(crowd)

@@ -42,7 +42,7 @@ def judge(seen: Seen, scene: Scene, own_keys: range) -> Judgement:
     memory = Memory(scene)
     compared = {
         "`readback_requests_total`": counts.compare_metrics(seen, scene),
-        "usage in the database": counts.compare_usage(seen, scene),
+        "The usage in the database": counts.compare_usage(seen, scene),
         "`readback_connections_total`": counts.compare_connections(seen, scene),
     }
     verdicts = [
@@ -52,7 +52,7 @@ def judge(seen: Seen, scene: Scene, own_keys: range) -> Judgement:
         _availability(seen, scene),
         _ids(seen),
         _created(stamps),
-        *[_counts(what, each, scene) for what, each in compared.items()],
+        *[_counts(what, each) for what, each in compared.items()],
         memory.verdict(),
         _privacy(scene),
         _faults(scene),
@@ -240,13 +240,12 @@ def _created(report: CreatedReport) -> Verdict:
     )
 
 
-def _counts(what: str, compared: Comparison, scene: Scene) -> Verdict:
-    difference = compared.counted - compared.seen
+def _counts(what: str, compared: Comparison) -> Verdict:
+    difference = f"{compared.counted - compared.seen:+,}".replace("-", "−")
     return Verdict(
-        f"The count is exact: {what}.",
-        f"{compared.seen:,} seen, {compared.counted:,} counted ({difference:+,}); "
-        f"{len(scene.kills)} kills may explain −{compared.may_lack:,} to "
-        f"+{compared.may_exceed:,}",
+        f"{what} is exact.",
+        f"{compared.seen:,} seen, {compared.counted:,} counted ({difference}); kills "
+        f"may explain −{compared.may_lack:,} to +{compared.may_exceed:,}",
         not compared.differences,
         compared.differences,
     )

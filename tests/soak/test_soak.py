@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from soak import clients
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,8 +38,6 @@ def test_an_invalid_duration_is_refused_in_one_sentence(minutes):
 
 
 def test_the_page_describes_the_clients_that_there_are():
-    from soak import clients
-
     page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     on_long_path = sum(role.clients for role in clients.ROLES if role.distant)
     assert f"**{clients.CLIENTS} clients**" in page

@@ -15,7 +15,9 @@ from tests.soak.records import (
 
 LOSS = "No request is lost,"
 CREATED = "No `created` of a"
-COUNT = "The count is exact:"
+REQUESTS = "`readback_requests_total` is exact."
+USAGE = "The usage in the"
+CONNECTIONS = "`readback_connections_total` is exact."
 AVAILABILITY = "A key that a"
 SOON = NOW + 100
 
@@ -152,16 +154,21 @@ def test_a_kill_explains_a_created_of_its_last_half_second():
 
 
 def test_one_request_less_breaks_a_promise():
-    for missing in ("uncounted", "unwritten", "uncounted_connections"):
+    missing = {
+        "uncounted": REQUESTS,
+        "unwritten": USAGE,
+        "uncounted_connections": CONNECTIONS,
+    }
+    for what, promise in missing.items():
         story = good_story()
-        setattr(story, missing, 1)
-        assert story.broken() == [COUNT], missing
+        setattr(story, what, 1)
+        assert story.broken() == [promise]
 
 
 def test_one_request_more_breaks_a_promise_unless_one_was_lost():
     story = good_story()
     story.uncounted = story.unwritten = -1
-    assert story.broken() == [COUNT, COUNT]
+    assert story.broken() == [REQUESTS, USAGE]
 
     story.ask(60.5, outcome=LOST)
     assert story.broken() == [LOSS]
@@ -171,7 +178,7 @@ def test_a_kill_explains_only_what_the_worker_did_last():
     story = good_story()
     story.uncounted = 3
     story.kills.append(Kill(60.1, [50_000]))
-    assert story.broken() == [COUNT]
+    assert story.broken() == [REQUESTS]
 
     story.uncounted = 2
     assert story.broken() == []
@@ -182,7 +189,7 @@ def test_a_kill_explains_nothing_of_another_worker_or_another_checkpoint():
         story = good_story()
         story.uncounted = 1
         story.kills.append(kill)
-        assert story.broken() == [COUNT], kill
+        assert story.broken() == [REQUESTS], kill
 
 
 def test_a_404_without_a_database_may_lack_in_the_usage_of_its_key():
@@ -192,7 +199,7 @@ def test_a_404_without_a_database_may_lack_in_the_usage_of_its_key():
     judgement = story.judge()
 
     assert judgement.broken == []
-    assert judgement.figures["counts"]["usage in the database"][2] == 1
+    assert judgement.figures["counts"]["The usage in the database"][2] == 1
 
 
 def test_growing_memory_breaks_a_promise():
