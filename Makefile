@@ -10,7 +10,7 @@ MINUTES ?= 10
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test check bench fuzz lock clean
+.PHONY: help install run test check bench soak fuzz lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -41,9 +41,13 @@ bench: .venv/dev.stamp ## Compare Readback with its peers; options or a command 
 	@echo "Measuring. A full comparison takes about twelve minutes on an otherwise idle machine."
 	@$(BIN)/python -m bench $(if $(filter-out -%,$(firstword $(ARGS))),,peers) $(ARGS)
 
+soak: .venv/dev.stamp ## Break things under load and judge every promise; MINUTES=.
+	@echo "Sending requests for $(MINUTES) minutes. Ctrl-C ends it with the figures so far."
+	@$(BIN)/python -m soak --minutes "$(MINUTES)" $(ARGS)
+
 fuzz: .venv/dev.stamp ## Look for bytes that break the API; how long in MINUTES=.
 	@echo "Fuzzing for $(MINUTES) minutes."
-	@$(BIN)/python -m tests.fuzz run --minutes $(MINUTES)
+	@$(BIN)/python -m tests.fuzz run --minutes "$(MINUTES)"
 
 lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 	@echo "Locking requirements/*.txt."

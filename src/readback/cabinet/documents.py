@@ -22,7 +22,13 @@ FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
 # The audience of each page, in the order of the index.
 FOR_CLIENTS = ("connect", "contract", "errors", "cabinet", "cli")
-FOR_OPERATORS = ("operations", "settings", "accounts", "performance")
+FOR_OPERATORS = (
+    "operations",
+    "settings",
+    "accounts",
+    "reliability",
+    "performance",
+)
 FOR_ENGINEERS = ("architecture", "decisions")
 
 

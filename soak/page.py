@@ -1,0 +1,159 @@
+"""Save the results of a soak, and write them into docs/reliability.md and its plots."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from bench import proc, render, results
+from bench.paths import ROOT
+from bench.single_worker import POSTGRESQL, SQLITE
+
+from soak import clients, plot, texts
+from soak.records import Scene
+from soak.verdicts import Judgement
+
+PAGE = ROOT / "docs" / "reliability.md"
+PICTURES = {
+    POSTGRESQL: render.PICTURES / "reliability.svg",
+    SQLITE: render.PICTURES / "reliability-sqlite.svg",
+}
+NO_RESULTS = "Not run yet: `make soak` writes this part."
+# Enough to see what happened; a broken promise may have thousands.
+_DETAILS_KEPT = 20
+_POINTS = 150
+
+Run = dict[str, Any]
+
+
+def save(name: str, judgement: Judgement, scene: Scene, published: bool) -> None:
+    """Add a run to the results, in place of the last one on the same database."""
+    verdicts = [asdict(verdict) for verdict in judgement.verdicts]
+    for verdict in verdicts:
+        verdict["details"] = verdict["details"][:_DETAILS_KEPT]
+    run = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": proc.describe_machine(),
+        "clients": clients.CLIENTS,
+        "keys": clients.KEYS,
+        "figures": judgement.figures,
+        "verdicts": verdicts,
+        "timeline": _timeline(scene),
+    }
+    results.write("soak", results.read("soak", published) | {name: run}, published)
+
+
+def write() -> None:
+    """Write the generated parts of the page, and the plots."""
+    runs: dict[str, Run] = results.read("soak")
+    for name, run in runs.items():
+        picture = plot.draw(f"A soak on {name}", run["timeline"], run["figures"])
+        PICTURES[name].write_text(picture, encoding="utf-8")
+    verdicts = "\n\n".join(_verdicts(name, run) for name, run in runs.items())
+    figures = _figures(runs) if runs else NO_RESULTS
+    render.replace_section(PAGE, "soak-verdicts", verdicts or NO_RESULTS)
+    render.replace_section(PAGE, "soak-figures", figures)
+
+
+def _verdicts(name: str, run: Run) -> str:
+    machine, figures = run["machine"], run["figures"]
+    broken = sum(not verdict["kept"] for verdict in run["verdicts"])
+    kept = (
+        "Every promise was kept." if not broken else f"{broken} promises were broken."
+    )
+    rows = [
+        [verdict["promise"], verdict["measured"], _word(verdict["kept"])]
+        for verdict in run["verdicts"]
+    ]
+    picture = PICTURES[name]
+    return "\n\n".join(
+        [
+            f"### On {name}",
+            f"**{kept}** {figures['seconds'] / 60:.1f} minutes on {run['date'][:10]}: "
+            f"{figures['answers']:,} answers to {run['clients']} clients, "
+            f"{figures['reloads']} reloads, {figures['kills']} killed workers, "
+            f"{figures['outages']} outages of the database. {machine['cpu']}, "
+            f"{machine['cores']} cores, Linux {machine['kernel']}, Python "
+            f"{machine['python']}.",
+            render.table(["promise", "measured", "verdict"], rows),
+            f"![Answers per second and memory over time, on {name}]"
+            f"(pictures/{picture.name})",
+        ]
+    )
+
+
+def _figures(runs: dict[str, Run]) -> str:
+    found = {name: _figures_of(run) for name, run in runs.items()}
+    labels = next(iter(found.values()))
+    rows = [[label, *(each[label] for each in found.values())] for label in labels]
+    return render.table(["figure", *found], rows)
+
+
+def _figures_of(run: Run) -> dict[str, str]:
+    figures = run["figures"]
+    latency, slope = figures["latency_ms"], figures["slope_kib_per_minute"]
+    times = figures["code_points"] / texts.CODE_POINTS
+    closest = figures["created_closest"]
+    behind, ahead = figures["created_leads"]
+    return {
+        "answers": f"{figures['answers']:,}",
+        "echoes among them": f"{figures['echoes']:,}",
+        "refusals among them, all expected": f"{figures['refusals']:,}",
+        "connections": f"{figures['connections']:,}",
+        "how often all of Unicode was echoed": f"{times:.1f} times",
+        "requests lost outside of kills": f"{figures['lost']:,}, "
+        f"{figures['lost_on_long_path']:,} of them on the long path",
+        "requests lost by kills": f"{figures['lost_by_kills']:,}",
+        "median latency without the long path": _time(latency["p50"]),
+        "99th percentile": _time(latency["p99"]),
+        "longest": _time(latency["max"]),
+        "least distance of two equal `created` of a key, in responses": f"{closest:,}"
+        if closest
+        else "none were equal",
+        "`created` ahead of the clock": f"{behind:.0f} s to {ahead:.0f} s",
+        "memory of a worker, first and last fifth": _from_to(figures["worker_memory"]),
+        "memory of the master": _from_to(figures["master_memory"]),
+        "growth of a worker in the calm at the end": "too short to tell"
+        if slope is None
+        else f"{slope:+g} KiB a minute",
+    }
+
+
+def _timeline(scene: Scene) -> dict[str, Any]:
+    """Return what the plot needs, in seconds since the start."""
+
+    def since(at: float) -> float:
+        return round(at - scene.started, 1)
+
+    samples = scene.samples
+    step = len(samples) // _POINTS + 1
+    chosen = samples[::step]
+    rates = [
+        round((later.answered - earlier.answered) / (later.at - earlier.at), 1)
+        for earlier, later in zip(chosen, chosen[1:], strict=False)
+    ]
+    return {
+        "seconds": since(scene.ended),
+        "at": [since(each.at) for each in chosen[1:]],
+        "answers_per_second": rates,
+        "worker_mib": [
+            round(max(each.workers, default=0) / 2**20, 1) for each in chosen[1:]
+        ],
+        "reloads": [since(each.at) for each in scene.reloads],
+        "kills": [since(each.at) for each in scene.kills],
+        "outages": [
+            (since(each.start), since(each.end), each.kind) for each in scene.outages
+        ],
+    }
+
+
+def _time(milliseconds: float) -> str:
+    return render.milliseconds(1000 * milliseconds)
+
+
+def _word(kept: bool) -> str:
+    return "kept" if kept else "**broken**"
+
+
+def _from_to(sizes: list[float]) -> str:
+    first, last = (f"{size / 2**20:.1f} MiB" for size in sizes)
+    return f"{first} to {last}"

@@ -1,0 +1,67 @@
+"""When the service is reloaded, killed and cut off from its database. Pure.
+
+A reload happens every ten seconds, and between two reloads one other fault at the most:
+
+| reload | fault |
+| 1 | a worker is killed, then the counts are compared |
+| 2 | the database is away, in one way |
+| 3 | the database is away, in the other way |
+| 4 | the database is away during the reload, then the counts are compared |
+| 5 | a worker is killed |
+
+and so on from the beginning. To compare the counts, the clients pause for a moment. So
+kills, which may lose counts, are apart from everything else, which may not. The last
+part of a run is calm: the load goes on, and the same workers serve to the end, so that
+their memory can be watched.
+"""
+
+from typing import NamedTuple
+
+RELOAD_SECONDS = 10
+# One round of faults, without the calm at the end.
+SHORTEST_FAULTS = 44
+CALM_SHARE = 0.2
+RELOAD, KILL, GO, COME_BACK = "reload", "kill", "go", "come back"
+COMPARE = "compare"
+
+
+class Step(NamedTuple):
+    """What to do, and how many seconds after the start."""
+
+    at: float
+    what: str
+    kind: int = 0
+    """Which of the two kinds of outage."""
+
+
+def faults_end(seconds: float) -> float:
+    """Return when the calm at the end begins."""
+    return max(SHORTEST_FAULTS, seconds * (1 - CALM_SHARE))
+
+
+def steps(seconds: float) -> list[Step]:
+    """Return all steps of a run in their order."""
+    end = faults_end(seconds)
+    found: list[Step] = []
+    for number in range(1, int(end) // RELOAD_SECONDS + 1):
+        at = number * RELOAD_SECONDS
+        if at + 4 <= end:
+            found += [Step(at, RELOAD), *_fault(number, at)]
+    # An outage that has begun also ends.
+    return sorted(s for s in found if s.at <= end or s.what == COME_BACK)
+
+
+def _fault(number: int, at: float) -> list[Step]:
+    match number % 5:
+        case 2:
+            return [Step(at + 3, GO, 0), Step(at + 6, COME_BACK)]
+        case 3:
+            return [Step(at + 3, GO, 1), Step(at + 7, COME_BACK)]
+        case 4:
+            # Shorter than a retiring worker may take to write its usage.
+            away = [Step(at - 1, GO, 1), Step(at + 3, COME_BACK)]
+            return [*away, Step(at + 6.5, COMPARE)]
+        case 1:
+            return [Step(at + 4, KILL), Step(at + 6.5, COMPARE)]
+        case _:
+            return [Step(at + 4, KILL)]

@@ -1,0 +1,44 @@
+"""The short form of `make soak`: the same code, one round of faults, 51 seconds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from soak import clients
+
+ROOT = Path(__file__).parents[2]
+
+
+def soak(*options: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "soak", *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+# It starts and stops PostgreSQL and both planes, too.
+@pytest.mark.timeout(240)
+def test_every_promise_is_kept_while_things_break():
+    done = soak("--minutes", "0.85", "--trial")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "BROKEN" not in done.stdout
+
+
+@pytest.mark.parametrize("minutes", ["abc", "0", "-1", "0.5", "100000"])
+def test_an_invalid_duration_is_refused_in_one_sentence(minutes):
+    done = soak("--minutes", minutes)
+
+    assert done.returncode == 2
+    assert "Invalid value for '--minutes'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_page_describes_the_clients_that_there_are():
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    on_long_path = sum(role.clients for role in clients.ROLES if role.distant)
+    assert f"**{clients.CLIENTS} clients**" in page
+    assert f"{on_long_path} are on a *long path*" in page
