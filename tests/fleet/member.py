@@ -76,10 +76,11 @@ class Member:
     def wait_until_ready(self) -> None:
         with self.network.on(balancer.MACHINE):
             wait_until(
-                self._is_ready,
+                lambda: self._is_ready() or not self.is_running,
                 lambda: f"{self.machine} is ready: {self.log[-2000:]}",
                 START_SECONDS,
             )
+        assert self.is_running, self.log[-2000:]
 
     def start(self) -> None:
         self.begin()
