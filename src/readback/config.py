@@ -23,6 +23,7 @@ T = TypeVar("T")
 VARIABLE_PREFIX = "READBACK_"
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 _SQLITE = "sqlite:///"
+DATABASE_NAME = "readback.sqlite3"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
 # Kubernetes adds these to every pod if there is a Service called "readback".
@@ -175,7 +176,7 @@ class Config:
         "",
         _database_url,
         "Database of both planes: postgresql://user:password@host:port/name or "
-        "sqlite:///path. Empty: readback.sqlite3 in READBACK_DATA_DIR.",
+        f"sqlite:///path. Empty: {DATABASE_NAME} in READBACK_DATA_DIR.",
         secret=True,
     )
     api_bind: tuple[Bind, ...] = _setting(
@@ -294,6 +295,14 @@ class Config:
         _seconds,
         "Seconds that running requests get to finish when the service stops.",
     )
+    stop_notice: float = _setting(
+        "5",
+        _seconds,
+        "Seconds that clients and balancers get to notice a stop: an idle connection "
+        "may send one more request, and if /readyz is being checked, it answers 503 "
+        "before the API stops accepting connections. At most half of "
+        "READBACK_STOP_TIMEOUT.",
+    )
     database_grace: float = _setting(
         "900",
         _seconds,
@@ -311,7 +320,7 @@ class Config:
 
     @property
     def effective_database_url(self) -> str:
-        embedded = f"{_SQLITE}{self.data_dir.absolute() / 'readback.sqlite3'}"
+        embedded = f"{_SQLITE}{self.data_dir.absolute() / DATABASE_NAME}"
         return self.database_url or embedded
 
     @property

@@ -114,11 +114,13 @@ def test_checking_a_unix_socket_leaves_no_file(program, tmp_path):
 
 def test_a_secret_key_readable_by_other_users_fails(program):
     program.output("migrate")
-    os.chmod(Path(program.settings["READBACK_DATA_DIR"]) / "secret-key", 0o644)
+    path = Path(program.settings["READBACK_DATA_DIR"]) / "secret-key"
+    os.chmod(path, 0o644)
 
     code, results = diagnose(program)
 
-    assert (code, results["secret key"][0]) == (1, "fail")
+    assert (code, results["permissions"][0]) == (1, "fail")
+    assert results["permissions"][2] == f"Run chmod go= {path}"
 
 
 @pytest.mark.parametrize("bind", ["READBACK_API_BIND", "READBACK_CABINET_BIND"])

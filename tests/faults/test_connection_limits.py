@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.api import Api, assert_echo, draft
+from tests.support.metrics import metrics, readiness
 from tests.support.processes import api_workers
 from tests.support.raw_requests import code_of
 from tests.support.server import UNLIMITED, Server, ephemeral_server
@@ -97,6 +98,50 @@ def test_a_worker_without_free_descriptors_does_not_spin(tmp_path: Path) -> None
         stack.close()
         wait_until(lambda: _has_room(api), "there is room again", seconds=15)
         assert api_workers(server) == [worker]
+
+
+def test_when_descriptors_run_out_the_ops_listener_works_and_says_so(
+    tmp_path: Path,
+) -> None:
+    with served(tmp_path) as (server, api), ExitStack() as stack:
+        [worker] = api_workers(server)
+        connection = stack.enter_context(api.endpoint.connect())
+        assert_serves(connection, api)
+        resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, (256, 256))
+        _wait_until_told_to_retry(stack, api)
+        # Many more than there are descriptors, and none of them goes away.
+        open_many(stack, api, 1000)
+        for _ in range(10):
+            assert readiness(server.ops_url) == (200, [])
+        assert_serves(connection, api)
+        wait_until(
+            lambda: metrics(server.ops_url)["connections_refused_total"] > 500,
+            "the refused connections are counted",
+        )
+        assert _log(server).count("out of file descriptors") == 1
+
+        stack.close()
+        wait_until(lambda: _has_room(api), "there is room again", seconds=15)
+        recovered = "recovered; was: out of file descriptors"
+        wait_until(lambda: recovered in _log(server), "recovery is logged")
+        assert _log(server).count("out of file descriptors") == 2
+        assert api_workers(server) == [worker]
+
+
+def _wait_until_told_to_retry(stack: ExitStack, api: Api) -> None:
+    """Open connections until one is refused with an answer."""
+
+    def refused() -> bool:
+        connection = stack.enter_context(api.endpoint.connect())
+        connection.send(api.chat_bytes(draft("x")))
+        answer = connection.read_answer()
+        return answer.status == 503 and code_of(answer) == "unavailable"
+
+    wait_until(refused, "a connection is refused", seconds=30)
+
+
+def _log(server: Server) -> str:
+    return (server.folder / "stderr").read_text()
 
 
 def assert_told_to_retry(api: Api) -> None:

@@ -36,8 +36,9 @@ def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
     # On leaving, ephemeral_server expects exit code 0.
 
 
-def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
+def test_idle_connections_delay_a_stop_only_by_the_notice(tmp_path: Path) -> None:
+    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "1"}
+    with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
         api = Api.of(server)
         idle = [stack.enter_context(api.endpoint.connect()) for _ in range(20)]
         for connection in idle[:10]:

@@ -1,5 +1,7 @@
 """Imports point one way: cli → api | cabinet | probe → shared facts.
 
+Both planes may also use the arbiter.
+
 Inside of `api`: server, worker, ops → endpoints → data → shared. `http` imports nothing
 else of the product.
 """
@@ -21,6 +23,8 @@ SHARED_FACTS = {
     "readback.keys",
     "readback.logs",
 }
+# Used by both planes, and needs gunicorn.
+ARBITER = "readback.arbiter"
 
 # Each part may import the shared facts, itself, and these packages.
 PACKAGES = {
@@ -73,6 +77,7 @@ def test_a_part_imports_only_itself_the_shared_facts_and_its_packages(
     part: str,
 ) -> None:
     allowed = SHARED_FACTS | {f"readback.{part}", "readback.__version__"}
+    allowed |= {ARBITER} if "gunicorn" in PACKAGES[part] else set()
     assert not wrong_imports(PACKAGE / part, allowed, PACKAGES[part])
 
 
@@ -87,6 +92,11 @@ def test_the_shared_facts_need_only_the_standard_library(fact: str) -> None:
     path = PACKAGE / f"{fact.removeprefix('readback.')}.py"
     outside = foreign_imports(path)
     assert not {name for name in outside if not is_within(name, SHARED_FACTS)}
+
+
+def test_the_arbiter_knows_neither_plane() -> None:
+    names = foreign_imports(PACKAGE / "arbiter.py")
+    assert {name.split(".")[0] for name in names} == {"gunicorn"}
 
 
 def test_no_module_of_the_api_imports_in_a_circle() -> None:

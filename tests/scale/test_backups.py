@@ -58,6 +58,7 @@ def test_a_backup_taken_under_load_restores_keys_and_counts(
         **saved,
         **where(site.database.url),
     )
+    assert Path(saved["BACKUP"]).stat().st_mode & 0o777 == 0o600
     # Requests after the backup are not in it.
     assert exchange(site.endpoint, raw).status == 200
     wait_until(lambda: site.database.usage(key) == {("models", ""): 4}, "written")
@@ -67,6 +68,8 @@ def test_a_backup_taken_under_load_restores_keys_and_counts(
     else:
         url = postgresql.new_database()
     run(command(kind, "Restore"), postgresql.programs, **saved, **where(url))
+    if kind == "SQLite":
+        assert (tmp_path / "restored.sqlite3").stat().st_mode & 0o777 == 0o600
     assert Database(url).usage(key) == {("models", ""): 3}
 
 

@@ -26,6 +26,7 @@ class CabinetServer:
     """Where it listens, whatever public address it is configured with."""
     environment: Mapping[str, str]
     folder: Path
+    pid: int
 
     @property
     def stderr(self) -> str:
@@ -42,11 +43,10 @@ def cabinet_server(
     folder: Path, settings: Mapping[str, str]
 ) -> Iterator[CabinetServer]:
     """Migrate a database in the folder and serve the cabinet on it."""
-    port = free_port()
     environment = environment_with(
         {
             "READBACK_DATA_DIR": str(folder / "data"),
-            "READBACK_CABINET_BIND": f"127.0.0.1:{port}",
+            "READBACK_CABINET_BIND": f"127.0.0.1:{free_port()}",
             **settings,
         }
     )
@@ -60,7 +60,8 @@ def cabinet_server(
             stderr=err,
             start_new_session=True,
         )
-    server = CabinetServer(f"http://127.0.0.1:{port}", environment, folder)
+    url = f"http://{environment['READBACK_CABINET_BIND']}"
+    server = CabinetServer(url, environment, folder, process.pid)
     try:
         wait_until(
             lambda: _answers(server) or process.poll() is not None,
@@ -70,7 +71,8 @@ def cabinet_server(
         assert process.poll() is None, f"exit code {process.poll()}: {server.stderr}"
         yield server
     finally:
-        process.send_signal(signal.SIGTERM)
+        # Like Ctrl-C: does not wait for clients that keep their connections open.
+        process.send_signal(signal.SIGINT)
         process.wait(PATIENCE)
 
 

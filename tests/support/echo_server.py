@@ -112,7 +112,7 @@ async def serve(port: int) -> None:
     print(f"http://{HOST}:{server.sockets[0].getsockname()[1]}/", flush=True)
     await sweep_until(stopped, registry, every=0.1)
     server.close()
-    await registry.stop(1)
+    await registry.stop(notice=0.25, seconds=1)
 
 
 async def sweep_until(

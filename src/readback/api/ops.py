@@ -19,6 +19,7 @@ from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared.counters import GAUGES, REQUESTS, TOTALS, Counters
+from readback.api.shared.lifecycle import Lifecycle
 from readback.contract import REFUSALS
 
 log = logging.getLogger("readback.api")
@@ -31,6 +32,7 @@ STRICT_SECONDS = 5.0
 MEANINGS = {
     "requests": "Requests answered, by endpoint and code (ok or a refusal's).",
     "connections": "Connections accepted.",
+    "connections_refused": "Connections refused: too many, or too few descriptors.",
     "statements": "SQL statements run.",
     "database_errors": "Statements or connections that failed.",
     "journal_dropped": "Requests whose usage could not be kept for writing later.",
@@ -69,9 +71,16 @@ class Metrics:
 class Ops:
     """Serves four paths to the operator."""
 
-    def __init__(self, counters: Counters, health: Health, keyring: Keyring) -> None:
+    def __init__(
+        self,
+        counters: Counters,
+        health: Health,
+        keyring: Keyring,
+        lifecycle: Lifecycle,
+    ) -> None:
         self._health = health
         self._keyring = keyring
+        self._lifecycle = lifecycle
         self._counters = counters
         self._metrics = CollectorRegistry()
         self._metrics.register(Metrics(counters))
@@ -110,8 +119,11 @@ class Ops:
         it gets both answers.
         """
         errors = self._health.errors()
+        if self._lifecycle.is_stopping:
+            return _render(503, _json(status="stopping", errors=errors))
         if not ready:
             return _render(503, _json(status="not ready", errors=errors))
+        self._lifecycle.note_readiness_check()
         return _render(200, _json(status="ready", errors=errors))
 
     def _has_database(self) -> bool:

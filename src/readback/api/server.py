@@ -2,7 +2,7 @@
 
 It takes sockets that are already listening, so the caller can tell a port in use from
 every other error. gunicorn's master process forks the workers, replaces those that die,
-reloads on SIGHUP and stops gracefully on SIGTERM.
+reloads on SIGHUP, and stops gracefully on SIGTERM and (with a short notice) on SIGINT.
 """
 
 import os
@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
-from gunicorn.arbiter import Arbiter
 
 from readback import logs
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
+from readback.arbiter import Arbiter
 from readback.config import Config
 
 # gunicorn kills a worker that has not reported for this long.
@@ -36,6 +36,9 @@ class ApiApplication(BaseApplication):
         self.config = config
         self._workers = config.workers or os.cpu_count() or 1
         listeners = [*api_listeners, ops_listener]
+        # A socket that we received from systemd goes on listening when we stop. It is
+        # inheritable because it came through exec; Python opens no such sockets.
+        self.owns_listeners = not any(each.get_inheritable() for each in listeners)
         self._descriptors = [listener.detach() for listener in listeners]
         self.shared = SharedMemory(config, self._workers)
         super().__init__()
@@ -65,12 +68,27 @@ class ApiApplication(BaseApplication):
         return None
 
 
+class ApiArbiter(Arbiter):
+    """Tells the workers why they must stop."""
+
+    app: ApiApplication
+
+    def stop(self, graceful: bool = True) -> None:
+        self.app.shared.lifecycle.stop()
+        super().stop(graceful)
+
+    def handle_int(self) -> None:
+        """Stop soon, because someone pressed Ctrl-C."""
+        self.app.shared.lifecycle.hurry()
+        super().handle_int()
+
+
 def run(
     config: Config, api_listeners: list[socket.socket], ops_listener: socket.socket
 ) -> int:
     """Serve until stopped; return the exit code."""
     try:
-        arbiter = Arbiter(ApiApplication(config, api_listeners, ops_listener))
+        arbiter = ApiArbiter(ApiApplication(config, api_listeners, ops_listener))
         # gunicorn would remove the file of a unix socket when it stops, even if systemd
         # or the next server is listening there. With this it leaves that to the caller.
         arbiter.systemd = True

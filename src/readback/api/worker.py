@@ -8,11 +8,9 @@ import asyncio
 import gc
 import os
 import signal
-import socket
 import ssl
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
 from functools import partial
 from math import inf
 from typing import Any, Protocol, cast
@@ -26,6 +24,7 @@ from readback.api.data.health import Health
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
+from readback.api.descriptors import Descriptors
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
@@ -34,10 +33,19 @@ from readback.api.http.registry import SWEEP_SECONDS, ConnectionRegistry, Limits
 from readback.api.ops import Ops
 from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.memory import SharedMemory
+from readback.api.stop_listening import is_anyone_waiting, turn_away
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 
 BACKLOG = 2048
+# How long clients get to notice a stop that a person is waiting for.
+_SHORT_NOTICE_SECONDS = 0.5
+# How long the handshakes that have begun may take once the listeners accept no more:
+# of TCP on the longest path, and of TLS, which takes another round trip. If there has
+# been no client at all, a new one is not waited for.
+_HANDSHAKE_SECONDS = 1.0
+_TLS_HANDSHAKE_SECONDS = 2.0
+_MOMENT_SECONDS = 0.05
 
 
 class Application(Protocol):
@@ -45,6 +53,7 @@ class Application(Protocol):
 
     config: Config
     shared: SharedMemory
+    owns_listeners: bool
 
 
 class ApiWorker(Worker):
@@ -59,7 +68,8 @@ class ApiWorker(Worker):
         # Until the event loop runs and takes them over.
         signal.signal(signal.SIGTERM, self.handle_exit)
         signal.signal(signal.SIGQUIT, self.handle_quit)
-        signal.signal(signal.SIGINT, self.handle_quit)
+        # Ctrl-C in a terminal reaches the workers, too, but only the master acts on it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGABRT, self.handle_abort)
 
     def load_wsgi(self) -> None:
@@ -71,6 +81,7 @@ class ApiWorker(Worker):
         application = cast(Application, self.app)
         self.config = application.config
         self.shared = application.shared
+        self._owns_listeners = application.owns_listeners
         self._build()
 
     def run(self) -> None:
@@ -86,16 +97,10 @@ class ApiWorker(Worker):
         # These objects live as long as the process, so the collector can ignore them.
         gc.collect()
         gc.freeze()
-        await self._until_stopped()
+        await self._tick_during(self._stopping.wait())
+        await self._tick_during(self._stop(servers))
         # From now on it refreshes no keys, which is no reason to distrust the others.
         self._counters.set("keys_confirmed", 0)
-        # First: once the listeners close, no answer may promise to keep its connection.
-        self._api_connections.retire()
-        await asyncio.gather(
-            *[self._close(*pair) for pair in zip(self.sockets, servers, strict=True)],
-            self._api_connections.stop(self.config.stop_timeout),
-            self._ops_connections.stop(1),
-        )
         await self._clerk.stop()
         self._counters.retire()
 
@@ -122,9 +127,10 @@ class ApiWorker(Worker):
             self._counters,
             config.trusted_proxy_count,
         )
-        ops = Ops(shared.counters, health, self._keyring)
+        ops = Ops(shared.counters, health, self._keyring, shared.lifecycle)
         self._api_connections = ConnectionRegistry(api, limits(config))
         self._ops_connections = ConnectionRegistry(ops, limits(config))
+        self._descriptors = Descriptors(self._api_connections)
 
     async def _listen(self, listener: Any) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
@@ -134,18 +140,53 @@ class ApiWorker(Worker):
             ssl=self._tls(listener),
         )
 
-    async def _close(self, listener: Any, server: asyncio.Server) -> None:
-        """Stop listening, but serve the connections that the kernel has accepted.
+    async def _stop(self, servers: list[asyncio.Server]) -> None:
+        """End all connections, so that no request is lost on the longest path."""
+        deadline = time.monotonic() + self.config.stop_timeout
+        lifecycle = self.shared.lifecycle
+        notice = min(self.config.stop_notice, self.config.stop_timeout / 2)
+        if lifecycle.is_hurried:
+            notice = min(notice, _SHORT_NOTICE_SECONDS)
+        # First: once the listeners close, no answer may promise to keep its connection.
+        self._api_connections.retire()
+        if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
+            # /readyz answers 503 now; balancers send no more requests before we close.
+            await asyncio.sleep(notice)
+        await self._stop_listening(servers)
+        await asyncio.gather(
+            self._api_connections.stop(notice, deadline - time.monotonic()),
+            self._ops_connections.stop(_SHORT_NOTICE_SECONDS, 1),
+        )
 
-        Their clients may have sent a request already; closing would reset them without
-        an answer.
+    async def _stop_listening(self, servers: list[asyncio.Server]) -> None:
+        """Close the listeners; serve the connections that the kernel has accepted.
+
+        Their clients may have sent a request already, and would lose it. If other
+        processes go on listening, the queue stays for them.
         """
-        waiting = _accept_all(listener.sock)
-        server.close()
-        for client in waiting:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                self._connections(listener), client, ssl=self._tls(listener)
-            )
+        pause = self._handshake_seconds()
+        if self.shared.lifecycle.is_stopping and self._owns_listeners:
+            listeners = [cast(Any, listener).sock for listener in self.sockets]
+            for listener in listeners:
+                turn_away(listener)
+            await asyncio.sleep(pause)
+            # The loop accepts one in each iteration.
+            end = time.monotonic() + _HANDSHAKE_SECONDS
+            while any(map(is_anyone_waiting, listeners)) and time.monotonic() < end:
+                await asyncio.sleep(0)
+            pause = _MOMENT_SECONDS
+        for server in servers:
+            server.close()
+        # What was accepted last is not registered before the loop has gone on.
+        await asyncio.sleep(pause)
+
+    def _handshake_seconds(self) -> float:
+        if self.shared.lifecycle.is_hurried:
+            return _MOMENT_SECONDS
+        if self.cfg.is_ssl:
+            return _TLS_HANDSHAKE_SECONDS
+        busy = self._api_connections.connections
+        return _HANDSHAKE_SECONDS if busy else _MOMENT_SECONDS
 
     def _connections(self, listener: Any) -> Callable[[], Connection]:
         if listener is self.sockets[-1]:
@@ -158,43 +199,36 @@ class ApiWorker(Worker):
         context: ssl.SSLContext = sock.ssl_context(self.cfg)
         return context
 
-    async def _until_stopped(self) -> None:
-        """Call the periodic work until a signal arrives or the master is gone."""
-        while not self._stopping.is_set() and os.getppid() == self.ppid:
+    async def _tick_during(self, work: Coroutine[Any, Any, object]) -> None:
+        """Call the periodic work until this coroutine has ended."""
+        task = asyncio.create_task(work)
+        while not task.done():
             self._tick()
-            try:
-                async with asyncio.timeout(SWEEP_SECONDS):
-                    await self._stopping.wait()
-            except TimeoutError:
-                continue
+            await asyncio.wait([task], timeout=SWEEP_SECONDS)
+        task.result()
 
     def _tick(self) -> None:
         now, wall = time.monotonic(), time.time()
         self.notify()
+        if os.getppid() != self.ppid:  # the master was killed
+            self.shared.lifecycle.stop()
+        if self.shared.lifecycle.is_stopping:
+            self._stopping.set()  # a signal before the loop ran would be lost
         self._replies.tick(wall)
         self.shared.key_rates.tick(now, wall)
         self._api_connections.sweep(now)
         self._ops_connections.sweep(now)
+        refused = self._descriptors.tick()
         self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
         counters = self._counters
         counters.add("connections", self._api_connections.take_accepted())
+        counters.add("connections_refused", refused)
         counters.set("open_connections", len(self._api_connections.connections))
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", len(self._journal))
         if (confirmed_at := self._keyring.confirmed_at) != -inf:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
-
-
-def _accept_all(listener: socket.socket) -> list[socket.socket]:
-    """Return the connections in the kernel's accept queue; there may be none."""
-    accepted: list[socket.socket] = []
-    with suppress(OSError):
-        while True:
-            client, _ = listener.accept()
-            client.setblocking(False)
-            accepted.append(client)
-    return accepted
 
 
 def limits(config: Config) -> Limits:

@@ -7,6 +7,8 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
+from readback.cabinet.worker import IS_LEAVING
+
 HEALTH_PATH = "/healthz"
 
 # Only our own files are loaded and nothing is inline, so injected markup is inert.
@@ -57,7 +59,9 @@ def health(get_response: Handler) -> Handler:
 
     def handle(request: HttpRequest) -> HttpResponse:
         if request.path == HEALTH_PATH:
-            return HttpResponse("ok\n", content_type="text/plain")
+            if request.META.get(IS_LEAVING):
+                return HttpResponse("stopping\n", "text/plain", status=503)
+            return HttpResponse("ok\n", "text/plain")
         return get_response(request)
 
     return handle

@@ -14,6 +14,8 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from readback.cabinet import private_files
+
 # The number of PostgreSQL's advisory lock: "readback" in ASCII.
 _LOCK_NUMBER = int.from_bytes(b"readback")
 _FIRST_MIGRATION = "cabinet.0001_initial"
@@ -25,10 +27,18 @@ def migrate() -> list[str]:
     Of several processes, the first applies them and the others find none pending.
     """
     with locked():
+        _create_private()
         names = pending()
         if names:
             call_command("migrate", interactive=False, verbosity=0)
         return names
+
+
+def _create_private() -> None:
+    # SQLite would create a file that others can read.
+    path = settings.CONFIG.sqlite_path
+    if path and not path.exists():
+        private_files.create(path).close()
 
 
 def is_new(applied: list[str]) -> bool:
@@ -54,8 +64,8 @@ def locked() -> Iterator[None]:
 @contextmanager
 def _file_lock(database: Path) -> Iterator[None]:
     try:
-        database.parent.mkdir(parents=True, exist_ok=True)
-        file = database.with_name(f"{database.name}.lock").open("w")
+        private_files.make_directory(database.parent)
+        file = private_files.create(database.with_name(f"{database.name}.lock"))
     except OSError as error:
         raise OperationalError(str(error)) from None
     with file:

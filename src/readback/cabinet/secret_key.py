@@ -8,16 +8,16 @@ import os
 import secrets
 from pathlib import Path
 
+from readback.cabinet import private_files
+from readback.cabinet.private_files import SECRET_KEY_NAME
 from readback.config import Config, ConfigError
-
-FILE_NAME = "secret-key"
 
 
 def load(config: Config) -> str:
     """Return the secret; without one in the settings, create its file if needed."""
     if config.secret_key:
         return config.secret_key
-    path = config.data_dir / FILE_NAME
+    path = config.data_dir / SECRET_KEY_NAME
     try:
         if not path.exists():
             _create(path)
@@ -29,10 +29,9 @@ def load(config: Config) -> str:
 
 
 def _create(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+    private_files.make_directory(path.parent)
+    temporary = path.with_name(f"{SECRET_KEY_NAME}.{secrets.token_hex(4)}")
+    with private_files.create(temporary) as file:
         file.write(secrets.token_urlsafe(48))
     # Linking is atomic and never overwrites, so two processes that start at the same
     # time both read the secret of the faster one.

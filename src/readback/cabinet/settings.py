@@ -77,7 +77,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # allauth counts attempts in the cache. In memory, each process would count its own.
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "BACKEND": "readback.cabinet.cache.DatabaseCache",
         "LOCATION": "cabinet_cache",
         # Beyond this number the oldest counts are dropped; with Django's default of
         # 300, anyone could reset a count by filling the cache.
@@ -199,10 +199,14 @@ ACCOUNT_RATE_LIMITS = {
 # client are not logged: otherwise anyone could fill the log.
 
 LOGGING = logs.configuration()
-LOGGING["filters"] = {"hide_path": {"()": "readback.cabinet.error_log.HidePath"}}
+LOGGING["filters"] = {
+    "hide_path": {"()": "readback.cabinet.error_log.HidePath"},
+    "hide_outages": {"()": "readback.cabinet.error_log.HideOutages"},
+}
 LOGGING["handlers"]["stderr"]["filters"] = ["hide_path"]
 LOGGING["loggers"] |= {
     "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+    "django.request": {"filters": ["hide_outages"]},
     # Caused by scanners: wrong host names, bodies that are too large.
     "django.security": {"level": "CRITICAL"},
     # The server adds its handler.

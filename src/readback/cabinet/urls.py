@@ -37,5 +37,7 @@ urlpatterns = [
     path("admin/", operator_site.urls),
 ]
 
-# allauth uses this handler; the others are Django's, with our templates.
+# allauth uses the first handler; those that are not here are Django's, with our
+# templates.
 handler429 = "readback.cabinet.views.errors.too_many_requests"
+handler500 = "readback.cabinet.views.errors.server_error"

@@ -11,11 +11,9 @@ def migrate() -> None:
 
     Several can run at the same time: one migrates, the others wait.
     """
-    django_setup.set_up_django()
-    from readback.cabinet import schema
-
+    config = django_setup.set_up_django()
     with django_setup.report_database_errors():
-        applied = schema.migrate()
+        applied = django_setup.migrate(config)
     for name in applied:
         click.echo(f"applied {name}")
     click.echo("The database is up to date.")
@@ -28,8 +26,9 @@ def migrate() -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def manage(arguments: tuple[str, ...]) -> None:
     """Run a Django command; `readback manage help` lists them."""
-    django_setup.set_up_django()
+    config = django_setup.set_up_django()
     from django.core.management import execute_from_command_line
 
     with django_setup.report_database_errors():
         execute_from_command_line(["readback manage", *arguments])
+    django_setup.protect_files(config)

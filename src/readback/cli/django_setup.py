@@ -9,6 +9,8 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
+
 from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.settings import load, require_server_packages
 from readback.config import Config, ConfigError
@@ -46,6 +48,18 @@ def report_database_errors() -> Iterator[None]:
         # The drivers name host, user and database here, and never the password.
         reason = " ".join(str(error).split())
         raise CannotStart(f"The database cannot be used: {reason}") from None
+    except PermissionError as error:
+        reason = f"{error.filename}: {error.strerror}"
+        raise CannotStart(f"The database cannot be used: {reason}") from None
+
+
+def migrate(config: Config) -> list[str]:
+    """Apply the pending migrations and return their names."""
+    from readback.cabinet import schema
+
+    applied = schema.migrate()
+    protect_files(config)
+    return applied
 
 
 @contextmanager
@@ -76,3 +90,12 @@ def require_migrated(config: Config) -> None:
             "The database has not been migrated to this version: "
             "run `readback migrate`."
         )
+    protect_files(config)
+
+
+def protect_files(config: Config) -> None:
+    """Repair installations whose files others can read, once the database is ours."""
+    from readback.cabinet import private_files
+
+    for sentence in private_files.protect(config):
+        click.echo(sentence, err=True)

@@ -5,10 +5,13 @@ end the command before the first check, as they end every other command.
 """
 
 import os
+import shlex
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from enum import StrEnum
 from errno import EADDRINUSE
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -16,6 +19,9 @@ import click
 from readback.cli import django_setup, listeners, settings, tables
 from readback.cli.exit_codes import CannotStart, ExitCode
 from readback.config import Bind, Config
+
+# Less than this, and the next sign-ups may fail.
+_FREE_BYTES = 1 << 20
 
 
 class CheckStatus(StrEnum):
@@ -39,7 +45,7 @@ CheckResults = Iterator[CheckResult]
 @click.command()
 @click.pass_context
 def doctor(context: click.Context) -> None:
-    """Check settings, secret key, database, mail server and addresses.
+    """Check settings, files, disk, database, mail server and addresses.
 
     Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
@@ -59,7 +65,7 @@ def _settings(config: Config) -> CheckResults:
 
 def _data_directory(config: Config) -> CheckResults:
     path = config.data_dir.absolute()
-    existing = next(each for each in (path, *path.parents) if each.exists())
+    existing = _existing(path)
     if existing.is_dir() and os.access(existing, os.W_OK):
         found = f"{path} is writable" if path.exists() else f"{path} can be created"
         yield CheckResult(CheckStatus.OK, "data directory", found)
@@ -72,10 +78,27 @@ def _data_directory(config: Config) -> CheckResults:
     )
 
 
-def _secret_key(config: Config) -> CheckResults:
-    from readback.cabinet.secret_key import FILE_NAME
+def _disk(config: Config) -> CheckResults:
+    if not config.sqlite_path:
+        return
+    place = _existing(config.sqlite_path.absolute())
+    free = shutil.disk_usage(place).free
+    found = f"{free:,} bytes are free on the disk of {place}"
+    if free < _FREE_BYTES:
+        yield CheckResult(CheckStatus.FAIL, "disk", found, "Free some space on it.")
+    else:
+        yield CheckResult(CheckStatus.OK, "disk", found)
 
-    path = config.data_dir / FILE_NAME
+
+def _existing(path: Path) -> Path:
+    """Return the path, or the nearest directory above it that exists."""
+    return next(each for each in (path, *path.parents) if os.path.exists(each))
+
+
+def _secret_key(config: Config) -> CheckResults:
+    from readback.cabinet.private_files import SECRET_KEY_NAME
+
+    path = config.data_dir / SECRET_KEY_NAME
     if config.secret_key:
         yield CheckResult(CheckStatus.OK, "secret key", "set in READBACK_SECRET_KEY")
     elif not config.sqlite_path:
@@ -85,17 +108,37 @@ def _secret_key(config: Config) -> CheckResults:
             f"not set, so each machine generates its own in {path}",
             "Set READBACK_SECRET_KEY to the same value on every replica.",
         )
-    elif not path.exists():
-        found = f"`readback serve` will generate one in {path}"
-        yield CheckResult(CheckStatus.OK, "secret key", found)
-    elif path.stat().st_mode & 0o077:
-        found = f"{path} is readable by other users"
-        yield CheckResult(
-            CheckStatus.FAIL, "secret key", found, f"Run chmod 600 {path}."
-        )
     else:
-        found = f"{path} is readable only by its owner"
-        yield CheckResult(CheckStatus.OK, "secret key", found)
+        yield _secret_key_file(path)
+
+
+def _secret_key_file(path: Path) -> CheckResult:
+    try:
+        path.open().close()
+    except FileNotFoundError:
+        found = f"`readback serve` will generate one in {path}"
+        return CheckResult(CheckStatus.OK, "secret key", found)
+    except OSError as error:
+        found = f"{path} cannot be read: {error.strerror}"
+        action = "Run Readback as the user who owns the file."
+        return CheckResult(CheckStatus.FAIL, "secret key", found, action)
+    return CheckResult(CheckStatus.OK, "secret key", f"stored in {path}")
+
+
+def _permissions(config: Config) -> CheckResults:
+    from readback.cabinet import private_files
+
+    exposed = [str(path) for path in private_files.exposed(config)]
+    if not exposed:
+        found = "no other user can access the data directory or the database"
+        yield CheckResult(CheckStatus.OK, "permissions", found)
+        return
+    yield CheckResult(
+        CheckStatus.FAIL,
+        "permissions",
+        f"other users can access {', '.join(exposed)}",
+        f"Run chmod go= {shlex.join(exposed)}",
+    )
 
 
 def _certificate(config: Config) -> CheckResults:
@@ -137,11 +180,11 @@ def _addresses(config: Config) -> CheckResults:
 
 def _database(config: Config) -> CheckResults:
     name = str(config.sqlite_path or "PostgreSQL")
-    if config.sqlite_path and not config.sqlite_path.exists():
-        found = f"`readback serve` will create {name}"
-        yield CheckResult(CheckStatus.OK, "database", found)
-        return
     try:
+        if not _database_exists(config):
+            found = f"`readback serve` will create {name}"
+            yield CheckResult(CheckStatus.OK, "database", found)
+            return
         pending = _pending_migrations()
     except CannotStart as error:
         yield CheckResult(
@@ -161,6 +204,29 @@ def _database(config: Config) -> CheckResults:
     else:
         found = f"{name} is reachable and up to date"
         yield CheckResult(CheckStatus.OK, "database", found)
+        yield _storage()
+
+
+def _storage() -> CheckResult:
+    from django.db import Error, ProgrammingError
+
+    from readback.cabinet import storage
+
+    try:
+        storage.try_to_write()
+    except ProgrammingError as error:
+        found = f"not tried, because of {storage.reason(error)}"
+        return CheckResult(CheckStatus.OK, "storage", found)
+    except Error as error:
+        found = f"the database cannot store anything: {storage.reason(error)}"
+        action = "Free space on its disk, and check that this user can write to it."
+        return CheckResult(CheckStatus.FAIL, "storage", found, action)
+    return CheckResult(CheckStatus.OK, "storage", "the database can store new data")
+
+
+def _database_exists(config: Config) -> bool:
+    with django_setup.report_database_errors():
+        return config.sqlite_path is None or config.sqlite_path.exists()
 
 
 def _pending_migrations() -> list[str]:
@@ -223,7 +289,9 @@ def _bind(setting: str, bind: Bind) -> CheckResult:
 _CHECKS: tuple[Callable[[Config], CheckResults], ...] = (
     _settings,
     _data_directory,
+    _disk,
     _secret_key,
+    _permissions,
     _certificate,
     _addresses,
     _database,

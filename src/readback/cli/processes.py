@@ -51,7 +51,8 @@ class ResultPipe:
 class ProcessGroup:
     """Child processes that receive the same signals; when one exits, all are stopped.
 
-    SIGTERM and SIGINT stop the children, a second one kills them, SIGHUP is passed on.
+    SIGTERM, SIGINT and SIGHUP are passed on. When the children are stopping already,
+    another SIGTERM or SIGINT kills them.
     """
 
     def __init__(self) -> None:
@@ -79,15 +80,15 @@ class ProcessGroup:
             self._reap(0)
         return max(self._exit_codes, default=ExitCode.OK)
 
-    def stop(self) -> None:
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         self._stopping = True
-        self._signal_all(signal.SIGTERM)
+        self._signal_all(number)
 
     def _on_stop(self, number: int, frame: object) -> None:
         if self._stopping:
             self._signal_all(signal.SIGKILL)
         else:
-            self.stop()
+            self.stop(signal.Signals(number))
 
     def _on_reload(self, number: int, frame: object) -> None:
         self._signal_all(signal.SIGHUP)
@@ -109,8 +110,8 @@ class ProcessGroup:
 
     def _record_exit(self, name: str, code: int) -> None:
         if self._stopping:
-            # A child that has no handler yet is killed by SIGTERM, which is fine.
-            code = ExitCode.OK if code == -signal.SIGTERM else code
+            # A child that has no handler yet is killed by the signal, which is fine.
+            code = ExitCode.OK if -code in (signal.SIGTERM, signal.SIGINT) else code
         else:
             click.echo(f"The {name} exited unexpectedly; stopping Readback.", err=True)
             self.stop()
@@ -185,8 +186,8 @@ def _run_child(target: Target, parent: int) -> NoReturn:
 
 
 def _set_up_child(parent: int) -> None:
-    # A terminal sends Ctrl-C to its whole process group, and gunicorn takes SIGINT as
-    # "stop at once". In a group of its own, a child gets signals only from the parent.
+    # A terminal sends Ctrl-C to its whole process group. In a group of its own, a child
+    # gets signals only from the parent.
     os.setpgid(0, 0)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)

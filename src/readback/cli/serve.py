@@ -100,9 +100,11 @@ def _run(
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     settings.check_certificate(config)
+    # In this order, /readyz answers 200 only once: a second time would look like a
+    # balancer, which the API gives notice before it stops.
     checks = [
-        ReadinessCheck(sockets.ops, "/readyz"),
         ReadinessCheck(sockets.cabinet, "/healthz"),
+        ReadinessCheck(sockets.ops, "/readyz"),
     ]
     group, pipe = ProcessGroup(), ResultPipe()
     group.start("cabinet", lambda: _run_cabinet(config, sockets, pipe, is_ephemeral))

@@ -7,7 +7,9 @@ its own. The parent process receives the results as a dictionary of strings.
 import secrets
 
 from readback.cli import django_setup
+from readback.cli.exit_codes import CannotStart
 from readback.config import Config
+from readback.keys import DIGEST_LENGTH
 
 LOCAL_ACCOUNT = "local@localhost"
 
@@ -21,7 +23,7 @@ def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
     from readback.cabinet import schema
 
     with django_setup.report_database_errors():
-        is_new = schema.is_new(schema.migrate())
+        is_new = schema.is_new(django_setup.migrate(config))
         _record_address(config)
         account = _local_account(config, is_new, ephemeral)
     _disconnect()
@@ -29,11 +31,28 @@ def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
 
 
 def check_database(config: Config) -> dict[str, str]:
-    """Raise `CannotStart` unless the database is migrated; change nothing."""
+    """Raise `CannotStart` unless the API can use the database; change nothing in it."""
     django_setup.set_up_django(needs_secret_key=False)
     with django_setup.report_database_errors():
         django_setup.require_migrated(config)
+    _check_key_look_up(config)
     return {}
+
+
+def _check_key_look_up(config: Config) -> None:
+    """Look up a key as the API does: its role may not have been granted a column."""
+    from readback.api.data.store import Store, StoreError
+
+    store = Store(config)
+    try:
+        store.keys([bytes(DIGEST_LENGTH)])
+    except StoreError as error:
+        raise CannotStart(
+            f"The API cannot read keys from the database: {error}. If it has a role of "
+            "its own there, run deploy/postgresql/grants.sql."
+        ) from None
+    finally:
+        store.close()
 
 
 def prepare_cabinet(config: Config) -> None:

@@ -9,6 +9,7 @@ from readback.api.data.keyring import Keyring
 from readback.api.http.head import Head
 from readback.api.ops import STRICT_SECONDS, Ops
 from readback.api.shared.counters import Counters
+from readback.api.shared.lifecycle import Lifecycle
 from readback.api.shared.limiter import Limiter
 
 NO_ORIGIN = None  # the ops listener treats all clients alike
@@ -26,7 +27,7 @@ def ops(counters):
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
     keyring.confirm(time.monotonic())
     confirm(counters, 0)
-    return Ops(counters, Health(counters.row(0)), keyring)
+    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle())
 
 
 def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
@@ -58,5 +59,5 @@ def test_a_worker_that_has_ended_does_not_count(ops, counters):
 
 def test_a_replica_is_not_before_its_first_worker_has_reached_the_database(counters):
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    ops = Ops(counters, Health(counters.row(0)), keyring)
+    ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle())
     assert status(ops, b"/readyz/strict") == b"503"

@@ -95,7 +95,8 @@ class Sqlite:
             timeout=_BUSY_SECONDS,
             isolation_level=None,
         )
-        # WAL is a property of the file, which the migrations have set.
+        # WAL is a property of the file, which the migrations have set. A power cut may
+        # lose the last usage and journal; what the cabinet commits uses FULL.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection

@@ -50,14 +50,9 @@ from readback.api.http.head import Head, open_chunked
 from readback.api.http.message import Message
 from readback.api.http.receive_buffer import ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
-from readback.api.http.registry import ConnectionRegistry
+from readback.api.http.registry import LINGER_SECONDS, ConnectionRegistry
 from readback.api.http.repeat import Repeat, RepeatableAnswer
 
-# How long to read and drop what a client still sends after our last answer.
-LINGER_SECONDS = 2.0
-# When the service stops, a younger connection does not count as idle: its first
-# request is probably on its way.
-FRESH_SECONDS = 1.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 # The states. Plain numbers: an Enum costs a microsecond per message.
@@ -166,9 +161,12 @@ class Connection(asyncio.Protocol):
     def retire(self) -> None:
         self._repeat = None
 
-    def close_if_idle(self) -> None:
-        if self._is_idle() and self._registry.now - self.opened_at >= FRESH_SECONDS:
-            self._close()
+    def end_if_idle(self, linger_seconds: float) -> None:
+        # RFC 9112 §9.6: a request that is on its way must not be met with a reset.
+        if self._is_idle() and not self._transport.is_closing():
+            self._state, self._deadline = LINGER, self._within(linger_seconds)
+            if not self._flow.close_for_writing():
+                self._close()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -379,7 +377,10 @@ class Connection(asyncio.Protocol):
         self._flow.set_reading(self._flow.writable and not self._has_to_wait())
 
     def _close(self) -> None:
-        self._flow.close(self._within(self._registry.limits.drain_seconds))
+        # With TLS, even a client that has read everything must say that it ends.
+        unsent = self._transport.get_write_buffer_size()
+        seconds = self._registry.limits.drain_seconds if unsent else LINGER_SECONDS
+        self._flow.close(self._within(seconds))
 
     def _within(self, seconds: float) -> float:
         return self._registry.now + seconds

@@ -19,10 +19,9 @@ SWEEP_SECONDS = 0.5
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
 MAX_AGE_SECONDS = 3600.0
-# When the service stops, a request may be on its way on a connection that looks idle:
-# it gets this long to arrive before the connection is closed.
-STOP_GRACE_SECONDS = 0.25
-_STOP_POLL_SECONDS = 0.02
+# How long to read and drop what a client still sends after our last answer.
+LINGER_SECONDS = 2.0
+_STOP_POLL_SECONDS = 0.05
 
 
 class ManagedConnection(Protocol):
@@ -37,8 +36,12 @@ class ManagedConnection(Protocol):
     def retire(self) -> None:
         """Leave the fast path; the next answer is the last."""
 
-    def close_if_idle(self) -> None:
-        """Close the connection unless a request has begun or is probably on its way."""
+    def end_if_idle(self, linger_seconds: float) -> None:
+        """Send our end unless a request has begun; read on for this time.
+
+        The client reads our end and no answer, so it knows that its request was not
+        processed.
+        """
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -74,7 +77,11 @@ class ConnectionRegistry:
         self.retire_before = -inf
         self.connections: set[ManagedConnection] = set()
         self._per_address: Counter[str] = Counter()
-        self._accepted = 0
+        # Both can be lowered while the service runs. Beyond the first, a connection is
+        # refused with an answer; beyond the second, without one.
+        self.max_connections: float = limits.connections
+        self.max_answered_connections = inf
+        self._accepted = self._refused = 0
         self.now = self.head_deadline = self.idle_deadline = 0.0
         self._set_time(time.monotonic())
 
@@ -84,12 +91,21 @@ class ConnectionRegistry:
         self.connections.add(connection)
         self._accepted += 1
         self._per_address[address] += 1
-        if len(self.connections) > limits.connections:
-            return False
+        if len(self.connections) > self.max_connections:
+            return self._refuse(connection)
         # A unix socket has no address, and so no limit per address.
         if not address or not limits.connections_per_address:
             return True
-        return self._per_address[address] <= limits.connections_per_address
+        if self._per_address[address] <= limits.connections_per_address:
+            return True
+        return self._refuse(connection)
+
+    def _refuse(self, connection: ManagedConnection) -> bool:
+        self._refused += 1
+        # An answer takes as long as its client needs to read it.
+        if len(self.connections) > self.max_answered_connections:
+            connection.abort()
+        return False
 
     def disconnect(self, connection: ManagedConnection) -> None:
         self.connections.discard(connection)
@@ -100,6 +116,11 @@ class ConnectionRegistry:
     def take_accepted(self) -> int:
         """Return how many connections were accepted since the last call."""
         count, self._accepted = self._accepted, 0
+        return count
+
+    def take_refused(self) -> int:
+        """Return how many connections were refused since the last call."""
+        count, self._refused = self._refused, 0
         return count
 
     def sweep(self, now: float) -> None:
@@ -116,16 +137,21 @@ class ConnectionRegistry:
         for connection in tuple(self.connections):
             connection.retire()
 
-    async def stop(self, seconds: float) -> None:
-        """Let begun requests finish in this time, then end all connections."""
+    async def stop(self, notice: float, seconds: float) -> None:
+        """End all connections within this time, so that no request is lost.
+
+        The next answer of each is its last, and says so. A connection on which nothing
+        arrives during the notice is ended; a request that has begun may finish.
+        """
         self.retire()
-        deadline = time.monotonic() + seconds
-        await asyncio.sleep(min(STOP_GRACE_SECONDS, seconds))
-        while self.connections and time.monotonic() < deadline:
-            self.sweep(time.monotonic())
-            for connection in tuple(self.connections):
-                connection.close_if_idle()
+        begun = now = time.monotonic()
+        while self.connections and now < begun + seconds:
+            self.sweep(now)
+            if now >= begun + notice:
+                for connection in tuple(self.connections):
+                    connection.end_if_idle(min(notice, LINGER_SECONDS))
             await asyncio.sleep(_STOP_POLL_SECONDS)
+            now = time.monotonic()
         for connection in tuple(self.connections):
             connection.abort()
 

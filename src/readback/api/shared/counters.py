@@ -15,6 +15,7 @@ CODES = (ACCEPTED, *REFUSALS)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
 TOTALS = (
     "connections",
+    "connections_refused",
     "statements",
     "database_errors",
     "journal_dropped",

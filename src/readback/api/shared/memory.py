@@ -1,12 +1,13 @@
 """The memory that all workers of a machine share, made before they are forked."""
 
 from readback.api.shared.counters import Counters
+from readback.api.shared.lifecycle import Lifecycle
 from readback.api.shared.limiter import Limiter
 from readback.config import Config
 
 
 class SharedMemory:
-    """Rates of keys, failures of addresses, and the counters of all workers."""
+    """Rates of keys, failures of addresses, the counters of all workers, the stop."""
 
     def __init__(self, config: Config, workers: int) -> None:
         self.key_rates = Limiter(config.key_rate, config.key_burst)
@@ -16,3 +17,4 @@ class SharedMemory:
         # Old and new workers run together while workers are replaced, and gunicorn adds
         # a worker each time it receives SIGTTIN.
         self.counters = Counters(rows=2 * workers + 30)
+        self.lifecycle = Lifecycle()

@@ -1,0 +1,53 @@
+"""Whether the whole service is stopping, and whether a balancer must hear of it first.
+
+A worker that must stop cannot see why: other workers may take over (a reload), or the
+service ends. The master writes the reason here before it signals the workers. The
+workers write when they were asked whether they are ready.
+"""
+
+import mmap
+import time
+
+# Two checks of a balancer that checks once a minute are not older than this.
+_CHECK_SECONDS = 120.0
+# Checks that are closer together count as one: a program that waits for the start may
+# have to try several times, and gets all answers at once.
+_DISTINCT_SECONDS = 1.0
+# What the cells contain. Times are monotonic, which all processes share.
+_STOPPING, _HURRIED, _LAST_CHECK, _CHECK_BEFORE = range(4)
+
+
+class Lifecycle:
+    """In memory that the master and all workers share."""
+
+    def __init__(self) -> None:
+        self._cells = memoryview(mmap.mmap(-1, 4 * 8)).cast("d")
+
+    def stop(self) -> None:
+        self._cells[_STOPPING] = 1
+
+    def hurry(self) -> None:
+        """Give only a short notice: a person is waiting for the stop."""
+        self._cells[_HURRIED] = 1
+
+    @property
+    def is_stopping(self) -> bool:
+        return bool(self._cells[_STOPPING])
+
+    @property
+    def is_hurried(self) -> bool:
+        return bool(self._cells[_HURRIED])
+
+    def note_readiness_check(self) -> None:
+        now, last = time.monotonic(), self._cells[_LAST_CHECK]
+        if now - last >= _DISTINCT_SECONDS:
+            self._cells[_CHECK_BEFORE], self._cells[_LAST_CHECK] = last, now
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether something checks readiness regularly.
+
+        One check does not make a balancer: `readback serve` makes one when it starts.
+        """
+        before = self._cells[_CHECK_BEFORE]
+        return bool(before) and time.monotonic() - before < _CHECK_SECONDS

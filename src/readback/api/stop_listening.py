@@ -1,0 +1,53 @@
+"""How a listening socket stops accepting without resetting anyone.
+
+When the last copy of a listening socket is closed, the kernel resets the connections
+that nobody has accepted yet, and those whose handshake is under way. Their clients may
+have sent a request already. So new connections are turned away first; then the queue
+can be emptied, and closing harms nobody. Nothing here knows what is served.
+"""
+
+import ctypes
+import select
+import socket
+import struct
+import sys
+from contextlib import suppress
+
+_SO_ATTACH_FILTER = 26  # from <asm-generic/socket.h>; Python does not name it
+# A program for the kernel's packet filter: (code, skip if true, skip if false, value).
+_DROP_SYN = (
+    (0x30, 0, 0, 13),  # load byte 13 of the TCP header: the flags
+    (0x54, 0, 0, 0x12),  # keep SYN and ACK
+    (0x15, 0, 1, 0x02),  # only SYN?
+    (0x06, 0, 0, 0),  # then drop the packet
+    (0x06, 0, 0, 0xFFFFFFFF),  # else keep it
+)
+
+
+def turn_away(listener: socket.socket) -> None:
+    """Let no new connection reach the queue of a listening socket, in any process.
+
+    Must not be called on a socket that will go on listening. A TCP client whose SYN is
+    dropped sends it again after a second, and is then refused.
+    """
+    with suppress(OSError):  # then the clients of the last microseconds are reset
+        if listener.family == socket.AF_UNIX:
+            listener.shutdown(socket.SHUT_RD)
+        elif sys.platform == "linux":
+            _attach_filter(listener)
+
+
+def is_anyone_waiting(listener: socket.socket) -> bool:
+    """Return whether a connection has not been accepted yet."""
+    if listener.family == socket.AF_UNIX:
+        return False  # cannot be seen any more once it turns clients away
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _attach_filter(listener: socket.socket) -> None:
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in _DROP_SYN)
+    memory = ctypes.create_string_buffer(code)
+    program = struct.pack("HP", len(_DROP_SYN), ctypes.addressof(memory))
+    listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)

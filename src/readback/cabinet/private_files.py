@@ -1,0 +1,87 @@
+"""Files that only the user who runs Readback may read: the database and the secret key.
+
+They are created private whatever the umask is, and installations that have them
+readable by others are repaired when a command starts. A directory is changed only if it
+is READBACK_DATA_DIR and holds nothing but our files: a database elsewhere may be in a
+directory that belongs to others, such as /srv.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from readback.config import DATABASE_NAME, Config
+
+SECRET_KEY_NAME = "secret-key"
+# What SQLite and `schema.py` add to the name of the database.
+_SUFFIXES = ("", "-wal", "-shm", "-journal", ".lock")
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory for our files; leave one that exists as it is."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def create(path: Path) -> IO[str]:
+    """Open a file for writing; if it does not exist, create it private."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+    return os.fdopen(os.open(path, flags, 0o600), "w")
+
+
+def exposed(config: Config) -> list[Path]:
+    """Return what is ours and accessible to other users."""
+    directory = config.data_dir.absolute()
+    ours = _files_in(directory)
+    found = [directory, *ours] if ours else []
+    if config.sqlite_path:
+        found += _database_files(config.sqlite_path.absolute())
+    return [path for path in dict.fromkeys(found) if _is_exposed(path)]
+
+
+def protect(config: Config) -> Iterator[str]:
+    """Take the access of other users away; yield what to tell the operator."""
+    repaired = []
+    for path in exposed(config):
+        try:
+            _protect(path)
+            repaired.append(str(path))
+        except OSError as error:
+            yield f"Other users can still access {path}: {error.strerror}."
+    if repaired:
+        yield f"Other users could access {', '.join(repaired)}; now they cannot."
+
+
+def _protect(path: Path) -> None:
+    if path.is_dir() and set(path.iterdir()) != set(_files_in(path)):
+        raise OSError(0, "it contains files that are not Readback's")
+    path.chmod(path.stat().st_mode & ~_OTHERS & 0o7777)
+
+
+def _files_in(directory: Path) -> list[Path]:
+    """Return the files of ours in the data directory, with copies of the database."""
+    try:
+        listed = sorted(directory.iterdir())
+    except OSError:  # does not exist, or cannot be read; other checks say so
+        return []
+    return [
+        path
+        for path in listed
+        if path.name.startswith((DATABASE_NAME, SECRET_KEY_NAME))
+    ]
+
+
+def _database_files(database: Path) -> list[Path]:
+    # SQLite follows a link and puts its other files next to the database itself.
+    database = database.resolve()
+    return [database.with_name(database.name + suffix) for suffix in _SUFFIXES]
+
+
+def _is_exposed(path: Path) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISLNK(mode) and bool(mode & _OTHERS)

@@ -1,0 +1,121 @@
+"""Bytes that the cabinet's server receives: hostile, slow, large, or in pieces."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.wire import Endpoint, exchange, request
+
+HOST = ("Host", "localhost")
+FORM = "/accounts/login/"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CabinetServer]:
+    settings = {"READBACK_HEAD_TIMEOUT": "1", "READBACK_BODY_TIMEOUT": "1"}
+    with cabinet_server(tmp_path_factory.mktemp("requests"), settings) as running:
+        before = running.stderr
+        yield running
+        # Otherwise anyone could fill the log.
+        assert running.stderr == before
+
+
+@pytest.fixture
+def endpoint(server: CabinetServer) -> Endpoint:
+    return Endpoint.of(server.url)
+
+
+def get(*fields: tuple[str, str | bytes], target: str = "/") -> bytes:
+    return request("GET", target, [HOST, *fields])
+
+
+REFUSED = {
+    "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 400),
+    "an empty request line": (b"\r\n\r\n" + get(), 400),
+    "another protocol": (b"GET / ICY/1.0\r\n\r\n", 400),
+    "a control character in the target": (b"GET /\x01 HTTP/1.1\r\n\r\n", 400),
+    "a bare LF": (b"GET / HTTP/1.1\nHost: localhost\r\n\r\n", 400),
+    "a field without a name": (get().replace(b"Host", b""), 400),
+    "a NUL in a value": (get(("X", b"a\0b")), 400),
+    "a folded field": (get(("X", b"a\r\n b")), 400),
+    "two hosts": (get(HOST), 400),
+    "two lengths": (get(("Content-Length", "1"), ("Content-Length", "2")), 400),
+    "a negative length": (get(("Content-Length", "-1")), 400),
+    "a length that is a list": (get(("Content-Length", "1, 1")), 400),
+    "a length and a transfer coding": (
+        get(("Content-Length", "1"), ("Transfer-Encoding", "chunked")),
+        400,
+    ),
+    "a name in front of the path": (get(("SCRIPT_NAME", "/x")), 400),
+    "an unknown transfer coding": (get(("Transfer-Encoding", "x")), 501),
+    "an unknown expectation": (get(("Expect", "a miracle")), 417),
+    "a long target": (get(target="/" + 5000 * "x"), 414),
+    "a long field": (get(("X", 9000 * "x")), 431),
+    "too many fields": (get(*101 * [("X", "x")]), 431),
+    "an endless head": (get(("X", 200_000 * "x")), 431),
+    "a chunked body": (get(("Transfer-Encoding", "chunked")), 411),
+    "a large body": (get(("Content-Length", "1000000")), 413),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_hostile_request_is_refused_in_one_line(
+    endpoint: Endpoint, case: str
+) -> None:
+    raw, status = REFUSED[case]
+
+    answer = exchange(endpoint, raw)
+
+    # `exchange` expects the server to close after this.
+    assert (answer.status, answer.header("Connection")) == (status, "close")
+    # Nothing of the request comes back, and HEAD needs no exception.
+    assert answer.body == b""
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET / HTT",
+        get()[:-1],
+        request("POST", FORM, [HOST, ("Content-Length", "10")], b"half"),
+    ],
+)
+def test_a_request_that_does_not_arrive_is_refused_after_a_time(
+    endpoint: Endpoint, begun: bytes
+) -> None:
+    answer = exchange(endpoint, begun)
+
+    assert (answer.status, answer.header("Connection")) == (408, "close")
+
+
+def test_a_request_may_arrive_in_pieces_and_with_others(endpoint: Endpoint) -> None:
+    body = b"login=alice"
+    post = request("POST", FORM, [HOST, ("Content-Length", str(len(body)))], body)
+    with endpoint.connect() as connection:
+        for cut in (1, 2, 30, len(post) - len(body), len(post) - 1):
+            connection.send_in_segments(post[:cut], post[cut:] + get() + get()[:3])
+            # Without the form's token.
+            assert connection.read_answer().status == 403
+            assert connection.read_answer().status == 200
+            connection.send(get()[3:])
+            assert connection.read_answer().status == 200
+
+
+def test_a_client_that_asks_first_is_told_to_continue(endpoint: Endpoint) -> None:
+    fields = [HOST, ("Content-Length", "3"), ("Expect", "100-continue")]
+    with endpoint.connect() as connection:
+        connection.send(request("POST", FORM, fields))
+        assert connection.read_answer(bodiless=True).status == 100
+        connection.send(b"a=b")
+        assert connection.read_answer().status == 403
+
+
+def test_a_client_that_has_sent_everything_may_close_its_end(
+    endpoint: Endpoint,
+) -> None:
+    with endpoint.connect() as connection:
+        connection.send(get())
+        connection.finish_sending()
+        assert connection.read_answer().status == 200
+        assert connection.at_end()

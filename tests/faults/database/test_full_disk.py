@@ -1,0 +1,189 @@
+"""The disk is full: the cabinet says so instead of blaming the visitor."""
+
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, Request, build_opener
+
+import psutil
+import pytest
+
+from tests.faults.database.conftest import GatedPostgres
+from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.database import Database
+
+SIGNUP = "/accounts/signup/"
+SENTENCES = {
+    "en": "The service cannot store anything at the moment",
+    "ru": "Сейчас сервис не может сохранять данные",
+}
+
+
+class Visitor:
+    """A browser that fills in the form for a new account."""
+
+    def __init__(self, server: CabinetServer, language: str = "en") -> None:
+        self._url = server.url
+        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
+        self._opener.addheaders = [("Accept-Language", language)]
+        _, self._form = self._fetch(SIGNUP)
+
+    def sign_up(self, email: str) -> tuple[int, str]:
+        token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', self._form)
+        assert token, self._form
+        return self._fetch(
+            SIGNUP,
+            csrfmiddlewaretoken=token[1],
+            email=email,
+            password1="a lamp in the harbour",
+        )
+
+    def _fetch(self, path: str, **fields: str) -> tuple[int, str]:
+        data = urlencode(fields).encode() if fields else None
+        request = Request(self._url + path, data, {"Referer": self._url + path})
+        try:
+            with self._opener.open(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            assert error.code != 503 or error.headers["Retry-After"]
+            return error.code, error.read().decode()
+
+
+Prefix = Sequence[str]
+"""What a command has to start with to meet the fault, too."""
+
+
+@contextmanager
+def full_file_system(data: Path) -> Iterator[Prefix]:
+    """Fill the file system of the data directory, which is a small one of its own.
+
+    A connection stays open, as the API's would. Without one SQLite needs some space to
+    open the database at all, which is the other fault here.
+    """
+    ballast = data / "ballast"
+    with Database(f"sqlite:///{data}/readback.sqlite3").connected() as connection:
+        connection.execute("SELECT count(*) FROM cabinet_key").fetchall()
+        with ballast.open("wb", buffering=0) as file:
+            for size in (65536, 512, 1):
+                while _write(file, size):
+                    pass
+        yield ()
+        ballast.unlink()
+
+
+def _write(file, size: int) -> bool:
+    try:
+        return file.write(bytes(size)) == size
+    except OSError:
+        return False
+
+
+@contextmanager
+def limited_files(data: Path) -> Iterator[Prefix]:
+    """Let the cabinet write only 4096 bytes into a file, which needs no root."""
+    _limit_files(4096)
+    yield ("prlimit", "--fsize=4096")
+    _limit_files(resource.RLIM_INFINITY)
+
+
+def _limit_files(size: int) -> None:
+    for process in psutil.Process().children(recursive=True):
+        if "cabinet" in process.cmdline():
+            limit = (size, resource.RLIM_INFINITY)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limit)
+
+
+Fault = Callable[[Path], AbstractContextManager[Prefix]]
+
+
+@pytest.fixture(params=[full_file_system, limited_files])
+def fault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fault]:
+    if request.param is limited_files:
+        yield request.param
+        return
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "none", str(data)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small file system")
+    yield request.param
+    subprocess.run(["umount", "--lazy", str(data)], check=True)
+
+
+@pytest.fixture
+def server(fault: Fault, tmp_path: Path) -> Iterator[CabinetServer]:
+    with cabinet_server(tmp_path, {}) as running:
+        yield running
+
+
+def doctor(server: CabinetServer, prefix: Prefix = ()) -> tuple[int, dict[str, str]]:
+    """Return the exit code of `readback doctor`, and what failed."""
+    done = subprocess.run(
+        [*prefix, sys.executable, "-m", "readback", "doctor"],
+        env=dict(server.environment),
+        capture_output=True,
+        text=True,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    failed = {subject: found for status, subject, found, _ in rows if status == "fail"}
+    return done.returncode, failed
+
+
+def accounts(server: CabinetServer, email: str) -> int:
+    path = f"{server.environment['READBACK_DATA_DIR']}/readback.sqlite3"
+    count = "SELECT count(*) FROM cabinet_user WHERE email = ?"
+    return Database(f"sqlite:///{path}").value(count, email)
+
+
+def test_a_full_disk_is_said_to_visitors_and_operators(server, fault, tmp_path):
+    visitors = {language: Visitor(server, language) for language in SENTENCES}
+    assert doctor(server) == (0, {})
+    with fault(tmp_path / "data") as prefix:
+        for language, visitor in visitors.items():
+            for _ in range(3):
+                status, page = visitor.sign_up("alice@example.org")
+                assert status == 503, page
+                assert SENTENCES[language] in page
+        code, failed = doctor(server, prefix)
+        assert code == 1
+        if fault is full_file_system:
+            assert "0 bytes are free" in failed["disk"]
+            assert "disk is full" in failed["storage"]
+        else:
+            assert "disk I/O error" in failed["database"]
+
+    assert server.stderr.count("cannot use the database: d") == 1, server.stderr
+    assert "Traceback" not in server.stderr and "alice" not in server.stderr
+    assert accounts(server, "alice@example.org") == 0
+    status, page = visitors["en"].sign_up("alice@example.org")
+    assert status == 200 and accounts(server, "alice@example.org") == 1, page
+    assert doctor(server) == (0, {})
+
+
+def test_an_unreachable_postgresql_is_unavailable_and_no_error_of_ours(
+    gated: GatedPostgres, tmp_path: Path
+):
+    settings = {
+        "READBACK_DATABASE_URL": gated.server.new_database(),
+        "READBACK_SECRET_KEY": "x" * 50,
+    }
+    with cabinet_server(tmp_path, settings) as server:
+        visitor = Visitor(server)
+        gated.server.kill()
+        try:
+            for _ in range(3):
+                status, page = visitor.sign_up("alice@example.org")
+                assert status == 503 and SENTENCES["en"] in page
+        finally:
+            gated.server.start_again()
+        assert server.stderr.count("cannot use the database") == 1, server.stderr
+        assert "Traceback" not in server.stderr
+        assert visitor.sign_up("alice@example.org")[0] == 200

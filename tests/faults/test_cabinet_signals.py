@@ -1,0 +1,105 @@
+"""Stopping and reloading the cabinet while visitors use it."""
+
+import http.client
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+import psutil
+
+from tests.faults.visitors import visitors
+from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.processes import has_ended
+from tests.support.waiting import wait_until
+
+# Far above a second, which is what it takes on a machine with nothing else to do.
+IMMEDIATELY = 4
+
+
+def test_a_reload_loses_no_visit(tmp_path: Path) -> None:
+    with cabinet_server(tmp_path, {"READBACK_CABINET_WORKERS": "2"}) as server:
+        wait_until(lambda: len(_workers(server)) == 2, "two workers run")
+        with (
+            visitors(server.url, ends_when_refused=False) as pages,
+            visitors(server.url, "/healthz", ends_when_refused=False) as checks,
+        ):
+            for number in range(1, 3):
+                _reload(server)
+                wait_until(lambda n=number: pages.answered > n * 50, "50 more visits")
+        # The service as a whole is not stopping, so no health check fails.
+        for seen in (pages, checks):
+            assert (seen.lost, seen.wrong, seen.refused) == ([], [], 0)
+        assert "Traceback" not in server.stderr
+
+
+def test_a_stop_loses_no_visit_and_fails_health_checks_first(tmp_path: Path) -> None:
+    with (
+        cabinet_server(tmp_path, {"READBACK_STOP_TIMEOUT": "6"}) as server,
+        OpenConnection(server) as idle,
+        visitors(server.url, ends_when_refused=True) as seen,
+    ):
+        wait_until(lambda: seen.answered > 50, "50 visits")
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: _status(server, "/healthz") == 503, "the check fails")
+        # A client that does not know of the stop.
+        answer = idle.get("/")
+        assert (answer.status, answer.getheader("Connection")) == (200, "close")
+        wait_until(lambda: has_ended(server.pid), "the cabinet has ended", 20)
+        assert (seen.lost, seen.wrong) == ([], [])
+        assert "Traceback" not in server.stderr
+
+
+def test_a_stop_without_connections_is_immediate(tmp_path: Path) -> None:
+    with cabinet_server(tmp_path, {}) as server:
+        begun = time.monotonic()
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: has_ended(server.pid), "the cabinet has ended", 15)
+        assert time.monotonic() - begun < IMMEDIATELY
+
+
+def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path) -> None:
+    with cabinet_server(tmp_path, {}) as server, OpenConnection(server):
+        begun = time.monotonic()
+        os.kill(server.pid, signal.SIGINT)
+        wait_until(lambda: has_ended(server.pid), "the cabinet has ended", 15)
+        assert time.monotonic() - begun < IMMEDIATELY
+
+
+class OpenConnection(http.client.HTTPConnection):
+    """A connection that has had one answer, and stays open."""
+
+    def __init__(self, server: CabinetServer) -> None:
+        super().__init__(urlsplit(server.url).netloc, timeout=20)
+
+    def __enter__(self) -> Self:
+        assert self.get("/").status == 200
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def get(self, path: str) -> http.client.HTTPResponse:
+        self.request("GET", path)
+        answer = self.getresponse()
+        answer.read()
+        return answer
+
+
+def _status(server: CabinetServer, path: str) -> int:
+    with OpenConnection(server) as connection:
+        return connection.get(path).status
+
+
+def _reload(server: CabinetServer) -> None:
+    """Replace the workers, and wait until the old ones have ended."""
+    before = _workers(server)
+    os.kill(server.pid, signal.SIGHUP)
+    wait_until(lambda: not _workers(server) & before, "the workers are replaced", 20)
+    wait_until(lambda: len(_workers(server)) == len(before), "new workers run")
+
+
+def _workers(server: CabinetServer) -> set[int]:
+    return {child.pid for child in psutil.Process(server.pid).children()}

@@ -1,0 +1,242 @@
+"""What clients and balancers see before a stop: notice, and no connection refused."""
+
+import os
+import signal
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+
+from tests.support.api import Api, assert_echo, assert_refused, draft
+from tests.support.authority import Authority
+from tests.support.metrics import readiness
+from tests.support.processes import has_ended, worker_pids
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
+from tests.support.wire import Connection
+
+NOTICE = 5.0  # the default of READBACK_STOP_NOTICE
+CHECK_SECONDS = 0.2
+
+
+def wait_until_ended(server: Server) -> None:
+    # A second signal, which ephemeral_server sends at the end, would kill it.
+    wait_until(lambda: has_ended(server.pid), "the server has ended", 20)
+
+
+class Balancer:
+    """Checks readiness as a balancer does, until the ops listener is closed."""
+
+    def __init__(self, ops_url: str) -> None:
+        self._ops_url = ops_url
+        self.statuses: list[int] = []
+        self.not_ready_at = 0.0
+        self.stop = threading.Event()
+
+    def check(self) -> None:
+        while not self.stop.wait(CHECK_SECONDS):
+            try:
+                status, _ = readiness(self._ops_url)
+            except (URLError, OSError):
+                return
+            self.statuses.append(status)
+            if status == 503 and not self.not_ready_at:
+                self.not_ready_at = time.monotonic()
+
+
+@contextmanager
+def balancing(server: Server) -> Iterator[Balancer]:
+    balancer = Balancer(server.ops_url)
+    thread = threading.Thread(target=balancer.check)
+    thread.start()
+    try:
+        # For two seconds: a check at the start alone does not make a balancer.
+        wait_until(lambda: balancer.statuses.count(200) > 10, "readiness is checked")
+        yield balancer
+    finally:
+        balancer.stop.set()
+        thread.join(20)
+
+
+def test_readiness_fails_before_the_api_stops_accepting(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server:
+        api = Api.of(server)
+        with balancing(server) as balancer:
+            os.kill(server.pid, signal.SIGTERM)
+            wait_until(lambda: balancer.not_ready_at, "/readyz answers 503")
+            last_answer = serve_until_refused(api)
+        # A balancer that checks twice a second has seen 503 several times by then.
+        assert last_answer - balancer.not_ready_at > NOTICE / 2
+        assert balancer.statuses.count(503) > 3
+        wait_until_ended(server)
+
+
+def serve_until_refused(api: Api) -> float:
+    """Send requests on new connections; return when the last one was answered."""
+    answered_at = 0.0
+    while True:
+        try:
+            connection = api.endpoint.connect()
+        except OSError:
+            return answered_at
+        with connection:
+            connection.send(api.chat_bytes(draft("x")))
+            answer = connection.read_answer()
+            assert_echo(answer, "x")
+            assert answer.header("Connection") == "close"
+            answered_at = time.monotonic()
+
+
+def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server:
+        with balancing(server) as balancer:
+            before = worker_pids(server)
+            os.kill(server.pid, signal.SIGHUP)
+            wait_until(
+                lambda: worker_pids(server) and not worker_pids(server) & before,
+                "the worker is replaced",
+                20,
+            )
+        assert set(balancer.statuses) == {200}
+
+
+def test_a_stop_without_connections_and_checks_is_immediate(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server:
+        [worker] = worker_pids(server)
+        assert_echo(Api.of(server).chat(draft("x")), "x")
+        begun = time.monotonic()
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: has_ended(worker), "the worker has ended", 15)
+        assert time.monotonic() - begun < NOTICE / 2
+        wait_until_ended(server)
+
+
+@contextmanager
+def idle_connections(api: Api, number: int = 10) -> Iterator[list[Connection]]:
+    """Open connections, each of which has had one answer."""
+    with ExitStack() as stack:
+        idle = [stack.enter_context(api.endpoint.connect()) for _ in range(number)]
+        for connection in idle:
+            connection.send(api.chat_bytes(draft("x")))
+            assert_echo(connection.read_answer(), "x")
+        yield idle
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["one process", "process group"])
+def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path, alone: bool) -> None:
+    with (
+        ephemeral_server(tmp_path, UNLIMITED) as server,
+        balancing(server),
+        idle_connections(Api.of(server)) as idle,
+    ):
+        [worker] = worker_pids(server)
+        begun = time.monotonic()
+        # A terminal sends the signal to its whole process group.
+        (os.kill if alone else os.killpg)(server.pid, signal.SIGINT)
+        wait_until(lambda: has_ended(worker), "the worker has ended", 15)
+        assert time.monotonic() - begun < NOTICE / 2
+        assert all(connection.rest() == b"" for connection in idle)
+        wait_until_ended(server)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_idle_connection_can_send_one_more_request_during_the_notice(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "10"}
+    with ephemeral_server(tmp_path, settings) as server:
+        api, before = Api.of(server), worker_pids(server)
+        with idle_connections(api) as idle:
+            os.kill(server.pid, number)
+            wait_until(
+                lambda: not worker_pids(server) & before, "it does not listen", 15
+            )
+            for connection in idle:
+                connection.send(api.chat_bytes(draft("late")))
+                answer = connection.read_answer()
+                assert_echo(answer, "late")
+                assert answer.header("Connection") == "close"
+                assert connection.rest() == b""
+        if number == signal.SIGTERM:
+            wait_until_ended(server)
+
+
+def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
+    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "1"}
+    with ephemeral_server(tmp_path, settings) as server:
+        api = Api.of(server)
+        with idle_connections(api) as idle:
+            os.kill(server.pid, signal.SIGTERM)
+            for connection in idle:
+                assert connection.at_end()
+            # What is sent now was on its way: it is read, dropped and not reset.
+            for connection in idle:
+                connection.send(api.chat_bytes(draft("too late")))
+                assert connection.at_end()
+        wait_until_ended(server)
+
+
+def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
+    tmp_path: Path,
+) -> None:
+    authority = Authority(tmp_path / "authority")
+    certificate = str(authority.issue("localhost"))
+    trust = ssl.create_default_context(cafile=str(authority.root))
+    settings = UNLIMITED | {
+        "READBACK_TLS_CERTIFICATE": certificate,
+        "READBACK_TLS_KEY": certificate,
+    }
+    with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
+        api = Api.of(server)
+
+        def connect() -> socket.socket:
+            address = ("127.0.0.1", api.endpoint.port)
+            return stack.enter_context(socket.create_connection(address, timeout=20))
+
+        def start_tls(raw: socket.socket) -> Connection:
+            wrapped = trust.wrap_socket(raw, server_hostname="localhost")
+            return stack.enter_context(Connection(wrapped))
+
+        idle, silent, shaking = start_tls(connect()), connect(), connect()
+        os.kill(server.pid, signal.SIGTERM)
+        # A handshake that had begun is finished, and the request after it is answered.
+        for connection in (start_tls(shaking), idle):
+            connection.send(api.chat_bytes(draft("late")))
+            answer = connection.read_answer()
+            assert_echo(answer, "late")
+            assert answer.header("Connection") == "close"
+        # None of the clients closes its end.
+        wait_until_ended(server)
+        assert silent.recv(1) == b""
+
+
+def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
+    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "15"}
+    with ephemeral_server(tmp_path, settings) as server:
+        api, before = Api.of(server), worker_pids(server)
+        with idle_connections(api, 1) as [connection]:
+            os.kill(server.pid, signal.SIGHUP)
+            wait_until(
+                lambda: not worker_pids(server) & before, "it does not listen", 15
+            )
+            server.revoke_key(api.key)
+            # One second is promised, and cannot be observed: one request is left.
+            late = time.monotonic() + 2
+            wait_until(lambda: time.monotonic() > late, "two seconds have passed")
+            connection.send(api.chat_bytes(draft("x")))
+            assert_refused(connection.read_answer(), "invalid_key")
+
+
+def test_a_stop_in_the_middle_of_a_start_is_not_forgotten(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server:
+        [worker] = worker_pids(server)
+        # The master starts another worker, and stops while that one is starting.
+        os.kill(worker, signal.SIGKILL)
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until_ended(server)

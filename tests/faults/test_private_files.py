@@ -1,0 +1,224 @@
+"""Only the user of the service can read its files, whatever the umask is."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.serving import running
+from tests.support.commands import environment_with, free_port, run_readback
+
+NOBODY = 65534
+# Root, but subject to the permissions of files like any other user.
+WITHOUT_PRIVILEGES = [
+    *("setpriv", "--inh-caps", "-all"),
+    *("--bounding-set", "-dac_override,-dac_read_search,-fowner"),
+]
+EMAIL = "bob@example.org"
+SHOW = ["account", "show", EMAIL]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def environment(data: Path) -> dict[str, str]:
+    return environment_with({"READBACK_DATA_DIR": str(data)})
+
+
+@pytest.fixture
+def old_installation(data: Path, environment: dict[str, str]) -> Path:
+    """The data directory of a service that left its files readable by everyone."""
+    run_readback(environment, "migrate")
+    run_readback(environment, "account", "create", EMAIL, "--confirmed")
+    data.chmod(0o755)
+    for path in data.iterdir():
+        path.chmod(0o644)
+    return data
+
+
+def modes(directory: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o7777
+
+
+def run(environment: dict[str, str], *arguments: str, prefix: Sequence[str] = ()):
+    done = subprocess.run(
+        [*prefix, sys.executable, "-m", "readback", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def permissions(environment: dict[str, str]) -> tuple[int, str, str, str]:
+    """Return the exit code of `readback doctor` and its line about permissions."""
+    done = run(environment, "doctor")
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    [(status, found, action)] = [
+        (status, found, action)
+        for status, subject, found, action in rows
+        if subject == "permissions"
+    ]
+    return done.returncode, status, found, action
+
+
+@contextmanager
+def umask(value: int) -> Iterator[None]:
+    before = os.umask(value)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("value", [0o000, 0o022, 0o077], ids=oct)
+def test_a_running_service_has_private_files_whatever_the_umask_is(
+    tmp_path, data, value
+):
+    settings = {"READBACK_API_BIND": f"127.0.0.1:{free_port()}"}
+    with umask(value), running(tmp_path, settings):
+        found = modes(data)
+    assert {"readback.sqlite3", "readback.sqlite3-wal", "secret-key"} <= set(found)
+    assert set(found.values()) == {0o600}
+    assert mode(data) == 0o700
+
+
+@pytest.mark.parametrize(
+    "command", [["migrate"], SHOW, ["manage", "check"]], ids=" ".join
+)
+def test_a_command_repairs_an_old_installation_and_says_so_once(
+    old_installation, environment, command
+):
+    assert permissions(environment)[:2] == (1, "fail")
+
+    [said] = run(environment, *command).stderr.splitlines()
+
+    assert "Other users could access" in said and "readback.sqlite3" in said
+    assert mode(old_installation) == 0o700
+    assert set(modes(old_installation).values()) == {0o600}
+    assert run(environment, *command).stderr == ""
+    assert permissions(environment)[:2] == (0, "ok")
+
+
+def test_the_service_repairs_an_old_installation(tmp_path, old_installation):
+    settings = {"READBACK_API_BIND": f"127.0.0.1:{free_port()}"}
+    with running(tmp_path, settings):
+        assert mode(old_installation) == 0o700
+        assert set(modes(old_installation).values()) == {0o600}
+    said = (tmp_path / "output").read_text()
+    assert said.count("Other users could access") == 1
+
+
+def test_the_doctor_changes_nothing_and_its_command_fixes_it(
+    old_installation, environment
+):
+    code, status, found, action = permissions(environment)
+    assert (code, status) == (1, "fail")
+    assert str(old_installation / "readback.sqlite3") in found
+    assert mode(old_installation) == 0o755
+
+    subprocess.run(["sh", "-c", action.removeprefix("Run ")], check=True)
+
+    assert permissions(environment)[:2] == (0, "ok")
+    assert set(modes(old_installation).values()) == {0o600}
+
+
+def test_a_copy_of_the_database_beside_it_is_private_too(old_installation, environment):
+    copy = old_installation / "readback.sqlite3.2026-01-01"
+    copy.write_bytes((old_installation / "readback.sqlite3").read_bytes())
+    run(environment, "migrate")
+    assert mode(copy) == 0o600
+
+
+def test_a_shared_directory_stays_as_it_is(tmp_path):
+    shared = tmp_path / "srv"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "of-others").touch(0o644)
+    environment = environment_with(
+        {
+            "READBACK_DATA_DIR": str(tmp_path / "data"),
+            "READBACK_DATABASE_URL": f"sqlite:///{shared}/echo.sqlite3",
+        }
+    )
+    run(environment, "migrate")
+    assert modes(shared).pop("echo.sqlite3") == 0o600
+    (shared / "echo.sqlite3").chmod(0o644)
+    assert permissions(environment)[:2] == (1, "fail")
+
+    assert "echo.sqlite3" in run(environment, "migrate").stderr
+
+    assert permissions(environment)[:2] == (0, "ok")
+    assert mode(shared) == 0o1777
+    assert modes(shared)["of-others"] == 0o644
+
+
+def test_a_data_directory_with_files_of_others_is_reported_and_not_changed(
+    old_installation, environment
+):
+    (old_installation / "of-others").touch(0o644)
+
+    said = run(environment, "migrate").stderr
+
+    assert f"can still access {old_installation}: it contains files" in said
+    assert modes(old_installation)["readback.sqlite3"] == 0o600
+    assert modes(old_installation)["of-others"] == 0o644
+    assert mode(old_installation) == 0o755
+    assert permissions(environment)[:2] == (1, "fail")
+
+
+COMMANDS = (["migrate"], ["serve", "api"])
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("of_directory", [0o700, 0o755], ids=oct)
+def test_files_of_another_user_are_one_sentence(
+    old_installation, environment, command, of_directory
+):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("needs root, which gives files to another user, and setpriv")
+    old_installation.chmod(of_directory)
+    for path in (old_installation, *old_installation.iterdir()):
+        os.chown(path, NOBODY, NOBODY)
+
+    done = run(environment, *command, prefix=WITHOUT_PRIVILEGES)
+    doctor = run(environment, "doctor", prefix=WITHOUT_PRIVILEGES)
+
+    assert done.returncode == 3
+    [sentence] = done.stderr.splitlines()
+    assert "READBACK_DATA_DIR" in sentence or "database cannot be used" in sentence
+    assert doctor.returncode == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_read_only_directory_is_one_sentence(old_installation, environment, command):
+    place = str(old_installation)
+    if subprocess.run(
+        ["mount", "--bind", place, place], capture_output=True
+    ).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", place], check=True)
+        done = run(environment, *command)
+        doctor = run(environment, "doctor")
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+    assert done.returncode == 3
+    [sentence] = done.stderr.splitlines()
+    assert "database cannot be used" in sentence
+    assert doctor.returncode == 1

@@ -1,0 +1,102 @@
+"""Signals and dead workers while a slow request keeps an old worker busy."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.support.api import Api, assert_echo, draft
+from tests.support.processes import api_workers, has_ended, worker_pids
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
+from tests.support.wire import Connection
+
+# Time for a loaded machine. The master used to react when the slow request had ended.
+SOON = 10.0
+
+
+@contextmanager
+def reloading(folder: Path) -> Iterator[tuple[Server, Connection, bytes]]:
+    """Reload a server with one worker; yield a connection that keeps the old one busy.
+
+    The old worker no longer listens, and waits for the bytes that are left.
+    """
+    with ephemeral_server(folder, UNLIMITED) as server:
+        api = Api.of(server)
+        raw, before = api.chat_bytes(draft("slow")), worker_pids(server)
+        with api.endpoint.connect() as slow:
+            slow.send(raw[:-1])
+            [worker] = api_workers(server)
+            wait_until(
+                lambda: any(each.raddr for each in worker.net_connections("tcp")),
+                "the worker has the connection",
+            )
+            os.kill(server.pid, signal.SIGHUP)
+            wait_until(
+                lambda: worker_pids(server) and not worker_pids(server) & before,
+                "the new worker listens, and the old one does not",
+                20,
+            )
+            yield server, slow, raw[-1:]
+
+
+def test_a_worker_that_dies_during_a_reload_is_replaced(tmp_path: Path) -> None:
+    with reloading(tmp_path) as (server, slow, rest):
+        [victim] = api_workers(server)
+        victim.kill()
+        wait_until(
+            lambda: worker_pids(server) - {victim.pid}, "a new worker listens", SOON
+        )
+        assert_echo(Api.of(server).chat(draft("x")), "x")
+        slow.send(rest)
+        assert_echo(slow.read_answer(), "slow")
+
+
+def test_a_stop_during_a_reload_acts_at_once(tmp_path: Path) -> None:
+    with reloading(tmp_path) as (server, slow, rest):
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: not api_workers(server), "no worker listens", SOON)
+        assert not has_ended(server.pid)
+        slow.send(rest)
+        assert_echo(slow.read_answer(), "slow")
+        wait_until(lambda: has_ended(server.pid), "the server has ended", SOON)
+
+
+def test_however_many_reloads_there_are_two_generations_of_workers(
+    tmp_path: Path,
+) -> None:
+    with reloading(tmp_path) as (server, slow, rest):
+        [master] = {worker.ppid() for worker in api_workers(server)}
+        current = worker_pids(server)
+        seen = 0
+
+        def reload_again() -> bool:
+            nonlocal seen
+            os.kill(master, signal.SIGHUP)
+            seen += 1
+            assert len(psutil.Process(master).children()) <= 2
+            assert worker_pids(server) == current
+            return seen >= 100
+
+        wait_until(reload_again, "100 reloads are requested", 60)
+        # The requests were remembered: as one, for when the old worker has ended.
+        slow.send(rest)
+        assert_echo(slow.read_answer(), "slow")
+        wait_until(
+            lambda: worker_pids(server) and not worker_pids(server) & current,
+            "the worker is replaced once more",
+            30,
+        )
+        assert len(psutil.Process(master).children()) <= 2
+
+
+def test_an_old_worker_listens_until_the_new_one_does(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, UNLIMITED) as server:
+        [before] = api_workers(server)
+        os.kill(server.pid, signal.SIGHUP)
+        wait_until(lambda: len(api_workers(server)) == 2, "both listen", 20)
+        wait_until(lambda: len(api_workers(server)) == 1, "one listens", 20)
+        assert api_workers(server) != [before]

@@ -1,0 +1,314 @@
+"""The API runs with a database role that can do nothing but what the API needs.
+
+The roles are those of deploy/postgresql, made with psql as an operator makes them.
+"""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from readback import keys
+from readback.api.data.store import Store
+from readback.config import Config
+from readback.contract import JOURNAL_ROWS
+from tests.support.commands import environment_with, free_port, run_readback
+from tests.support.database import Database
+from tests.support.load import pipeline
+from tests.support.metrics import readiness
+from tests.support.postgres import Postgres
+from tests.support.server import UNLIMITED
+from tests.support.waiting import wait_until
+from tests.support.wire import Endpoint, exchange, request
+
+SQL = Path(__file__).parents[2] / "deploy" / "postgresql"
+API_ROLE = "readback_api"
+EMAIL = "alice@example.org"
+DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A migrated database that belongs to the cabinet's role."""
+
+    owner_url: str
+    api_url: str
+    psql: Callable[[str, str], None]
+
+    @property
+    def owner(self) -> Database:
+        return Database(self.owner_url)
+
+    def run(self, *arguments: str) -> str:
+        settings = {
+            "READBACK_DATABASE_URL": self.owner_url,
+            "READBACK_SECRET_KEY": "x" * 50,
+        }
+        return run_readback(environment_with(settings), *arguments).stdout
+
+    def grant(self) -> None:
+        self.psql("grants.sql", self.owner_url)
+
+
+def url_for(role: str, url: str) -> str:
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    return f"postgresql://{role}@/{parts['dbname']}?host={parts['host']}"
+
+
+@pytest.fixture
+def installation(postgresql: Postgres) -> Installation:
+    return install(postgresql)
+
+
+@pytest.fixture(scope="module")
+def installation_with_key(postgresql: Postgres) -> Installation:
+    """One that tests only try to change."""
+    made = install(postgresql)
+    made.owner.add_keys(made.owner.add_account(EMAIL), [keys.mint()])
+    return made
+
+
+def install(postgresql: Postgres) -> Installation:
+    superuser = postgresql.new_database()
+
+    def psql(file: str, url: str) -> None:
+        command = [str(postgresql.programs / "psql"), f"--file={SQL / file}", url]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    for _ in range(2):
+        psql("roles.sql", superuser)
+    name = psycopg.conninfo.conninfo_to_dict(superuser)["dbname"]
+    postgresql.execute(f"ALTER DATABASE {name} OWNER TO readback")
+    made = Installation(
+        url_for("readback", superuser), url_for(API_ROLE, superuser), psql
+    )
+    made.run("migrate")
+    made.grant()
+    return made
+
+
+@dataclass(frozen=True)
+class Api:
+    endpoint: Endpoint
+    ops_url: str
+    log: Path
+
+    def ask(self, key: str) -> int:
+        return exchange(self.endpoint, self.models(key)).status
+
+    def models(self, key: str, user_agent: str = "test") -> bytes:
+        fields = [
+            ("Host", self.endpoint.authority),
+            ("Authorization", f"Bearer {key}"),
+            ("User-Agent", user_agent),
+        ]
+        return request("GET", "/v1/models", fields)
+
+
+def settings_of_api(url: str) -> dict[str, str]:
+    """Return the settings of the API: no secret but the URL of the database."""
+    return {
+        **UNLIMITED,
+        "READBACK_DATABASE_URL": url,
+        "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
+        "READBACK_OPS_BIND": f"127.0.0.1:{free_port()}",
+        "READBACK_WORKERS": "1",
+    }
+
+
+@contextmanager
+def api(folder: Path, url: str) -> Iterator[Api]:
+    settings = settings_of_api(url)
+    log = folder / "api.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "readback", "serve", "api"],
+            env=environment_with(settings),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    made = Api(
+        Endpoint.of(f"http://{settings['READBACK_API_BIND']}"),
+        f"http://{settings['READBACK_OPS_BIND']}",
+        log,
+    )
+    try:
+        wait_until(lambda: is_ready(made), log.read_text, seconds=60)
+        yield made
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(40) == 0, log.read_text()
+
+
+def is_ready(made: Api) -> bool:
+    try:
+        return readiness(made.ops_url) == (200, [])
+    except OSError:
+        return False
+
+
+def is_denied(made: Api) -> bool:
+    status, problems = readiness(made.ops_url)
+    return status == 200 and "InsufficientPrivilege" in " ".join(problems)
+
+
+def journal_rows(database: Database) -> int:
+    return int(database.value("SELECT count(*) FROM cabinet_journalentry"))
+
+
+def has_usage(database: Database, key: str, requests: int) -> bool:
+    return database.usage(key) == {("models", ""): requests}
+
+
+def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
+    installation.run("account", "create", EMAIL, "--confirmed")
+    key = installation.run("key", "create", EMAIL).strip()
+    owner, batch = installation.owner, JOURNAL_ROWS - 20
+    with api(tmp_path, installation.api_url) as running:
+        # Each request is another row of the journal, and the second batch is trimmed.
+        for number in (1, 2):
+            asked = [running.models(key, f"{number}.{n}") for n in range(batch)]
+            assert pipeline(running.endpoint, asked) == {200: batch}
+            wait_until(partial(has_usage, owner, key, number * batch), "it is counted")
+            installation.grant()
+        assert "InsufficientPrivilege" not in running.log.read_text()
+        assert 0 < journal_rows(owner) < 2 * batch
+        written = "last_used_at IS NOT NULL AND last_created IS NOT NULL"
+        assert owner.value(f"SELECT {written} FROM cabinet_key")
+        assert running.ask(keys.mint()) == 401
+
+        owner.rows("UPDATE cabinet_user SET is_active = ?", False)
+        wait_until(lambda: running.ask(key) == 401, "the account is inactive")
+        owner.rows("UPDATE cabinet_user SET is_active = ?", True)
+        wait_until(lambda: running.ask(key) == 200, "the account is active")
+
+        owner.rows(f"REVOKE INSERT ON cabinet_usage FROM {API_ROLE}")
+        wait_until(
+            lambda: running.ask(key) == 200 and is_denied(running),
+            "operators see which privilege is missing",
+        )
+        installation.grant()
+        wait_until(lambda: is_ready(running), "usage is written again")
+
+        key_id = owner.value("SELECT id FROM cabinet_key")
+        installation.run("key", "revoke", str(key_id), "--yes")
+        wait_until(lambda: running.ask(key) == 401, "the key is revoked")
+        assert is_ready(running)
+
+
+def test_the_role_can_delete_expired_rows(installation):
+    owner = installation.owner
+    owner.add_keys(owner.add_account(EMAIL), [keys.mint()])
+    old = owner.moment(-1000 * DAY)
+    owner.rows(
+        "INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests)"
+        " SELECT id, ?, 'chat', '', 1 FROM cabinet_key",
+        old,
+    )
+    store = Store(Config(database_url=installation.api_url))
+    assert store.clean(time.time())
+    store.close()
+    assert owner.value("SELECT count(*) FROM cabinet_usage") == 0
+
+
+EVERYTHING = "SELECT * FROM {}"
+INSERT_KEY = """INSERT INTO cabinet_key (owner_id, label, digest, last_four, created_at)
+SELECT owner_id, 'mine', sha256('x'), 'xxxx', now() FROM cabinet_key"""
+
+FORBIDDEN = {
+    "read e-mail addresses": "SELECT email FROM cabinet_user",
+    "read confirmed e-mail addresses": "SELECT email FROM account_emailaddress",
+    "read password hashes": "SELECT password FROM cabinet_user",
+    "read whole accounts": EVERYTHING.format("cabinet_user"),
+    "read sessions": EVERYTHING.format("django_session"),
+    "read names of keys": "SELECT label FROM cabinet_key",
+    "read the addresses of clients": "SELECT client_address FROM cabinet_journalentry",
+    "read attempts": EVERYTHING.format("cabinet_cache"),
+    "create a key": INSERT_KEY,
+    "un-revoke a key": "UPDATE cabinet_key SET revoked_at = NULL",
+    "extend a key": "UPDATE cabinet_key SET expires_at = NULL",
+    "give a key away": "UPDATE cabinet_key SET owner_id = 1",
+    "delete a key": "DELETE FROM cabinet_key",
+    "activate an account": "UPDATE cabinet_user SET is_active = true",
+    "confirm an address": "UPDATE account_emailaddress SET verified = true",
+    "rewrite the journal": "UPDATE cabinet_journalentry SET status = 200",
+    "empty a table": "TRUNCATE cabinet_usage",
+    "forget a migration": "DELETE FROM django_migrations",
+    "create a table": "CREATE TABLE mine (id int)",
+}
+
+
+@pytest.mark.parametrize("deed", FORBIDDEN)
+def test_the_role_cannot(installation_with_key, deed):
+    with (
+        psycopg.connect(installation_with_key.api_url) as connection,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        connection.execute(FORBIDDEN[deed])
+
+
+def test_the_role_has_exactly_these_privileges(installation_with_key):
+    rows = installation_with_key.owner.rows(
+        "SELECT privilege_type, table_name, column_name"
+        " FROM information_schema.column_privileges WHERE grantee = ?",
+        API_ROLE,
+    )
+    found: dict[tuple[str, str], set[str]] = {}
+    for privilege, table, column in rows:
+        found.setdefault((privilege, table), set()).add(column)
+    usage = {"id", "key_id", "hour", "endpoint", "code", "requests"}
+    journal = found.pop(("INSERT", "cabinet_journalentry"))
+    assert {"key_id", "status", "client_address"} < journal
+    assert found == {
+        ("SELECT", "django_migrations"): {"id", "app", "name", "applied"},
+        ("SELECT", "cabinet_user"): {"id", "is_active"},
+        ("SELECT", "account_emailaddress"): {"user_id", "verified", "primary"},
+        ("SELECT", "cabinet_key"): {
+            *("id", "owner_id", "digest", "expires_at", "revoked_at"),
+            *("last_used_at", "last_created"),
+        },
+        ("UPDATE", "cabinet_key"): {"last_used_at", "last_created"},
+        ("SELECT", "cabinet_usage"): usage,
+        ("INSERT", "cabinet_usage"): usage,
+        ("UPDATE", "cabinet_usage"): {"requests"},
+        ("SELECT", "cabinet_journalentry"): {"id", "key_id", "accepted", "at"},
+    }
+
+
+def test_an_api_without_a_privilege_that_it_needs_does_not_start(
+    installation, tmp_path
+):
+    installation.owner.rows(
+        f"REVOKE SELECT (expires_at) ON cabinet_key FROM {API_ROLE}"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "readback", "serve", "api"],
+        env=environment_with(settings_of_api(installation.api_url)),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 3, done.stderr
+    [sentence] = done.stderr.splitlines()
+    assert "InsufficientPrivilege" in sentence and "grants.sql" in sentence
+
+
+def test_the_doctor_accepts_the_role_of_the_api(installation, tmp_path):
+    settings = settings_of_api(installation.api_url)
+    done = run_readback(
+        environment_with({**settings, "READBACK_DATA_DIR": str(tmp_path)}), "doctor"
+    )
+    assert "InsufficientPrivilege" in done.stdout

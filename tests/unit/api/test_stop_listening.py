@@ -1,0 +1,65 @@
+"""A listening socket that turns clients away keeps those that are in its queue."""
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from readback.api.stop_listening import is_anyone_waiting, turn_away
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="needs the packet filter of Linux"
+)
+
+
+@pytest.fixture(params=["IPv4", "IPv6", "unix"])
+def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[socket.socket]:
+    if request.param == "unix":
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(tmp_path / "socket"))
+    else:
+        family = socket.AF_INET if request.param == "IPv4" else socket.AF_INET6
+        listener = socket.socket(family)
+        listener.bind(("127.0.0.1" if request.param == "IPv4" else "::1", 0))
+    listener.listen(10)
+    listener.settimeout(5)
+    with listener:
+        yield listener
+
+
+def connect(listener: socket.socket, timeout: float = 5) -> socket.socket:
+    client = socket.socket(listener.family)
+    client.settimeout(timeout)
+    try:
+        client.connect(listener.getsockname())
+    except OSError:
+        client.close()
+        raise
+    return client
+
+
+def test_a_queued_connection_is_accepted_and_a_new_one_is_turned_away(
+    listener: socket.socket,
+) -> None:
+    with connect(listener) as queued:
+        queued.sendall(b"request")
+        turn_away(listener)
+        with pytest.raises((TimeoutError, ConnectionRefusedError)):
+            connect(listener, timeout=0.3)
+        accepted, _ = listener.accept()
+        with accepted:
+            listener.close()
+            assert accepted.recv(100) == b"request"
+            accepted.sendall(b"answer")
+            assert queued.recv(100) == b"answer"
+
+
+def test_it_is_seen_whether_a_connection_waits() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert not is_anyone_waiting(listener)
+        with connect(listener):
+            assert is_anyone_waiting(listener)
+            listener.accept()[0].close()
+            assert not is_anyone_waiting(listener)
