@@ -45,6 +45,8 @@ class Member:
                 "READBACK_TRUSTED_PROXY_COUNT": "1",
                 # With more, a key is known to a worker and not to the replica.
                 "READBACK_WORKERS": "1",
+                # The balancer checks twice a second.
+                "READBACK_STOP_NOTICE": "2",
                 "READBACK_API_BIND": f"{self.host}:8000",
                 "READBACK_CABINET_BIND": f"{self.host}:8001",
                 "READBACK_OPS_BIND": f"{self.host}:8002",
