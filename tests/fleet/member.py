@@ -45,6 +45,8 @@ class Member:
                 "READBACK_TRUSTED_PROXY_COUNT": "1",
                 # With more, a key is known to a worker and not to the replica.
                 "READBACK_WORKERS": "1",
+                # The balancer checks twice a second.
+                "READBACK_STOP_NOTICE": "2",
                 "READBACK_API_BIND": f"{self.host}:8000",
                 "READBACK_CABINET_BIND": f"{self.host}:8001",
                 "READBACK_OPS_BIND": f"{self.host}:8002",
@@ -76,10 +78,11 @@ class Member:
     def wait_until_ready(self) -> None:
         with self.network.on(balancer.MACHINE):
             wait_until(
-                self._is_ready,
+                lambda: self._is_ready() or not self.is_running,
                 lambda: f"{self.machine} is ready: {self.log[-2000:]}",
                 START_SECONDS,
             )
+        assert self.is_running, self.log[-2000:]
 
     def start(self) -> None:
         self.begin()

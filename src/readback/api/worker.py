@@ -155,11 +155,12 @@ class ApiWorker(Worker):
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
             # /readyz answers 503 now; balancers send no more requests before we close.
             await asyncio.sleep(notice)
-        await self._stop_listening(servers)
-        await asyncio.gather(
-            self._api_connections.stop(notice, deadline - time.monotonic()),
-            self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1),
-        )
+        *api_servers, ops_server = servers
+        await self._stop_listening(api_servers)
+        await self._api_connections.stop(notice, deadline - time.monotonic())
+        # Last: a balancer that gets no answer here ends the requests that still run.
+        ops_server.close()
+        await self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1)
 
     async def _stop_listening(self, servers: list[asyncio.Server]) -> None:
         """Close the listeners; serve the connections that the kernel has accepted.
@@ -169,7 +170,7 @@ class ApiWorker(Worker):
         """
         pause = self._handshake_seconds()
         if self._lifecycle.is_stopping and self._owns_listeners:
-            listeners = [cast(Any, listener).sock for listener in self.sockets]
+            listeners = [cast(Any, listener).sock for listener in self.sockets[:-1]]
             for listener in listeners:
                 turn_away(listener)
             await asyncio.sleep(pause)
