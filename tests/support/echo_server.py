@@ -64,7 +64,7 @@ class Echo:
     def refuse(self, code: str, detail: str) -> bytes:
         return self.replies.refusal(code, detail)
 
-    def fail(self, error: Exception) -> bytes:
+    def fail(self, error: Exception, head: Head | None) -> bytes:
         request_id, answer = self.replies.internal_error()
         log.error("internal error, %s: %s", request_id, describe_error(error))
         return answer
@@ -96,6 +96,9 @@ class EchoExchange:
 
     def refuse(self, code: str, detail: str) -> bytes:
         return self._echo.refuse(code, detail)
+
+    def fail(self, error: Exception, head: Head | None) -> bytes:
+        return self._echo.fail(error, head)
 
 
 def _media_type_of(head: Head) -> bytes:

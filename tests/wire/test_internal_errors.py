@@ -102,12 +102,19 @@ def test_the_log_has_the_request_id_that_the_client_received(
     assert_closing_refusal([answer], "internal_error")
     assert f"X-Request-Id {answer.header('X-Request-Id')}:" in caplog.text
     assert SECRET.decode() not in caplog.text and key not in caplog.text
-    assert counters.get(("other", "internal_error")) == 1
+    assert counters.get(("models", "internal_error")) == 1
 
 
 class BrokenLimiter(Limiter):
+    """Fails once a key has been accepted: at its first request, or at its second."""
+
+    broken_from = 1
+
     def admit(self, slot: int, now: float) -> int:
-        raise RuntimeError(SECRET)
+        self.broken_from -= 1
+        if self.broken_from <= 0:
+            raise RuntimeError(SECRET)
+        return super().admit(slot, now)
 
 
 def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
@@ -124,3 +131,29 @@ def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
         listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {asked[0]: row})
         answer = connection.read_answer()
     assert (answer.status, code_of(answer)) == (500, "internal_error")
+
+
+@pytest.mark.parametrize("works", [0, 1])
+def test_an_error_is_counted_for_its_endpoint_and_its_key(works: int) -> None:
+    counters, key = Counters(1).row(0), keys.mint()
+    digest = keys.digest(key.encode())
+    rates = BrokenLimiter(1000, 1000)
+    rates.broken_from = works + 1
+    keyring = Keyring(rates, lambda digest: None, 900)
+    keyring.wait(digest, lambda found: None)
+    keyring.learn([digest], {digest: KeyRow(digest, 7, None, True)})
+    api = api_without_database(keyring, rates, counters)
+    journal = api._services.journal
+    with listening(api) as listener, listener.endpoint.connect() as connection:
+        for status in [200] * works + [500]:
+            connection.send(models(listener.endpoint, key))
+            assert connection.read_answer().status == status
+    journal.close(1.0)
+
+    [failed] = [tally for tally in journal.fetch() if tally.event.code]
+    event = failed.event
+    assert (event.key_id, event.endpoint, event.status) == (7, "models", 500)
+    assert (event.code, failed.requests) == ("internal_error", 1)
+    assert SECRET.decode() not in repr(event)
+    assert counters.get(("models", "internal_error")) == 1
+    assert counters.get(("other", "internal_error")) == 0

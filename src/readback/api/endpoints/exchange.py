@@ -4,18 +4,24 @@ The base of the two endpoints. An exchange answers the first request after the p
 and the repetitions of the same head without it.
 """
 
+import logging
+from contextlib import suppress
 from functools import lru_cache
 from time import monotonic
 from typing import NamedTuple
 
+from readback import logs
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
+from readback.api.http.head import Head
 from readback.api.http.repeat import RepeatableAnswer
 from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MAX_BODY_BYTES, REFUSALS
+
+log = logging.getLogger("readback.api")
 
 _shorten = lru_cache(1024)(shorten)
 
@@ -75,6 +81,13 @@ class Exchange:
         tally.count(self._info.request_bytes, len(answer))
         return answer
 
+    def fail(self, error: Exception, head: Head | None = None) -> bytes:
+        answer = internal_error(self._services.replies, error)
+        with suppress(Exception):  # what counts it may be what has failed
+            event = self._event("internal_error", REFUSALS["internal_error"].sentence)
+            self._services.journal.note(event, self._info.request_bytes, len(answer))
+        return answer
+
     def _respond(self, body: bytes) -> bytes:
         raise NotImplementedError
 
@@ -98,6 +111,15 @@ class Exchange:
         return journal_event(
             self._record.key_id, self._info, self._address, code, detail
         )
+
+
+def internal_error(replies: Replies, error: Exception) -> bytes:
+    """Log an unexpected exception, and return the 500 that has the id in the log."""
+    request_id, answer = replies.internal_error()
+    log.error(
+        "internal error, X-Request-Id %s: %s", request_id, logs.describe_error(error)
+    )
+    return answer
 
 
 def journal_event(

@@ -50,7 +50,7 @@ class RequestInfo(NamedTuple):
 
 
 def describe(head: Head, trusted_proxies: int) -> RequestInfo:
-    endpoint = _ENDPOINTS.get((head.method, head.target), OTHER)
+    endpoint = endpoint_of(head)
     known = endpoint != OTHER
     return RequestInfo(
         endpoint=endpoint,
@@ -62,6 +62,10 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
         request_bytes=head.content_length,
         repeatable=head.repeatable,
     )
+
+
+def endpoint_of(head: Head) -> str:
+    return _ENDPOINTS.get((head.method, head.target), OTHER)
 
 
 def _key_in(head: Head) -> PresentedKey | None:

@@ -5,19 +5,23 @@ contract: path and method, key, rate. Nothing here decodes a body.
 """
 
 import asyncio
-import logging
 import time
 from functools import partial
 
-from readback import logs
 from readback.api.data.keyring import Found, Keyring, Record
 from readback.api.endpoints.chat import Chat
-from readback.api.endpoints.exchange import Exchange, Services, journal_event
+from readback.api.endpoints.exchange import (
+    Exchange,
+    Services,
+    internal_error,
+    journal_event,
+)
 from readback.api.endpoints.models import ModelList
 from readback.api.endpoints.request_info import (
     PresentedKey,
     RequestInfo,
     describe,
+    endpoint_of,
     presented_key,
 )
 from readback.api.http.handler import Outcome, RequestOrigin
@@ -26,8 +30,6 @@ from readback.api.http.repeat import RepeatableAnswer, Respond
 from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.limiter import Limiter
 from readback.contract import CHAT, MODELS, OTHER
-
-log = logging.getLogger("readback.api")
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
@@ -87,15 +89,8 @@ class Api:
     def refuse(self, code: str, detail: str) -> bytes:
         return self._refuse(OTHER, code, detail)
 
-    def fail(self, error: Exception) -> bytes:
-        self._counters.add((OTHER, "internal_error"))
-        request_id, answer = self._services.replies.internal_error()
-        log.error(
-            "internal error, X-Request-Id %s: %s",
-            request_id,
-            logs.describe_error(error),
-        )
-        return answer
+    def fail(self, error: Exception, head: Head | None) -> bytes:
+        return self._fail(endpoint_of(head) if head else OTHER, error)
 
     def _look_up_done(
         self,
@@ -114,20 +109,24 @@ class Api:
             else:
                 outcome = self._refuse(info.endpoint, "unavailable", _NOT_LOOKED_UP)
         except Exception as error:
-            outcome = self.fail(error)  # else the connection would wait forever
+            # Else the connection would wait forever.
+            outcome = self._fail(info.endpoint, error)
         origin.resume(outcome)
 
     def _admit(
         self, info: RequestInfo, record: Record, address: str
     ) -> Exchange | bytes:
         exchange = _EXCHANGES[info.endpoint](self._services, record, info, address)
-        if not record.accepted:
-            limited = self._count_failure(info.endpoint, address)
-            return limited or exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED)
-        if not exchange.admit():
-            wait = self._services.limiter.retry_after(record.slot)
-            detail = f"This key has used up its rate; retry in {wait} s."
-            return exchange.refuse("rate_limited", detail, wait)
+        try:
+            if not record.accepted:
+                limited = self._count_failure(info.endpoint, address)
+                return limited or exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED)
+            if not exchange.admit():
+                wait = self._services.limiter.retry_after(record.slot)
+                detail = f"This key has used up its rate; retry in {wait} s."
+                return exchange.refuse("rate_limited", detail, wait)
+        except Exception as error:
+            return exchange.fail(error)
         return exchange
 
     # Refusals that a client may repeat. `data` and `start` are those of a `Respond`
@@ -220,6 +219,10 @@ class Api:
         if code == "unavailable":
             retry_after = RETRY_SECONDS
         return self._services.replies.refusal(code, detail, retry_after)
+
+    def _fail(self, endpoint: str, error: Exception) -> bytes:
+        self._counters.add((endpoint, "internal_error"))
+        return internal_error(self._services.replies, error)
 
 
 def _repeatable(refuse: Respond) -> RepeatableAnswer:

@@ -30,8 +30,8 @@ and meets the duties that RFC 9112 gives to a server. It asks a handler what to 
     LINGER   bytes arrive                      LINGER       - (they are dropped)
 
 After an answer with `Connection: close`, LINGER follows instead of HEAD. An exception
-of ours leads to LINGER, answered by handler.fail. When a deadline passes, a begun head
-or body leads to LINGER, answered by refuse; QUEUED and WAITING ignore it; others are
+of ours leads to LINGER, answered by fail. When a deadline passes, a begun head or
+body leads to LINGER, answered by refuse; QUEUED and WAITING ignore it; others are
 closed. When the client sends its end (FIN), QUEUED and WAITING go on to their
 answer, and others are closed.
 
@@ -118,6 +118,7 @@ class Connection(asyncio.Protocol):
             try:
                 answer = self._repeat.answer(data)
             except Exception as error:
+                self._responder = self._repeat.responder
                 return self._fail(error)
             if answer is not None:
                 self._deadline = self._registry.idle_deadline
@@ -309,10 +310,10 @@ class Connection(asyncio.Protocol):
         if isinstance(answered, bytes):
             return answered
         answer, respond, opening = answered
-        head, data = self._head, self._head_bytes
+        head, data, responder = self._head, self._head_bytes, self._responder
         if head is not None and head.repeatable:
             length = len(data) + head.content_length
-            self._repeat_when_idle = Repeat(data + opening, length, respond)
+            self._repeat_when_idle = Repeat(data + opening, length, respond, responder)
         return answer
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
@@ -359,7 +360,7 @@ class Connection(asyncio.Protocol):
         return (self._responder or self._registry.handler).refuse(code, detail)
 
     def _fail(self, error: Exception) -> None:
-        answer = self._registry.handler.fail(error)
+        answer = (self._responder or self._registry.handler).fail(error, self._head)
         if not self._transport.is_closing():
             self._send(answer, last=True)
 

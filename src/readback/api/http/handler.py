@@ -23,6 +23,9 @@ class Responder(Protocol):
     def refuse(self, code: str, detail: str) -> bytes:
         """Return a refusal because of the size or the speed of the body."""
 
+    def fail(self, error: Exception, head: Head | None) -> bytes:
+        """Log an unexpected exception, and return the answer for it."""
+
 
 # What becomes of a request once its head is known: a body is read and answered, or the
 # request is answered at once.
@@ -57,5 +60,8 @@ class Handler(Protocol[Info]):
     def refuse(self, code: str, detail: str) -> bytes:
         """Return a refusal of bytes that did not become a request."""
 
-    def fail(self, error: Exception) -> bytes:
-        """Log an unexpected exception, and return the answer for it."""
+    def fail(self, error: Exception, head: Head | None) -> bytes:
+        """Log an unexpected exception where no responder can, and return the answer.
+
+        The head is None if the exception occurred before it was parsed.
+        """

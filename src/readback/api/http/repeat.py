@@ -16,7 +16,7 @@ decided again for every request, by the function that the answer has handed over
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Takes a whole message and where in it the prefix ends; returns the answer, or None if
 # the message has to be parsed after all.
@@ -38,6 +38,9 @@ class Repeat(NamedTuple):
     prefix: bytes
     length: int
     respond: Respond
+    # The responder of the first message, which also counts an error; None if there was
+    # none. Not by its type, whose module needs this one.
+    responder: Any = None
 
     def answer(self, data: bytes) -> bytes | None:
         """Return the answer if `data` is the same message again, else None."""
