@@ -31,7 +31,7 @@ MEANINGS = {
     "open_connections": "Connections open now.",
     "known_keys": "Keys in the workers' memories.",
     "waiting_keys": "Keys that are being looked up.",
-    "pending_rows": "Journal rows that are waiting to be written.",
+    "pending_rows": "Journal rows that are not written yet.",
     "database_up": "Workers that can read keys from the database.",
     "database_writable": "Workers whose last write of usage and journal succeeded.",
     "alive": "Workers that are running.",

@@ -176,7 +176,7 @@ class ApiWorker(Worker):
         counters.set("open_connections", len(self._api_connections.connections))
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
-        counters.set("pending_rows", len(self._journal))
+        counters.set("pending_rows", self._clerk.pending_rows)
 
 
 def _accept_all(listener: socket.socket) -> list[socket.socket]:

@@ -97,6 +97,9 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
         wait_until(lambda: FAULTS[fault] in site.log, "the log names the fault")
         for _ in range(3):
             assert site.ask(key).status == 200
+        wait_until(
+            lambda: metrics(ops)["pending_rows"] >= 2, "the metric shows what waits"
+        )
 
     if fault is read_only:
         # A file that is already open stays read-only.
@@ -105,6 +108,7 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
     wait_until(
         lambda: site.database.usage(key) == {("models", ""): 5}, "all are counted"
     )
+    wait_until(lambda: metrics(ops)["pending_rows"] == 0, "nothing waits any more")
     assert metrics(ops)["journal_dropped_total"] == 0
 
 

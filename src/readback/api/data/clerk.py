@@ -48,6 +48,7 @@ class Clerk:
         self._asked: list[bytes] = []
         self._looked_up: deque[LookedUp] = deque()
         self._refreshing_since = inf
+        self._rows_sent = 0
         self._writing = False
 
     def start(
@@ -86,7 +87,13 @@ class Clerk:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
         if not self._writing and (tallies := self._journal.fetch()):
             self._writing = True
+            self._rows_sent = len(tallies)
             self._thread.send(Write(tallies))
+
+    @property
+    def pending_rows(self) -> int:
+        """How many rows are not written yet, with those that the thread has."""
+        return len(self._journal) + self._rows_sent
 
     async def stop(self) -> None:
         """Write what is left, and wait a bounded time for that."""
@@ -114,10 +121,13 @@ class Clerk:
                 if confirmed_at is not None:
                     self._keyring.confirm(confirmed_at)
             case NotWritten(tallies):
+                self._rows_sent -= len(tallies)
                 self._journal.give_back(tallies)
             case Rejected(tallies):
+                self._rows_sent -= len(tallies)
                 self._journal.drop(tallies)
             case WriteEnded():
+                self._rows_sent = 0
                 self._writing = False
 
     def _queue_answers(self, result: LookedUp) -> None:

@@ -144,6 +144,20 @@ def test_usage_whose_writing_fails_while_the_clerk_stops_is_written_after_all(da
     assert data.store.written == 10
 
 
+def test_rows_that_the_thread_is_writing_are_pending_until_they_are_written(data):
+    async def work() -> None:
+        data.store.broken = True
+        note(data)
+        for _ in range(3):
+            await data.until(data.health.errors, "the error is reported")
+            assert data.clerk.pending_rows == 1
+        data.store.broken = False
+        await data.until(lambda: data.store.written, "the usage is written")
+        await data.until(lambda: not data.clerk.pending_rows, "nothing is pending")
+
+    run(data, work)
+
+
 def test_a_failing_waiter_does_not_stop_other_look_ups(data):
     answers = []
 
