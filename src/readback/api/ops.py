@@ -24,7 +24,7 @@ log = logging.getLogger("readback.api")
 
 MEANINGS = {
     "requests": "Requests answered, by endpoint and code (ok or a refusal's).",
-    "connections": "Connections accepted.",
+    "connections": "Connections accepted, with those of replaced workers.",
     "statements": "SQL statements run.",
     "database_errors": "Statements or connections that failed.",
     "journal_dropped": "Requests whose usage could not be kept for writing later.",

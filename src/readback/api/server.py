@@ -84,3 +84,4 @@ def _assign_counters_row(server: Any, worker: ApiWorker) -> None:
     """Assign the first row of the counters that no running worker uses."""
     taken = {other.counters_row for other in server.WORKERS.values()}
     worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)
+    server.app.shared.counters.retire_all_but(taken)

@@ -94,6 +94,7 @@ class ApiWorker(Worker):
             self._ops_connections.stop(1),
         )
         await self._clerk.stop()
+        self._report()
         self._counters.retire()
 
     def _build(self) -> None:
@@ -171,6 +172,9 @@ class ApiWorker(Worker):
         self._api_connections.sweep(now)
         self._ops_connections.sweep(now)
         self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
+        self._report()
+
+    def _report(self) -> None:
         counters = self._counters
         counters.add("connections", self._api_connections.take_accepted())
         counters.set("open_connections", len(self._api_connections.connections))

@@ -6,6 +6,7 @@ are named here; `ops.py` says what they mean to an operator.
 """
 
 import mmap
+from collections.abc import Container
 
 from readback.contract import ENDPOINTS, REFUSALS
 
@@ -43,6 +44,12 @@ class Counters:
     def row(self, number: int) -> "WorkerCounters":
         width = len(_COLUMNS)
         return WorkerCounters(self._cells[number * width : (number + 1) * width])
+
+    def retire_all_but(self, rows: Container[int]) -> None:
+        """Clear the gauges of workers that have ended, perhaps without doing it."""
+        for number in range(self._rows):
+            if number not in rows:
+                self.row(number).retire()
 
     def total(self, column: object) -> int:
         index, width = _INDEX[column], len(_COLUMNS)
