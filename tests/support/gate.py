@@ -17,6 +17,7 @@ class Gate:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._is_open = True
+        self._last_request = b""
         self._writers: set[asyncio.StreamWriter] = set()
 
     def start(self) -> None:
@@ -33,6 +34,14 @@ class Gate:
 
     def shut(self) -> None:
         self._is_open = False
+
+    def shut_after(self, request: bytes) -> None:
+        """Pass on the next bytes with this, and lose their answer and all others."""
+        self._last_request = request
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
 
     def open(self) -> None:
         """Pass bytes on again; connections that lost bytes are aborted."""
@@ -70,6 +79,8 @@ class Gate:
         while data := await source.read(65536):
             if self._is_open:
                 sink.write(data)
+                if self._last_request and self._last_request in data:
+                    self._last_request, self._is_open = b"", False
                 await sink.drain()
         sink.close()
 

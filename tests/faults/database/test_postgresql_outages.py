@@ -201,6 +201,34 @@ def test_a_locked_row_delays_neither_revocations_nor_other_usage(
     )
 
 
+@pytest.mark.parametrize("is_written", [True, False], ids=["written", "not written"])
+def test_usage_is_counted_once_if_the_answer_to_a_commit_is_lost(
+    gated: GatedPostgres, start_behind_gate: Start, is_written: bool
+) -> None:
+    site = start_behind_gate()
+    key = site.unused_keys.pop()
+    assert site.ask(key).status == 200
+    counted = {("models", ""): 1}
+    wait_until(lambda: site.database.usage(key) == counted, "the first is written")
+    # Without the COMMIT, PostgreSQL aborts the transaction when the connection ends.
+    gated.gate.shut_after(b"COMMIT" if is_written else b"INSERT INTO cabinet_usage")
+    with site.endpoint.connect() as connection:
+        for _ in range(10):
+            connection.send(models(site.endpoint, key))
+            assert connection.read_answer().status == 200
+    wait_until(lambda: not gated.gate.is_open, "the answer is lost")
+    written = site.database.usage(key) != counted
+    assert written == is_written
+    assert site.ask(key).status == 200
+    gated.gate.open()
+    ops = site.server.ops_url
+    counted = {("models", ""): 12}
+    wait_until(lambda: site.database.usage(key) == counted, "all are written", 15)
+    wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
+    wait_until(lambda: metrics(ops)["pending_rows"] == 0, "nothing waits")
+    assert site.database.usage(key) == counted
+
+
 def test_a_database_connection_that_was_ended_is_replaced_silently(
     start_behind_gate: Start,
 ) -> None:

@@ -37,6 +37,7 @@ from readback.api.data.messages import (
 from readback.api.data.store import (
     KEYS_PER_LOOK_UP,
     TALLIES_PER_TRANSACTION,
+    CommitInDoubt,
     Store,
     StoreError,
 )
@@ -49,6 +50,8 @@ log = logging.getLogger("readback.api")
 LOOK_UP_SECONDS = 0.01
 LOOK_UP_BURST = 50
 CLEANING_SECONDS = 3600.0
+# How often to ask what became of a transaction.
+SETTLING_SECONDS = 0.5
 # While there is more to delete, and after an error, this long passes between attempts.
 RETRY_SECONDS = 0.1
 
@@ -66,6 +69,10 @@ class DatabaseThread:
         self._known: deque[list[bytes]] = deque()
         self._known_asked_at = 0.0
         self._tallies: list[Tally] = []
+        # A batch that may have been written: writing it again could count it twice.
+        self._doubt: CommitInDoubt | None = None
+        self._doubtful: list[Tally] = []
+        self._next_settling = inf
         self._next_look_up = 0.0
         # At another time in each worker, so that they do not clean up together.
         self._next_cleaning = time.monotonic() + random.uniform(0, CLEANING_SECONDS)
@@ -106,18 +113,24 @@ class DatabaseThread:
             except Exception as error:
                 self._recover(error)
         self._store.close()
-        if lost := sum(tally.requests for tally in self._tallies):
+        if lost := sum(tally.requests for tally in self._tallies + self._doubtful):
             log.error("stopped before the usage of %d requests was written", lost)
 
     def _is_over(self) -> bool:
         if self._stop_at == inf:
             return False
-        return not self._tallies or time.monotonic() > self._stop_at
+        done = not self._tallies and not self._doubt
+        return done or time.monotonic() > self._stop_at
+
+    @property
+    def _can_write(self) -> bool:
+        # One doubt at a time.
+        return bool(self._tallies) and not self._doubt
 
     def _take_tasks(self) -> None:
         """Wait until there is something to do, and take all tasks that have arrived."""
         with suppress(Empty):
-            if not (self._known or self._tallies):
+            if not (self._known or self._can_write):
                 self._wait()
             while True:
                 self._accept(self._tasks.get_nowait())
@@ -128,7 +141,7 @@ class DatabaseThread:
             # Asleep, not in the queue: a flood of keys must not wake this thread.
             time.sleep(max(0.0, self._next_look_up - now))
         else:
-            timeout = max(0.0, self._next_cleaning - now)
+            timeout = max(0.0, min(self._next_cleaning, self._next_settling) - now)
             self._accept(self._tasks.get(timeout=timeout))
 
     def _accept(self, task: Task) -> None:
@@ -151,7 +164,9 @@ class DatabaseThread:
             self._look_up()
         if self._known:
             self._refresh()
-        elif self._tallies:
+        elif time.monotonic() >= self._next_settling:
+            self._settle()
+        elif self._can_write:
             self._write()
         elif time.monotonic() >= self._next_cleaning:
             self._clean()
@@ -191,6 +206,12 @@ class DatabaseThread:
         batch = self._tallies[:TALLIES_PER_TRANSACTION]
         try:
             locked_out = self._store.record(batch)
+        except CommitInDoubt as doubt:
+            self._note_error(self._health.writing, doubt)
+            del self._tallies[: len(batch)]
+            self._doubt, self._doubtful = doubt, batch
+            self._next_settling = time.monotonic()
+            self._set_aside_all()
         except StoreError as error:
             self._note_error(self._health.writing, error)
             if error.permanent:
@@ -201,7 +222,27 @@ class DatabaseThread:
             self._health.writing.succeeded()
             del self._tallies[: len(batch)]
             self._set_aside(locked_out)
-        if not self._tallies:
+        self._end_write()
+
+    def _settle(self) -> None:
+        """Find out whether the batch in doubt was written; if not, set it aside."""
+        doubt, batch = self._doubt, self._doubtful
+        assert doubt
+        self._next_settling = time.monotonic() + SETTLING_SECONDS
+        try:
+            committed = self._store.was_committed(doubt.transaction)
+        except StoreError as error:
+            self._note_error(self._health.writing, error)
+            return
+        if committed is None:
+            return
+        self._doubt, self._doubtful, self._next_settling = None, [], inf
+        self._health.writing.succeeded()
+        self._set_aside(doubt.locked_out if committed else batch)
+        self._end_write()
+
+    def _end_write(self) -> None:
+        if not self._tallies and not self._doubt:
             self._deliver(WriteEnded())
 
     def _set_aside_all(self) -> None:
@@ -240,7 +281,7 @@ class DatabaseThread:
         self._store.close()
         self._end_refresh()
         self._set_aside_all()
-        self._deliver(WriteEnded())
+        self._end_write()
         time.sleep(RETRY_SECONDS)
 
     def _deliver(self, result: Result) -> None:

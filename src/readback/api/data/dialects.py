@@ -33,9 +33,14 @@ class Dialect(Protocol):
     lock_skip_locked: str
     # How many keys one statement looks up.
     keys_per_statement: int
+    # Returns what became of a transaction; empty if a COMMIT is never in doubt.
+    transaction_status: str
 
     def connect(self) -> Any:
         """Return a new connection in autocommit mode."""
+
+    def transaction_id(self, begun: Any) -> str:
+        """Return the id of a transaction from the result of `begin`, if it has one."""
 
     def statement(self, text: str) -> str:
         """Return a statement with the placeholders of the driver."""
@@ -73,6 +78,7 @@ class Sqlite:
     # Few: the statement runs in this process, and the event loop may have to wait for
     # its end to get a core back.
     keys_per_statement = 128
+    transaction_status = ""
 
     _REASONS = {
         "BUSY": "another program has locked the database",
@@ -100,6 +106,9 @@ class Sqlite:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
+
+    def transaction_id(self, begun: Any) -> str:
+        return ""
 
     def statement(self, text: str) -> str:
         return text
@@ -134,10 +143,11 @@ class Postgresql:
     """PostgreSQL through psycopg. No setting here outlives a transaction."""
 
     # SET LOCAL, because behind PgBouncer other clients share the session.
-    begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
+    begin = "BEGIN; SET LOCAL lock_timeout = '200ms'; SELECT pg_current_xact_id()::text"
     lock = "FOR NO KEY UPDATE"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
     keys_per_statement = 500
+    transaction_status = "SELECT pg_xact_status(?::text::xid8)"
 
     def __init__(self, url: str) -> None:
         import psycopg
@@ -158,6 +168,11 @@ class Postgresql:
             connect_timeout=_CONNECT_SECONDS,
             application_name="readback-api",
         )
+
+    def transaction_id(self, begun: Any) -> str:
+        while begun.nextset():
+            pass
+        return str(begun.fetchone()[0])
 
     def statement(self, text: str) -> str:
         return text.replace("?", "%s")

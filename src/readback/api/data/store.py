@@ -106,6 +106,18 @@ class StoreError(Exception):
         self.lost = lost
 
 
+class CommitInDoubt(StoreError):
+    """The connection was lost during COMMIT, so the batch may have been written.
+
+    `Store.was_committed` can tell. What is `locked_out` has not been written.
+    """
+
+    def __init__(self, reason: str, transaction: str, locked_out: list[Tally]) -> None:
+        super().__init__(reason, permanent=False, lost=False)
+        self.transaction = transaction
+        self.locked_out = locked_out
+
+
 class Store:
     """One connection to the database, opened when it is needed."""
 
@@ -154,19 +166,40 @@ class Store:
         What belongs to a deleted key is dropped. If another transaction keeps a key's
         row locked, that key is skipped from then on and all others are written.
         """
+        dialect = self._dialect
         try:
-            self._run(self._dialect.begin)
+            transaction = dialect.transaction_id(self._run(dialect.begin))
             locked, waiting = self._lock({tally.event.key_id for tally in tallies})
             ours = [tally for tally in tallies if tally.event.key_id in locked]
             if ours:
                 self._write(ours)
-            self._run("COMMIT")
         except StoreError:
             self._skip_locked = True
             self._roll_back()
             raise
+        locked_out = [tally for tally in tallies if tally.event.key_id in waiting]
+        self._commit(transaction, locked_out)
         self._skip_locked = bool(waiting)
-        return [tally for tally in tallies if tally.event.key_id in waiting]
+        return locked_out
+
+    def _commit(self, transaction: str, locked_out: list[Tally]) -> None:
+        try:
+            self._run("COMMIT")
+        except StoreError as error:
+            self._roll_back()
+            if not transaction:
+                raise
+            raise CommitInDoubt(str(error), transaction, locked_out) from None
+
+    def was_committed(self, transaction: str) -> bool | None:
+        """Return what became of a transaction; None if it has not ended."""
+        try:
+            [(status,)] = self._read(self._dialect.transaction_status, (transaction,))
+        except StoreError as error:
+            if not error.permanent:
+                raise
+            return False  # this server, perhaps after a failover, has never seen it
+        return None if status == "in progress" else status != "aborted"
 
     def clean(self, wall: float) -> bool:
         """Delete some rows that are too old; return True if none are left."""
