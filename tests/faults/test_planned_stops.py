@@ -208,9 +208,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
         # A handshake that had begun is finished, and the request after it is answered.
         for connection in (start_tls(shaking), idle):
             connection.send(api.chat_bytes(draft("late")))
-            answer = connection.read_answer()
-            assert_echo(answer, "late")
-            assert answer.header("Connection") == "close"
+            assert_echo(connection.read_answer(), "late")
         # None of the clients closes its end.
         wait_until_ended(server)
         assert silent.recv(1) == b""

@@ -17,6 +17,17 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 DAY = timedelta(days=1)
+_KEY_USES = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
 
 
 class Authority:
@@ -31,6 +42,11 @@ class Authority:
         builder = _builder(self._name, self._name, self._key, now - DAY, now + 99 * DAY)
         constraints = x509.BasicConstraints(ca=True, path_length=None)
         builder = builder.add_extension(constraints, critical=True)
+        # Python 3.13 verifies strictly, and requires these of an authority.
+        own = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
+        builder = builder.add_extension(own, critical=False)
+        uses = dict.fromkeys(_KEY_USES, False) | {"key_cert_sign": True}
+        builder = builder.add_extension(x509.KeyUsage(**uses), critical=True)
         self.root = folder / "root.pem"
         signed = builder.sign(self._key, hashes.SHA256())
         self.root.write_bytes(signed.public_bytes(Encoding.PEM))
@@ -57,6 +73,10 @@ class Authority:
         now = datetime.now(UTC)
         builder = _builder(_name(host), issuer, key, now + since, now + until)
         names = x509.SubjectAlternativeName([_general_name(host)])
+        signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(
+            signer.public_key()
+        )
+        builder = builder.add_extension(signed_by, critical=False)
         certificate = builder.add_extension(names, critical=False).sign(
             signer, hashes.SHA256()
         )
