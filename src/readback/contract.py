@@ -31,8 +31,11 @@ MAX_TOKENS = 2_000
 
 # `usage` is synthetic: this many bytes of text count as one token.
 BYTES_PER_TOKEN = 4
-# `created` differs on every response to one key, so it may run ahead of the clock.
-CREATED_LEAD_SECONDS = 60
+# `created` differs on every response to one key, so it may run ahead of the clock. When
+# the lead is used up it starts again from the present; no value is repeated before this
+# many other responses.
+CREATED_LEAD_SECONDS = 3600
+CREATED_REPEATS_AFTER = 1000
 # A revoked key is refused everywhere within this time.
 REVOCATION_SECONDS = 1
 MAX_ACTIVE_KEYS = 10

@@ -110,11 +110,11 @@ class BrokenLimiter(Limiter):
 
     broken_from = 1
 
-    def admit(self, slot: int, now: float) -> int:
+    def take(self, slot: int, now: float) -> bool:
         self.broken_from -= 1
         if self.broken_from <= 0:
             raise RuntimeError(SECRET)
-        return super().admit(slot, now)
+        return super().take(slot, now)
 
 
 def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
@@ -148,7 +148,7 @@ def test_an_error_is_counted_for_its_endpoint_and_its_key(works: int) -> None:
         for status in [200] * works + [500]:
             connection.send(models(listener.endpoint, key))
             assert connection.read_answer().status == status
-    journal.close(1.0)
+    journal.close(1.0, lambda key_id: 0)
 
     [failed] = [tally for tally in journal.fetch() if tally.event.code]
     event = failed.event

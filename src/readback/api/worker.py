@@ -101,6 +101,7 @@ class ApiWorker(Worker):
         config, shared = self.config, self.shared
         self._counters: WorkerCounters = shared.counters.row(self.counters_row)
         self._counters.set("alive", 1)
+        shared.key_rates.join(self.counters_row)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )

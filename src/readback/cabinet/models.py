@@ -96,6 +96,9 @@ class Key(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    # How far the API has numbered its answers to this key: the last `created`, above
+    # its 33 bits how often that has started again from the present.
+    last_created = models.BigIntegerField(null=True, editable=False)
 
     objects = KeyQuerySet.as_manager()
 

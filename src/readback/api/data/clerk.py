@@ -79,7 +79,7 @@ class Clerk:
 
         Neither waits for the other: a long journal does not delay a revocation.
         """
-        self._journal.close(wall)
+        self._journal.close(wall, self._keyring.last_created)
         if self._refreshing_since == inf:
             self._refreshing_since = now
             self._thread.send(Refresh(known, now))
@@ -99,7 +99,7 @@ class Clerk:
         """Write what is left, and wait a bounded time for that."""
         self._thread.keep_unwritten()
         await asyncio.sleep(0)  # apply what the thread has given back until now
-        self._journal.close(time.time())
+        self._journal.close(time.time(), self._keyring.last_created)
         self._thread.send(Write(self._journal.fetch()))
         self._thread.send(Stop(time.monotonic() + STOP_SECONDS))
         self._thread.join(STOP_SECONDS + 1)

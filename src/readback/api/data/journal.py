@@ -5,6 +5,7 @@ database, so nothing is attributed to a key that was not found by its digest. An
 never contains a text, a body or a key.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from readback.api.shared.counters import ACCEPTED, WorkerCounters
@@ -39,13 +40,19 @@ class Event(NamedTuple):
 class Tally:
     """How often an event has happened since the clerk last fetched it."""
 
-    __slots__ = ("answer_bytes", "at", "event", "open", "request_bytes", "requests")
+    # fmt: off
+    __slots__ = (
+        "answer_bytes", "at", "event", "last_created", "open", "request_bytes",
+        "requests",
+    )
+    # fmt: on
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self.open = True
         self.requests = 0
         self.at = 0.0
+        self.last_created = 0
         self.request_bytes = 0
         self.answer_bytes = 0
 
@@ -76,13 +83,17 @@ class Journal:
     def note(self, event: Event, request_bytes: int, answer_bytes: int) -> None:
         self.open(event).count(request_bytes, answer_bytes)
 
-    def close(self, wall: float) -> None:
-        """Date and count what has happened, so that it can be fetched."""
+    def close(self, wall: float, last_created: Callable[[int], int]) -> None:
+        """Date and count what has happened, so that it can be fetched.
+
+        `last_created` returns how far the answers to a key are numbered.
+        """
         pending, self._pending = self._pending, {}
         for tally in pending.values():
             tally.open = False
             tally.at = wall
             event = tally.event
+            tally.last_created = last_created(event.key_id)
             self._counters.add((event.endpoint, event.code), tally.requests)
             self._keep(tally)
 
@@ -113,6 +124,7 @@ class Journal:
         if held is not None:
             held.requests += tally.requests
             held.at = max(held.at, tally.at)
+            held.last_created = max(held.last_created, tally.last_created)
         elif len(self._closed) < 2 * MAX_PENDING:
             self._closed[tally.event, hour] = tally
         else:

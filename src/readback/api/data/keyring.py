@@ -60,6 +60,7 @@ class Keyring:
         self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
+        self._by_id: dict[int, Record] = {}
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
         self._confirmed_at = -inf
@@ -71,6 +72,11 @@ class Keyring:
     def is_absent(self, digest: bytes) -> bool:
         """Return whether a look-up since the last tick has not found the key."""
         return digest in self._absent
+
+    def last_created(self, key_id: int) -> int:
+        """Return how far the answers to a key are numbered; 0 if it is not known."""
+        record = self._by_id.get(key_id)
+        return self._limiter.last(record.slot) if record else 0
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
         """Look up a key, and call the waiter with the result."""
@@ -151,8 +157,10 @@ class Keyring:
         slot = self._limiter.slot(row.digest)
         if record is None:
             record = Record(row.digest, row.key_id, slot, self.now)
-            self._records[row.digest] = record
+            self._records[row.digest] = self._by_id[row.key_id] = record
         record.slot = slot
+        # Another host may have answered since, or this slot may be a new one.
+        self._limiter.adopt(slot, row.last_created)
         record.expires_at = row.expires_at
         expired = row.expires_at is not None and row.expires_at <= time.time()
         record.accepted = row.accepted and not expired
@@ -162,6 +170,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
+            del self._by_id[record.key_id]
 
     def _tell(self, digest: bytes, found: Found) -> None:
         _, waiters = self._waiting.pop(digest, (0.0, []))

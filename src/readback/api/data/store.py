@@ -33,7 +33,7 @@ _DAY = 86_400
 
 # An account is confirmed if allauth has verified its primary e-mail address.
 _KEYS = """
-SELECT k.digest, k.id, k.expires_at,
+SELECT k.digest, k.id, k.expires_at, k.last_created,
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
            SELECT 1 FROM account_emailaddress e
            WHERE e.user_id = u.id AND e.verified AND e."primary")
@@ -55,9 +55,14 @@ INSERT INTO cabinet_journalentry (key_id, at, endpoint, status, code, detail,
     accepted, request_bytes, answer_bytes, user_agent, client_address, requests)
 VALUES {rows}
 """
+# Several workers and hosts write these, in any order: the highest is the newest.
 _LAST_USED = """
-UPDATE cabinet_key SET last_used_at = used.column2 FROM (VALUES {rows}) AS used
-WHERE id = used.column1 AND (last_used_at IS NULL OR last_used_at < used.column2)
+UPDATE cabinet_key SET
+    last_used_at = CASE WHEN last_used_at > used.column2
+        THEN last_used_at ELSE used.column2 END,
+    last_created = CASE WHEN last_created > used.column3
+        THEN last_created ELSE used.column3 END
+FROM (VALUES {rows}) AS used WHERE id = used.column1
 """
 _TRIM = """
 DELETE FROM cabinet_journalentry WHERE id IN (
@@ -85,6 +90,7 @@ class KeyRow(NamedTuple):
     key_id: int
     expires_at: float | None
     accepted: bool
+    last_created: int = 0  # how far its answers are numbered; see `Limiter`
 
 
 class StoreError(Exception):
@@ -193,9 +199,7 @@ class Store:
     def _write(self, tallies: list[Tally]) -> None:
         self._run_rows(_USAGE, self._usage_rows(tallies))
         self._run_rows(_JOURNAL, [self._journal_row(each) for each in _last(tallies)])
-        last_used = {tally.event.key_id: tally.at for tally in _by_time(tallies)}
-        moment = self._dialect.moment
-        self._run_rows(_LAST_USED, [(id_, moment(at)) for id_, at in last_used.items()])
+        self._run_rows(_LAST_USED, self._last_used_rows(tallies))
         self._trim(_last(tallies))
 
     def _trim(self, written: list[Tally]) -> None:
@@ -221,6 +225,15 @@ class Store:
             (key_id, moment(hour), endpoint, code, requests)
             for (key_id, hour, endpoint, code), requests in cells.items()
         ]
+
+    def _last_used_rows(self, tallies: list[Tally]) -> list[tuple[Any, ...]]:
+        used_at = {tally.event.key_id: tally.at for tally in _by_time(tallies)}
+        created: defaultdict[int, int] = defaultdict(int)
+        for tally in tallies:
+            key_id = tally.event.key_id
+            created[key_id] = max(created[key_id], tally.last_created)
+        moment = self._dialect.moment
+        return [(id_, moment(at), created[id_]) for id_, at in used_at.items()]
 
     def _journal_row(self, tally: Tally) -> tuple[Any, ...]:
         event = tally.event
@@ -271,10 +284,15 @@ class Store:
             self.close()
 
     def _key_row(
-        self, digest: bytes, key_id: int, expires_at: Any, accepted: Any
+        self,
+        digest: bytes,
+        key_id: int,
+        expires_at: Any,
+        last_created: int | None,
+        accepted: Any,
     ) -> KeyRow:
         expiry = None if expires_at is None else self._dialect.seconds(expires_at)
-        return KeyRow(bytes(digest), key_id, expiry, bool(accepted))
+        return KeyRow(bytes(digest), key_id, expiry, bool(accepted), last_created or 0)
 
 
 def _marks(values: Iterable[Any]) -> str:

@@ -4,7 +4,6 @@ One pass of a typed decoder accepts what the contract accepts and nothing else. 
 does not accept a body, `refusal.py` looks again, slowly, for the first broken rule.
 """
 
-from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Annotated
@@ -60,7 +59,7 @@ class Chat(Exchange):
     received again, only the text between them is decoded; it is sent back as received.
     """
 
-    __slots__ = ("_admit", "_completion", "_refused_body_hash", "_refused_with")
+    __slots__ = ("_completion", "_limiter", "_refused_body_hash", "_refused_with")
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
@@ -72,7 +71,7 @@ class Chat(Exchange):
         self._refused_with: tuple[str, str] | None = None
         self._refused_body_hash = 0
         self._completion = services.replies.completion
-        self._admit = services.limiter.admit
+        self._limiter = services.limiter
 
     def answer(self, body: bytes) -> RepeatableAnswer:
         content = self._read(body)
@@ -81,9 +80,7 @@ class Chat(Exchange):
             return RepeatableAnswer(self.refuse(code, detail), self._repeat)
         text = _encode(content)
         parts = split_body(body, text) if self._info.repeatable else None
-        answer = self._count_success(
-            self._completion(text, self._created, len(content.encode()))
-        )
+        answer = self._succeed(text, len(content.encode()))
         if parts is None:
             return RepeatableAnswer(answer, self._repeat)
         opening, closing = parts
@@ -108,21 +105,30 @@ class Chat(Exchange):
             size = len(text) - 2
         if not 0 < size <= MAX_CONTENT_BYTES:
             return None
-        record = self._record
-        record.used_at = now = monotonic()
-        if not record.accepted or not (created := self._admit(record.slot, now)):
+        record, limiter = self._record, self._limiter
+        now = record.used_at = monotonic()
+        slot = record.slot
+        if not record.accepted or not (created := limiter.admit(slot, now)):
             return None
-        return self._count_success(self._completion(text, created, size))
+        answer = self._completion(text, created, size)
+        if limiter.turn[slot] != limiter.worker:
+            answer = self._completion(text, limiter.settle(slot, now), size)
+        return self._count_success(answer)
 
     def _respond(self, body: bytes) -> bytes:
         content = self._read(body)
         if isinstance(content, tuple):
             code, detail = content
             return self.refuse(code, detail)
-        size = len(content.encode())
-        return self._count_success(
-            self._completion(_encode(content), self._created, size)
-        )
+        return self._succeed(_encode(content), len(content.encode()))
+
+    def _succeed(self, text: bytes, size: int) -> bytes:
+        """Return the success for a text whose request has been admitted."""
+        limiter, slot, now = self._limiter, self._record.slot, self._record.used_at
+        answer = self._completion(text, limiter.number(slot, now), size)
+        if limiter.turn[slot] != limiter.worker:
+            answer = self._completion(text, limiter.settle(slot, now), size)
+        return self._count_success(answer)
 
     def _read(self, body: bytes) -> str | tuple[str, str]:
         """Return the text of a body, or the code and the detail of its refusal."""
@@ -149,11 +155,17 @@ def split_body(body: bytes, text: bytes) -> tuple[bytes, bytes] | None:
     at = body.find(text)
     while at >= 0:
         before, after = body[:at], body[at + len(text) :]
-        with suppress(*_DECODING_ERRORS):
-            if _decode(before + _SAMPLE + after).messages[0].content == _SAMPLE_TEXT:
-                return before + b'"', b'"' + after
+        if _surrounds_text(before, after):
+            return before + b'"', b'"' + after
         at = body.find(text, at + 1)
     return None
+
+
+def _surrounds_text(before: bytes, after: bytes) -> bool:
+    try:
+        return _decode(before + _SAMPLE + after).messages[0].content == _SAMPLE_TEXT
+    except _DECODING_ERRORS:
+        return False
 
 
 def read_content(body: bytes) -> str:

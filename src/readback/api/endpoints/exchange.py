@@ -39,7 +39,6 @@ class Exchange:
 
     __slots__ = (
         "_address",
-        "_created",
         "_info",
         "_record",
         "_refused",
@@ -55,7 +54,6 @@ class Exchange:
         self._record = record
         self._info = info
         self._address = address
-        self._created = 0
         # Where the last success and the last refusal are counted.
         self._succeeded: Tally | None = None
         self._refused: Tally | None = None
@@ -64,8 +62,7 @@ class Exchange:
         """Count one request of an accepted key; return False if beyond the rate."""
         record = self._record
         record.used_at = now = monotonic()
-        self._created = self._services.limiter.admit(record.slot, now)
-        return self._created > 0
+        return self._services.limiter.take(record.slot, now)
 
     def answer(self, body: bytes) -> RepeatableAnswer:
         return RepeatableAnswer(self._respond(body), self._repeat)

@@ -9,40 +9,76 @@ has been inactive longest.
 The rate is a GCRA (generic cell rate algorithm): per slot one number, the time at which
 the party's bucket is full again. Two workers may read the same number before either
 writes; the error is about one request in thousands, and the price of not locking.
+
+A `created` is never given out twice by two workers. Each worker has a cell of its own
+in a slot, which only that worker writes, and a slot has a turn: the worker that used it
+last. A worker numbers an answer from its own cell alone, and looks at the turn before
+it sends the answer. If the turn is another worker's, it takes the turn, reads the cells
+of all workers and makes sure that its number is higher (`settle`). Whoever loses the
+turn meanwhile does the same, so no two workers keep the same number.
+
+A cell contains more than a `created`: above it, how often `created` has started again
+from the present. So the highest cell is always the newest, and so is the highest number
+of several hosts (`adopt`), although the newest `created` may be lower than the others.
 """
 
 import mmap
+import random
+import threading
 import time
 from hashlib import blake2b
 from math import ceil
 
-from readback.contract import CREATED_LEAD_SECONDS
+from readback.contract import CREATED_LEAD_SECONDS, CREATED_REPEATS_AFTER
 
 _PROBES = 8
 _RECENT = 1024
-# A slot has four numbers: its owner, when the bucket is full again (on the machine's
-# monotonic clock), the last `created`, and padding. They are adjacent, so that a party
-# touches one page of memory; pages that are never touched cost nothing.
-_WIDTH = 4
+# A slot has four numbers and then the cells of the workers: its owner, when the bucket
+# is full again (on the machine's monotonic clock), whose turn it is, and the `created`
+# from which it last went back. They are adjacent, so that a party touches one page of
+# memory; pages that are never touched cost nothing.
+_NUMBERS = 4
+# The part of a cell that is a `created`: it lasts until the year 2242. The rest is
+# enough for a year of 100,000 answers a second to one key.
+_SECONDS = (1 << 33) - 1
+# The turn is lost more often only if many workers answer one key without a pause.
+_ATTEMPTS = 8
 
 
 class Limiter:
     """One rate for many parties. Create it before the workers are forked."""
 
-    def __init__(self, rate: int, burst: int, slots: int = 262_144) -> None:
+    def __init__(
+        self, rate: int, burst: int, slots: int = 262_144, workers: int = 1
+    ) -> None:
         self._interval = 1.0 / rate
         # Slightly more than the burst, because sums of intervals are not exact.
         self._allowance = (burst + 0.01) * self._interval
         self._slots = slots
+        # Old and new workers run together while workers are replaced.
+        self._cells_per_slot = 2 * workers
+        self._width = _NUMBERS + self._cells_per_slot
         # Where parties were found last; the owner of the slot is checked again.
         self._recent: dict[bytes, tuple[int, int]] = {}
         self.tick(time.monotonic(), time.time())
-        self._memory = mmap.mmap(-1, slots * _WIDTH * 8)
+        self._memory = mmap.mmap(-1, slots * self._width * 8)
         view = memoryview(self._memory)
-        # A slot is identified by its first index, which is valid in all three views.
+        # A slot is identified by its first index, which is valid in all these views.
         self._owner = view.cast("Q")
         self._full_at = view[8:].cast("d")
-        self._created = view[16:].cast("q")
+        self.turn = view[16:].cast("q")
+        self._went_back_from = view[24:].cast("q")
+        self._cells = view[8 * _NUMBERS :].cast("q")
+        # Nobody else uses this lock; taking it is a memory barrier.
+        self._barrier = threading.Lock()
+        self.join(0)
+
+    def join(self, worker: int) -> None:
+        """Say which worker this process is. Call this after the fork."""
+        self.worker = worker + 1
+        # Workers that an operator has added beyond the usual number share a cell.
+        self._own = worker % self._cells_per_slot
+        self._mine = self._cells[self._own :]
 
     def slot(self, party: bytes) -> int:
         """Return the slot of a party; assign one if it has none."""
@@ -62,13 +98,19 @@ class Limiter:
             if self._owner[place] == owner:
                 return place
         free = min(places, key=self._full_at.__getitem__)  # an empty slot has 0
+        if self._owner[free]:
+            self._clear(free)
         self._owner[free] = owner
-        self._full_at[free] = 0.0
-        self._created[free] = 0
+        self.turn[free] = self.worker
         return free
 
+    def _clear(self, slot: int) -> None:
+        self._full_at[slot] = 0.0
+        for number in range(self._width - 2):
+            self.turn[slot + number] = 0
+
     def _places(self, owner: int) -> list[int]:
-        return [(owner + step) % self._slots * _WIDTH for step in range(_PROBES)]
+        return [(owner + step) % self._slots * self._width for step in range(_PROBES)]
 
     def take(self, slot: int, now: float) -> bool:
         """Count one request; return False if it is beyond the rate."""
@@ -89,9 +131,9 @@ class Limiter:
     def admit(self, slot: int, now: float) -> int:
         """Count one request and return its `created`; 0 if it is beyond the rate.
 
-        `created` is later than the last one, but at most a minute ahead of the clock.
+        For the `created`, the caller has the duty that `number` explains.
         """
-        # The code of `take`, without the call: every accepted request passes here.
+        # The code of `take` and `number`, without the calls: most requests pass here.
         full_at = self._full_at[slot]
         if full_at < now:
             full_at = now
@@ -99,17 +141,79 @@ class Limiter:
         if full_at - now > self._allowance:
             return 0
         self._full_at[slot] = full_at
-        created, wall = self._created[slot] + 1, now + self._wall_offset
-        if created < wall:
-            created = int(wall)
-        elif created > wall + CREATED_LEAD_SECONDS:
-            created = int(wall) + CREATED_LEAD_SECONDS
-        self._created[slot] = created
+        last = self._mine[slot] + 1
+        created = last & _SECONDS
+        if created < now + self._wall_offset or created > self._latest:
+            last = self._next(slot, last, now)
+            created = last & _SECONDS
+        self._mine[slot] = last
         return created
+
+    def number(self, slot: int, now: float) -> int:
+        """Return the `created` of one answer, which is later than the last one.
+
+        It is valid if the `turn` of the slot is still this `worker` when the answer has
+        been rendered, and not before; otherwise `settle` returns a valid one.
+        """
+        last = self._mine[slot] + 1
+        created = last & _SECONDS
+        if created < now + self._wall_offset or created > self._latest:
+            last = self._next(slot, last, now)
+            created = last & _SECONDS
+        self._mine[slot] = last
+        return created
+
+    def settle(self, slot: int, now: float) -> int:
+        """Return a `created` that no other worker of this host has given out."""
+        for attempt in range(_ATTEMPTS):
+            self.turn[slot] = self.worker
+            self._wait_for_memory()
+            others = self._cells[slot : slot + self._cells_per_slot].tolist()
+            del others[self._own]
+            if max(others) >= self._mine[slot]:
+                self._mine[slot] = self._next(slot, max(others) + 1, now)
+            self._wait_for_memory()
+            if self.turn[slot] == self.worker:
+                break
+            # Wait up to a microsecond at first: workers that retry in step would take
+            # the turn from each other again and again.
+            for _ in range(random.randrange(64 << attempt)):
+                pass
+        return self._mine[slot] & _SECONDS
+
+    def last(self, slot: int) -> int:
+        """Return how far this host has numbered the answers to a key."""
+        return max(self._cells[slot : slot + self._cells_per_slot])
+
+    def adopt(self, slot: int, last: int) -> None:
+        """Continue after `last`, which another host may have given out."""
+        if last > self._mine[slot]:
+            self._mine[slot] = max(last, self.last(slot))
 
     def tick(self, now: float, wall: float) -> None:
         """Set the time. Call this regularly, because the wall clock may be changed."""
         self._wall_offset = wall - now
+        self._latest = int(wall) + CREATED_LEAD_SECONDS
+
+    def _next(self, slot: int, last: int, now: float) -> int:
+        """Return `last`, or what follows instead if its `created` cannot be used."""
+        created, present = last & _SECONDS, int(now + self._wall_offset)
+        if created > present + CREATED_LEAD_SECONDS:
+            self._went_back_from[slot] = created - 1
+            return (last | _SECONDS) + 1 + present
+        if created >= present:
+            return last
+        # After `created` went back, the clock follows over values that were given out
+        # one after the other before. The last of them may not be repeated yet.
+        top = self._went_back_from[slot]
+        if top - CREATED_REPEATS_AFTER < present <= top:
+            present = top + 1
+        return last - created + present
+
+    def _wait_for_memory(self) -> None:
+        """Make our writes visible to the other workers before we read theirs."""
+        with self._barrier:
+            pass
 
 
 def _fingerprint(party: bytes) -> int:

@@ -9,7 +9,7 @@ class SharedMemory:
     """Rates of keys, failures of addresses, and the counters of all workers."""
 
     def __init__(self, config: Config, workers: int) -> None:
-        self.key_rates = Limiter(config.key_rate, config.key_burst)
+        self.key_rates = Limiter(config.key_rate, config.key_burst, workers=workers)
         self.failure_rates = Limiter(
             config.auth_failure_rate, config.auth_failure_burst
         )

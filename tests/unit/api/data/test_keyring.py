@@ -19,8 +19,13 @@ def asked():
 
 
 @pytest.fixture
-def keyring(asked):
-    made = Keyring(Limiter(1, 1), asked.append, GRACE)
+def limiter():
+    return Limiter(1, 1)
+
+
+@pytest.fixture
+def keyring(asked, limiter):
+    made = Keyring(limiter, asked.append, GRACE)
     made.confirm(time.monotonic())
     return made
 
@@ -43,6 +48,17 @@ def test_all_requests_waiting_for_a_key_share_one_look_up(keyring, asked):
     assert asked == [DIGEST] and not answers
     keyring.learn([DIGEST], {DIGEST: ROW})
     assert answers == [keyring.find(DIGEST)] * 2 and answers[0].accepted
+
+
+def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter, now):
+    wall = int(time.time())
+    record = add_key(keyring, ROW._replace(last_created=wall + 100))
+    assert limiter.number(record.slot, now) == wall + 101
+    assert keyring.last_created(ROW.key_id) == wall + 101
+    # Another replica has answered meanwhile; what it has written later is newer.
+    keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 200)})
+    keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 150)})
+    assert limiter.number(record.slot, now) == wall + 201
 
 
 def test_a_key_that_does_not_exist_is_not_remembered(keyring):

@@ -1,4 +1,4 @@
-"""The limiter: rates, Retry-After, `created`, and bounded memory."""
+"""The limiter: rates, Retry-After, and bounded memory."""
 
 import math
 import multiprocessing
@@ -67,13 +67,3 @@ def test_in_a_full_bucket_the_least_recently_used_slot_is_replaced():
         limiter.take(slots[number], 100.0 + number)
     assert limiter.slot(b"newcomer") == slots[0]
     assert limiter.slot(b"7") == slots[7]
-
-
-def test_created_is_later_each_time_and_at_most_a_minute_ahead():
-    limiter = Limiter(rate=10_000, burst=10_000)
-    limiter.tick(now=0.0, wall=1_000_000.0)
-    slot = limiter.slot(ALICE)
-    given = [limiter.admit(slot, 5.0) for _ in range(70)]
-    assert given[:61] == list(range(1_000_005, 1_000_066))
-    assert set(given[61:]) == {1_000_065}
-    assert limiter.admit(slot, 200.0) == 1_000_200

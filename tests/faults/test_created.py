@@ -1,0 +1,156 @@
+"""`created` keeps its rule on two workers, across reloads, restarts and replicas."""
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from readback import keys
+from tests.support.api import Api, assert_success, draft
+from tests.support.created import assert_created_by_the_rule
+from tests.support.database import Database
+from tests.support.metrics import metrics
+from tests.support.postgres import Postgres, postgres
+from tests.support.processes import one_connection_per_worker, worker_pids
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
+from tests.support.wire import Connection
+
+TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
+ONE_WORKER = UNLIMITED | {"READBACK_WORKERS": "1"}
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Postgres]:
+    with postgres() as server:
+        yield server
+
+
+def ask(api: Api, connection: Connection, times: int) -> list[int]:
+    """Return the values of `created`, fewer if the connection is closed before."""
+    given = []
+    closed = False
+    while len(given) < times and not closed:
+        connection.send(api.chat_bytes(draft("x")))
+        answer = connection.read_answer()
+        given.append(assert_success(answer)["created"])
+        closed = answer.header("Connection") == "close"
+    return given
+
+
+def ask_anew(api: Api, times: int) -> list[int]:
+    """Return the values of `created` on as many connections as it takes."""
+    given: list[int] = []
+    while len(given) < times:
+        with api.endpoint.connect() as connection:
+            given += ask(api, connection, times - len(given))
+    return given
+
+
+def a_key(server: Server, url: str) -> tuple[Api, Database]:
+    """Add a key of Alice; return the API as its user sees it, and the database."""
+    database, key = Database(url), keys.mint()
+    database.add_keys(database.add_account("alice@example.com"), [key])
+    return Api.of(server).with_key(key), database
+
+
+def is_written(api: Api, database: Database, created: int) -> bool:
+    digest = sha256(api.key.encode()).digest()
+    statement = "SELECT last_created FROM cabinet_key WHERE digest = ?"
+    return (database.value(statement, digest) or 0) >= created
+
+
+def test_a_burst_of_four_thousand_keeps_the_rule(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, ONE_WORKER) as server:
+        given = ask_anew(Api.of(server), 4000)
+    assert len(set(given[:3600])) == 3600
+    assert_created_by_the_rule(given)
+
+
+def test_two_workers_that_answer_at_once_give_out_different_values(
+    tmp_path: Path,
+) -> None:
+    with (
+        ephemeral_server(tmp_path, TWO_WORKERS) as server,
+        one_connection_per_worker(server) as connections,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        api = Api.of(server)
+        parts = list(pool.map(lambda each: ask(api, each, 1700), connections))
+    given = [created for part in parts for created in part]
+    assert len(set(given)) == len(given)
+
+
+def test_a_reload_in_the_middle_of_a_burst_repeats_no_value(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, TWO_WORKERS) as server, ThreadPoolExecutor(4) as p:
+        api = Api.of(server)
+        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
+        before = worker_pids(server)
+        bursts = [p.submit(ask_anew, api, 200) for _ in range(4)]
+        bursts[0].result()
+        os.kill(server.pid, signal.SIGHUP)
+        bursts += [p.submit(ask_anew, api, 200) for _ in range(4)]
+        wait_until(
+            lambda: len(now := worker_pids(server)) == 2 and not now & before,
+            "both workers are replaced",
+            seconds=30,
+        )
+        bursts.append(p.submit(ask_anew, api, 200))
+        given = [created for burst in bursts for created in burst.result()]
+    assert len(set(given)) == len(given) == 1800
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_restart_repeats_no_value(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path}/readback.sqlite3"
+    if kind == "postgresql":
+        url = request.getfixturevalue("postgresql").new_database()
+    chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url}
+    for start in ("first", "second", "third"):
+        (tmp_path / start).mkdir()
+    with ephemeral_server(tmp_path / "first", chosen) as server:
+        api, _ = a_key(server, url)
+        given = ask_anew(api, 40)
+    for start in ("second", "third"):
+        with ephemeral_server(tmp_path / start, chosen) as server:
+            given += ask_anew(Api.of(server).with_key(api.key), 40)
+    assert len(set(given)) == 120
+
+
+def test_a_move_to_another_replica_and_back_repeats_no_value(
+    tmp_path: Path, postgresql: Postgres
+) -> None:
+    url = postgresql.new_database()
+    chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url}
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with (
+        ephemeral_server(tmp_path / "a", chosen) as a,
+        ephemeral_server(tmp_path / "b", chosen) as b,
+    ):
+        here, database = a_key(a, url)
+        there = Api.of(b).with_key(here.key)
+        given = ask_anew(here, 40)
+        for api, server in ((there, b), (here, a), (there, b)):
+            wait_until(
+                lambda last=given[-1]: is_written(here, database, last), "it is written"
+            )
+            # A replica that knows the key learns the value when it asks again.
+            wait_for_refresh(server)
+            given += ask_anew(api, 40)
+    assert given == sorted(set(given)) and len(given) == 160
+
+
+def wait_for_refresh(server: Server) -> None:
+    """Wait until a worker has begun and ended a round of its database thread."""
+    before = metrics(server.ops_url)["statements_total"]
+    wait_until(
+        lambda: metrics(server.ops_url)["statements_total"] >= before + 2,
+        "the worker has asked the database again",
+    )

@@ -1,0 +1,196 @@
+"""The limiter's `created`: it differs on every answer, and is never far ahead."""
+
+import multiprocessing
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.created import assert_created_by_the_rule
+
+from readback.api.shared.limiter import Limiter
+
+ALICE, BOB = b"alice", b"bob"
+START = 1_800_000_000
+HOUR = 3600
+DAY = 24 * HOUR
+RATE = 100_000_000
+
+
+class Key:
+    """The answers to one key in one worker, at a time that the test sets."""
+
+    def __init__(self, limiter: Limiter | None = None, name: bytes = ALICE) -> None:
+        self.limiter = limiter or Limiter(RATE, RATE, slots=64)
+        self.slot = self.limiter.slot(name)
+        self.set_clock(START)
+        self.given: list[int] = []
+
+    def set_clock(self, wall: float) -> None:
+        """Set both clocks; the monotonic one is only moved forward by `wait`."""
+        self.wall = wall
+        self.limiter.tick(0.0, wall)
+
+    def wait(self, seconds: float) -> None:
+        self.set_clock(self.wall + seconds)
+
+    def answer(self, times: int = 1) -> list[int]:
+        new = list(islice(self._answers(), times))
+        for created in new:
+            assert created <= self.wall + HOUR
+        self.given += new
+        return new
+
+    def _answers(self) -> Iterator[int]:
+        limiter = self.limiter
+        while True:
+            created = limiter.admit(self.slot, 0.0)
+            if limiter.turn[self.slot] != limiter.worker:
+                created = limiter.settle(self.slot, 0.0)
+            yield created
+
+
+def test_a_slow_key_gets_the_time_of_the_clock():
+    key = Key()
+    for second in (0, 1.5, 10, 4000, DAY):
+        key.set_clock(START + second)
+        assert key.answer() == [START + int(second)]
+
+
+def test_a_burst_runs_ahead_of_the_clock_and_the_clock_catches_up():
+    key = Key()
+    assert key.answer(1500) == list(range(START, START + 1500))
+    key.wait(1000)
+    assert key.answer(2) == [START + 1500, START + 1501]
+    key.wait(1000)
+    assert key.answer() == [START + 2000]
+
+
+def test_after_an_hour_of_lead_it_starts_again_from_the_present():
+    key = Key()
+    key.answer(HOUR + 1)
+    assert key.given[-1] == START + HOUR
+    key.wait(2)
+    assert key.answer(4) == [START + HOUR + 1, START + HOUR + 2, START + 2, START + 3]
+    key.answer(20_000)
+    assert_created_by_the_rule(key.given)
+
+
+def test_the_clock_does_not_lead_back_to_values_of_the_last_lap():
+    key = Key()
+    key.answer(HOUR + 12)
+    assert key.given[-1] == START + 10
+    key.wait(HOUR - 150)
+    assert key.answer() == [START + HOUR + 1]
+    key.answer(2000)
+    assert_created_by_the_rule(key.given)
+
+
+def test_a_day_at_the_default_rate_keeps_the_rule():
+    key = Key()
+    for _ in range(DAY // 10):
+        key.answer(200)
+        key.wait(10)
+    assert_created_by_the_rule(key.given)
+
+
+@pytest.mark.parametrize("back", [30, 2 * HOUR, DAY])
+@pytest.mark.parametrize("burst", [1, 40, 999])
+def test_a_clock_that_is_set_back_and_corrected_keeps_the_rule(back, burst):
+    key = Key()
+    key.answer(burst)
+    key.wait(-back)
+    key.answer(burst)
+    key.wait(back + 1)
+    key.answer(burst)
+    assert_created_by_the_rule(key.given)
+
+
+def test_a_clock_set_back_by_less_than_the_lead_does_not_matter():
+    key = Key()
+    key.answer(40)
+    key.wait(-30)
+    assert key.answer(40) == list(range(START + 40, START + 80))
+
+
+STEPS = st.tuples(
+    st.one_of(
+        st.integers(0, 5),
+        st.integers(0, 4000),
+        st.integers(2550, 2650),
+        st.integers(3550, 3650),
+    ),
+    st.one_of(st.integers(1, 5), st.integers(1, 4000), st.integers(3550, 3650)),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(steps=st.lists(STEPS, max_size=12))
+def test_no_pattern_of_bursts_and_pauses_breaks_the_rule(steps):
+    key = Key()
+    for pause, answers in steps:
+        key.wait(pause)
+        key.answer(answers)
+    assert_created_by_the_rule(key.given)
+
+
+def test_the_newest_value_is_adopted_even_if_it_is_lower():
+    here, there = Key(), Key()
+    here.answer(HOUR)
+    there.limiter.adopt(there.slot, here.limiter.last(here.slot))
+    there.answer(100)
+    assert there.given[-1] < here.given[-1]  # it has started again
+
+    here.limiter.adopt(here.slot, there.limiter.last(there.slot))
+    assert here.answer() == [there.given[-1] + 1]
+    # What is older does not lead back.
+    here.limiter.adopt(here.slot, START)
+    assert here.answer() == [there.given[-1] + 2]
+
+
+def test_a_key_that_lost_its_slot_continues_after_the_value_that_was_kept():
+    alice = Key(Limiter(RATE, RATE, slots=1))
+    alice.answer(40)
+    kept = alice.limiter.last(alice.slot)
+
+    Key(alice.limiter, BOB).answer(2)
+    alice = Key(alice.limiter)
+    alice.limiter.adopt(alice.slot, kept)
+
+    assert alice.answer() == [START + 40]
+
+
+def answer_in_worker(limiter, number, names, together, results):
+    limiter.join(number)
+    given = []
+    for name in names:
+        key = Key(limiter, name)
+        together.wait()
+        for _ in range(500):
+            key.answer()
+            sum(range(1000))  # no worker answers without doing anything else
+        given.append(key.given)
+    results.put(given)
+
+
+def test_two_workers_at_once_never_give_out_the_same_value():
+    workers, names = 2, [b"key %d" % n for n in range(40)]
+    limiter = Limiter(RATE, RATE, workers=workers)
+    context = multiprocessing.get_context("fork")
+    together, results = context.Barrier(workers), context.SimpleQueue()
+    processes = [
+        context.Process(
+            target=answer_in_worker, args=(limiter, number, names, together, results)
+        )
+        for number in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    given = [results.get() for _ in processes]
+    for process in processes:
+        process.join()
+
+    for of_one_key in zip(*given, strict=True):
+        values = [value for of_worker in of_one_key for value in of_worker]
+        assert len(set(values)) == len(values) == 500 * workers
