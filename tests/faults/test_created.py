@@ -15,7 +15,7 @@ from tests.support.created import assert_created_by_the_rule
 from tests.support.database import Database
 from tests.support.metrics import metrics
 from tests.support.postgres import Postgres, postgres
-from tests.support.processes import one_connection_per_worker, worker_pids
+from tests.support.processes import has_ended, one_connection_per_worker, worker_pids
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
@@ -154,3 +154,27 @@ def wait_for_refresh(server: Server) -> None:
         lambda: metrics(server.ops_url)["statements_total"] >= before + 2,
         "the worker has asked the database again",
     )
+
+
+def test_a_stopping_replica_writes_its_values_before_its_last_request_ends(
+    tmp_path: Path, postgresql: Postgres
+) -> None:
+    url = postgresql.new_database()
+    chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url, "READBACK_STOP_TIMEOUT": "20"}
+    with ephemeral_server(tmp_path, chosen) as server:
+        api, database = a_key(server, url)
+        raw = api.chat_bytes(draft("x"))
+        with api.endpoint.connect() as slow, api.endpoint.connect() as fast:
+            slow.send(raw[:-1])
+            ask(api, fast, 40)
+            os.kill(server.pid, signal.SIGTERM)
+            # The last of these is answered while the server is stopping.
+            given = ask(api, fast, 10_000)
+            wait_until(
+                lambda: is_written(api, database, given[-1]), "it is written", seconds=5
+            )
+            slow.send(raw[-1:])
+            last = assert_success(slow.read_answer())["created"]
+        wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
+    assert last > given[-1]
+    assert is_written(api, database, last)

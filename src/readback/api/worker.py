@@ -88,10 +88,12 @@ class ApiWorker(Worker):
         await self._until_stopped()
         # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
-        await asyncio.gather(
-            *[self._close(*pair) for pair in zip(self.sockets, servers, strict=True)],
-            self._api_connections.stop(self.config.stop_timeout),
-            self._ops_connections.stop(1),
+        await self._tick_during(
+            asyncio.gather(
+                *map(self._close, self.sockets, servers),
+                self._api_connections.stop(self.config.stop_timeout),
+                self._ops_connections.stop(1),
+            )
         )
         await self._clerk.stop()
         self._report()
@@ -164,6 +166,16 @@ class ApiWorker(Worker):
                     await self._stopping.wait()
             except TimeoutError:
                 continue
+
+    async def _tick_during(self, stop: asyncio.Future[Any]) -> None:
+        """Call the periodic work while connections end, which may take long.
+
+        The first time at once: another replica may be asked about the same keys now.
+        """
+        while not stop.done():
+            self._tick()
+            await asyncio.wait([stop], timeout=SWEEP_SECONDS)
+        await stop
 
     def _tick(self) -> None:
         now, wall = time.monotonic(), time.time()
