@@ -26,6 +26,11 @@ from readback.keys import KEY_LIKE
 _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _OTHER_ROLES = ("system", "assistant", "developer", "tool")
 _MAX_QUOTED_DIGITS = 20
+# RFC 8259 §9 allows a limit. Without one, it would be Python's recursion limit, and the
+# verdict would depend on how deep the stack happens to be.
+_MAX_NESTING = 500
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 # Why common clients send a field, and how to turn that off.
 _ADVICE = {
@@ -76,17 +81,28 @@ def _load(body: bytes) -> Any:
         raise _not_json("it begins with a byte order mark")
     if not text.strip(" \t\r\n"):
         raise _not_json("it is empty")
+    if _is_nested_too_deeply(text):
+        raise _not_json("it is nested too deeply")
     try:
         document = _DECODER.decode(text)
         if "\\u" in text:  # A lone surrogate cannot be encoded as UTF-8.
             json.dumps(document, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise _not_json(f"the error is at character {error.pos}") from None
-    except RecursionError:
-        raise _not_json("it is nested too deeply") from None
     except UnicodeEncodeError:
         raise _not_json("a string contains a lone surrogate") from None
     return document
+
+
+def _is_nested_too_deeply(text: str) -> bool:
+    if text.count("[") + text.count("{") <= _MAX_NESTING:
+        return False
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > _MAX_NESTING:
+            return True
+    return False
 
 
 def _not_json(why: str) -> Refused:

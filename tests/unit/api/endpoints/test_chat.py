@@ -110,3 +110,17 @@ def test_no_refusal_repeats_the_request(broken: dict[str, object]) -> None:
         read_content(body_of("x", **broken))
     assert "s3cr3t" not in caught.value.detail
     assert caught.value.detail.isascii() and caught.value.detail.isprintable()
+
+
+def test_the_limit_of_nesting_does_not_depend_on_the_stack() -> None:
+    def details(frames: int) -> list[str]:
+        if frames:
+            return details(frames - 1)
+        found = []
+        for depth in range(300, 1200, 20):
+            with pytest.raises(Refused) as caught:
+                read_content(b"[" * depth + b"]" * depth)
+            found.append(caught.value.detail)
+        return found
+
+    assert details(0) == details(250)
