@@ -28,7 +28,7 @@ from tests.support.api import MARKER
 from tests.support.database import Database
 from tests.support.metrics import metrics, requests_by_outcome
 from tests.support.processes import api_workers, has_ended
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
@@ -48,7 +48,7 @@ from soak.records import (
 from soak.schedule import Step
 
 WORKERS = 2
-SETTINGS = {**UNLIMITED, "READBACK_WORKERS": str(WORKERS)}
+SETTINGS = {**LASTING, "READBACK_WORKERS": str(WORKERS)}
 OWN_KEYS = range(clients.SHARED_KEYS, clients.KEYS)
 # The counts are final when they have not changed for this long.
 _SETTLED_SECONDS = 1.2

@@ -9,7 +9,7 @@ import pytest
 from tests.faults.long_path import Seen, load_from_afar
 from tests.support.api import Api
 from tests.support.processes import has_ended, worker_pids
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
 
 CLIENTS = 40
@@ -18,7 +18,7 @@ RELOADS = 3
 
 @pytest.mark.parametrize("round_trip", [0, 0.1, 0.4, 0.8])
 def test_reloads_and_a_stop_lose_no_request(tmp_path: Path, round_trip: float) -> None:
-    settings = UNLIMITED | {"READBACK_WORKERS": "2"}
+    settings = LASTING | {"READBACK_WORKERS": "2"}
     with ephemeral_server(tmp_path, settings) as server:
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", 15)
         with load_from_afar(Api.of(server), round_trip, CLIENTS) as seen:

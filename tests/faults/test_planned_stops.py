@@ -17,7 +17,7 @@ from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.authority import Authority
 from tests.support.metrics import readiness
 from tests.support.processes import has_ended, worker_pids
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
@@ -65,7 +65,7 @@ def balancing(server: Server) -> Iterator[Balancer]:
 
 
 def test_readiness_fails_before_the_api_stops_accepting(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, UNLIMITED) as server:
+    with ephemeral_server(tmp_path, LASTING) as server:
         api = Api.of(server)
         with balancing(server) as balancer:
             os.kill(server.pid, signal.SIGTERM)
@@ -94,7 +94,7 @@ def serve_until_refused(api: Api) -> float:
 
 
 def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, UNLIMITED) as server:
+    with ephemeral_server(tmp_path, LASTING) as server:
         with balancing(server) as balancer:
             before = worker_pids(server)
             os.kill(server.pid, signal.SIGHUP)
@@ -107,7 +107,7 @@ def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:
 
 
 def test_a_stop_without_connections_and_checks_is_immediate(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, UNLIMITED) as server:
+    with ephemeral_server(tmp_path, LASTING) as server:
         [worker] = worker_pids(server)
         assert_echo(Api.of(server).chat(draft("x")), "x")
         begun = time.monotonic()
@@ -131,7 +131,7 @@ def idle_connections(api: Api, number: int = 10) -> Iterator[list[Connection]]:
 @pytest.mark.parametrize("alone", [True, False], ids=["one process", "process group"])
 def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path, alone: bool) -> None:
     with (
-        ephemeral_server(tmp_path, UNLIMITED) as server,
+        ephemeral_server(tmp_path, LASTING) as server,
         balancing(server),
         idle_connections(Api.of(server)) as idle,
     ):
@@ -149,7 +149,7 @@ def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path, alone: bool) 
 def test_an_idle_connection_can_send_one_more_request_during_the_notice(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "10"}
+    settings = LASTING | {"READBACK_STOP_NOTICE": "10"}
     with ephemeral_server(tmp_path, settings) as server:
         api, before = Api.of(server), worker_pids(server)
         with idle_connections(api) as idle:
@@ -168,7 +168,7 @@ def test_an_idle_connection_can_send_one_more_request_during_the_notice(
 
 
 def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
-    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "1"}
+    settings = LASTING | {"READBACK_STOP_NOTICE": "1"}
     with ephemeral_server(tmp_path, settings) as server:
         api = Api.of(server)
         with idle_connections(api) as idle:
@@ -188,7 +188,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
     authority = Authority(tmp_path / "authority")
     certificate = str(authority.issue("localhost"))
     trust = ssl.create_default_context(cafile=str(authority.root))
-    settings = UNLIMITED | {
+    settings = LASTING | {
         "READBACK_TLS_CERTIFICATE": certificate,
         "READBACK_TLS_KEY": certificate,
     }
@@ -215,7 +215,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
 
 
 def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
-    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "15"}
+    settings = LASTING | {"READBACK_STOP_NOTICE": "15"}
     with ephemeral_server(tmp_path, settings) as server:
         api, before = Api.of(server), worker_pids(server)
         with idle_connections(api, 1) as [connection]:
@@ -232,7 +232,7 @@ def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_stop_in_the_middle_of_a_start_is_not_forgotten(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, UNLIMITED) as server:
+    with ephemeral_server(tmp_path, LASTING) as server:
         [worker] = worker_pids(server)
         # The master starts another worker, and stops while that one is starting.
         os.kill(worker, signal.SIGKILL)

@@ -12,16 +12,16 @@ import pytest
 from tests.faults.constant_load import load
 from tests.support.api import Api, assert_echo, draft
 from tests.support.processes import api_workers, has_ended, worker_pids
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
-TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
+TWO_WORKERS = LASTING | {"READBACK_WORKERS": "2"}
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
-    settings = UNLIMITED | {"READBACK_WORKERS": workers}
+    settings = LASTING | {"READBACK_WORKERS": workers}
     with ephemeral_server(tmp_path, settings) as server:
         with load(Api.of(server), ends_when_refused=True) as seen:
             wait_until(
@@ -37,7 +37,7 @@ def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
 
 
 def test_idle_connections_delay_a_stop_only_by_the_notice(tmp_path: Path) -> None:
-    settings = UNLIMITED | {"READBACK_STOP_NOTICE": "1"}
+    settings = LASTING | {"READBACK_STOP_NOTICE": "1"}
     with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
         api = Api.of(server)
         idle = [stack.enter_context(api.endpoint.connect()) for _ in range(20)]
@@ -55,7 +55,7 @@ def test_idle_connections_delay_a_stop_only_by_the_notice(tmp_path: Path) -> Non
 def test_a_started_request_is_answered_with_close_during_a_stop(
     tmp_path: Path,
 ) -> None:
-    with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
+    with ephemeral_server(tmp_path, LASTING) as server, ExitStack() as stack:
         api = Api.of(server)
         raw = api.chat_bytes(draft("begun"))
         halves = {
@@ -86,7 +86,7 @@ def test_a_started_request_is_answered_with_close_during_a_stop(
 def test_a_client_that_keeps_its_end_open_does_not_delay_a_stop(
     tmp_path: Path,
 ) -> None:
-    with ephemeral_server(tmp_path, UNLIMITED) as server, ExitStack() as stack:
+    with ephemeral_server(tmp_path, LASTING) as server, ExitStack() as stack:
         api = Api.of(server)
         raw = api.chat_bytes(draft("x"))
         connection = stack.enter_context(api.endpoint.connect())
@@ -109,7 +109,7 @@ def test_a_client_that_keeps_its_end_open_does_not_delay_a_stop(
 def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
     tmp_path: Path,
 ) -> None:
-    settings = UNLIMITED | {"READBACK_STOP_TIMEOUT": "1"}
+    settings = LASTING | {"READBACK_STOP_TIMEOUT": "1"}
     with ephemeral_server(tmp_path, settings) as server:
         api = Api.of(server)
         with api.endpoint.connect() as connection:

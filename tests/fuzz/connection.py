@@ -53,7 +53,7 @@ class RecordingTransport(StoringTransport):
 def _worker() -> Worker:
     worker = Worker()
 
-    def fail(error: Exception) -> bytes:
+    def fail(error: Exception, head: object) -> bytes:
         raise error
 
     worker.api.fail = fail  # type: ignore[method-assign]
@@ -146,6 +146,6 @@ def _assert_no_key(worker: Worker, answers: bytes) -> None:
 def _events(worker: Worker) -> list[Any]:
     journal = worker.api._services.journal
     events = list(journal._pending)
-    journal.close(0.0)
+    journal.close(0.0, lambda key_id: 0)
     journal.fetch()
     return events

@@ -28,6 +28,8 @@ UNLIMITED = {
     "READBACK_AUTH_FAILURE_BURST": "1000000",
 }
 """Rates so high that only a test of the rates can reach one."""
+LASTING = UNLIMITED | {"READBACK_STOP_NOTICE": "5"}
+"""Stops like a server that is not ephemeral, with the default notice."""
 
 
 @dataclass(frozen=True)

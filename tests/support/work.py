@@ -75,6 +75,9 @@ class StoringTransport(asyncio.Transport):
 
     def write_eof(self) -> None: ...
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...

@@ -271,16 +271,21 @@ def _mail(config: Config) -> CheckResults:
 
 def _outbox(config: Config) -> CheckResults:
     """Report what waits, if the database is in a state to tell."""
-    if config.sqlite_path and not config.sqlite_path.exists():
-        return
     try:
-        if _pending_migrations():
+        if not _database_exists(config) or _pending_migrations():
             return
     except CannotStart:
         return
-    from readback.cabinet import outbox
+    from django.db import ProgrammingError
 
-    waiting = outbox.waiting()
+    from readback.cabinet import outbox, storage
+
+    try:
+        waiting = outbox.waiting()
+    except ProgrammingError as error:
+        found = f"not read, because of {storage.reason(error)}"
+        yield CheckResult(CheckStatus.OK, "outbox", found)
+        return
     if waiting.since is None:
         yield CheckResult(CheckStatus.OK, "outbox", "no e-mail is waiting")
         return

@@ -13,6 +13,7 @@ from readback.cli import listeners
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.settings import load
 from readback.config import Config
+from readback.lifecycle import SHORT_NOTICE_SECONDS
 
 
 @contextmanager
@@ -28,4 +29,6 @@ def set_up() -> Iterator[tuple[Config, Listeners]]:
         os.environ.pop("READBACK_CABINET_URL", None)
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
+        # The test that started it has ended, and nobody else knows its address.
+        os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         yield load(), sockets
