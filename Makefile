@@ -1,8 +1,9 @@
 # The commands of this repository. Each target works in a clean clone.
 # Anything longer than a few lines is in scripts/.
 
-# Number of parallel test processes; TESTS_IN_PARALLEL= (empty) runs the tests in one.
-TESTS_IN_PARALLEL ?= 2
+# Number of parallel test processes: one more than two cores, because many tests wait.
+# TESTS_IN_PARALLEL= (empty) runs the tests in one.
+TESTS_IN_PARALLEL ?= 3
 XDIST = $(if $(TESTS_IN_PARALLEL),-n $(TESTS_IN_PARALLEL) --dist loadscope)
 
 MINUTES ?= 10
