@@ -1,6 +1,6 @@
 """When the service is reloaded, killed and cut off from its database. Pure.
 
-A reload happens every ten seconds, and between two reloads one other fault at the most:
+A reload happens every ten seconds, and between two reloads at most one other fault:
 
 | reload | fault |
 | 1 | a worker is killed, then the counts are compared |

@@ -50,7 +50,7 @@ def visitors(url: str, path: str = "/", *, ends_when_refused: bool) -> Iterator[
 def _visit(
     url: str, path: str, pause: float, seen: Visits, ends_when_refused: bool
 ) -> None:
-    # Opens a new connection by itself after an answer with `Connection: close`.
+    # Opens a new connection after an answer with `Connection: close`.
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
     while not seen.stop.wait(pause):
         try:

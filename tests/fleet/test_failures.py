@@ -1,4 +1,4 @@
-"""What happens to a fleet by itself: a replica dies, or a cable is cut."""
+"""Failures of a fleet: a replica dies, or a cable is cut."""
 
 import time
 

@@ -102,7 +102,7 @@ def used(site: Fleet, key: str) -> int:
 def begin_slow_requests(
     site: Fleet, stack: ExitStack
 ) -> list[tuple[Connection, bytes]]:
-    """Send requests except for their last byte; so many that each replica has some."""
+    """Send requests without their last byte, enough for each replica to have some."""
     begun = []
     for key in site.new_keys(24):
         raw = Api(balancer.API, key).chat_bytes(draft("slow"))

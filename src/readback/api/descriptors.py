@@ -13,7 +13,7 @@ log = logging.getLogger("readback.api")
 
 # A worker has about 30 open files beside its connections.
 _RESERVED = 96
-# Of these, refused connections may use so many while their clients read the answer.
+# How many of these refused connections may use while their clients read the answer.
 _REFUSED = 32
 # It has recovered when this part of the connections is open, and not at each that ends.
 _RECOVERED = 0.9

@@ -14,8 +14,8 @@ A `created` is never given out twice by two workers. Each worker has a cell of i
 in a slot, which only that worker writes, and a slot has a turn: the worker that used it
 last. A worker numbers an answer from its own cell alone, and looks at the turn before
 it sends the answer. If the turn is another worker's, it takes the turn, reads the cells
-of all workers and makes sure that its number is higher (`settle`). Whoever loses the
-turn meanwhile does the same, so no two workers keep the same number.
+of all workers and makes sure that its number is higher (`settle`). A worker that loses
+the turn meanwhile does the same, so no two workers keep the same number.
 
 A cell contains more than a `created`: above it, how often `created` has started again
 from the present. So the highest cell is always the newest, and so is the highest number
