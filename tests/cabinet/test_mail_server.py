@@ -179,7 +179,12 @@ def test_a_sent_mail_leaves_no_timer_and_no_socket():
             deliver(box.url)
         wait_until(lambda: open_descriptors() <= before, "the sockets are closed")
 
-    assert not [t for t in threading.enumerate() if isinstance(t, threading.Timer)]
+    # A timer that was cancelled ends a moment later.
+    wait_until(lambda: not _timers(), "the timers have ended")
+
+
+def _timers() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
 
 
 def open_descriptors() -> int:
