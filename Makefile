@@ -11,7 +11,7 @@ MINUTES ?= 10
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test check bench soak fuzz lock clean
+.PHONY: help install run test check fleet bench soak fuzz lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,10 @@ test: .venv/dev.stamp ## Run the tests, including a real browser; pytest options
 	@chromium=$$(scripts/chromium) && \
 	echo "Running the tests with $$chromium." && \
 	READBACK_TEST_CHROMIUM=$$chromium $(BIN)/python -m pytest $(XDIST) $(ARGS)
+
+fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip and HAProxy.
+	@echo "Starting PostgreSQL, three replicas, two cabinets and HAProxy, each on its own machine."
+	@$(BIN)/python -m pytest tests/fleet -rP $(ARGS)
 
 check: .venv/dev.stamp ## Check style, format and types.
 	@echo "Checking style with ruff check."
