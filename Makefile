@@ -1,9 +1,8 @@
 # The commands of this repository. Each target works in a clean clone.
 # Anything longer than a few lines is in scripts/.
 
-# Number of parallel test processes: one more than two cores, because many tests wait.
-# TESTS_IN_PARALLEL= (empty) runs the tests in one.
-TESTS_IN_PARALLEL ?= 3
+# Number of parallel test processes; TESTS_IN_PARALLEL= (empty) runs the tests in one.
+TESTS_IN_PARALLEL ?= 2
 XDIST = $(if $(TESTS_IN_PARALLEL),-n $(TESTS_IN_PARALLEL) --dist loadscope)
 
 MINUTES ?= 10
