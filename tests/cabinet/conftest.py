@@ -6,6 +6,7 @@ run once for each; every test gets a copy.
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -153,3 +154,13 @@ def settings_without_limits() -> Iterator[None]:
 
     with override_settings(ACCOUNT_RATE_LIMITS=False):
         yield
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of the rate limits, which the test moves."""
+    ahead = [0.0]
+    real = time.time
+    place = "allauth.core.internal.ratelimit.time.time"
+    monkeypatch.setattr(place, lambda: real() + ahead[0])
+    return ahead

@@ -1,7 +1,6 @@
 """Rate limits per client address and per account, shared by all workers."""
 
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -27,16 +26,6 @@ in_process = pytest.mark.usefixtures("mails")
 @pytest.fixture
 def alice(mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """The clock of the rate limits, which the test moves."""
-    ahead = [0.0]
-    real = time.time
-    place = "allauth.core.internal.ratelimit.time.time"
-    monkeypatch.setattr(place, lambda: real() + ahead[0])
-    return ahead
 
 
 def statuses(visitor: Visitor, email: str, times: int) -> list[int]:

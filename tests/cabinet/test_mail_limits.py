@@ -1,7 +1,5 @@
 """Limits on outgoing mail, per mailbox and per sender, by the hour and by the day."""
 
-import time
-
 import pytest
 from allauth.account.models import EmailAddress
 
@@ -15,16 +13,6 @@ RESET = "/accounts/password/reset/"
 HOUR, DAY = 3600, 86400
 
 pytestmark = pytest.mark.usefixtures("mails")
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """The clock of the rate limits, which the test moves."""
-    ahead = [0.0]
-    real = time.time
-    place = "allauth.core.internal.ratelimit.time.time"
-    monkeypatch.setattr(place, lambda: real() + ahead[0])
-    return ahead
 
 
 def reset(clock, email: str, sender: str = "203.0.113.7") -> int:

@@ -2,7 +2,7 @@
 
 No exception, no 500, only well-formed answers; the same answers however the bytes are
 cut, and whether or not a shortcut recognises them; no key in an answer's headers, in a
-cache or in the journal. `KEY` in the input stands for a key that exists.
+cache or in the journal. `KEY` in the input is replaced by a key that exists.
 """
 
 import asyncio
