@@ -9,9 +9,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from readback.contract import MODEL
-
 from clients.relay import Relay, Request
+from readback.contract import MODEL
 
 TEXT = "Ready to copy?"
 SHOWN_LENGTH = 300
@@ -37,7 +36,14 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "LD_LIBRARY_PATH"
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _KEY = re.compile(r"sk-echo-\w+")
+# Folders of this machine, up to the part that every installation has.
+_FOLDER = re.compile(r"/\S*/(?=(?:site-packages|node_modules)/)|/tmp/\S*/")
 _ADDRESS = re.compile(r"127\.0\.0\.1:\d+|localhost:\d+")
+_HIDDEN = (
+    (_KEY, "sk-echo-…"),
+    (_ADDRESS, "127.0.0.1:8000"),
+    (_FOLDER, "…/"),
+)
 # The last line of a traceback, after its frames: the exception and its text.
 _EXCEPTION = re.compile(
     r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Limit|Warning|Exit|Failure)\b.*", re.M
@@ -53,6 +59,8 @@ class Call:
     seconds: float
     shown: str
     requests: list[Request]
+    differences: list[str]
+    """The ids in the journal of the key, if the call was refused for its form."""
 
     @property
     def accepted(self) -> bool:
@@ -78,6 +86,7 @@ def call(
         seconds=round(time.monotonic() - start, 1),
         shown=shown(output),
         requests=relay.take(),
+        differences=[],
     )
 
 
@@ -89,7 +98,8 @@ def shown(output: str) -> str:
     if found:
         # The text of an exception may itself name others.
         plain = last[found[0 if traceback else -1].start() :]
-    plain = _KEY.sub("sk-echo-…", _ADDRESS.sub("127.0.0.1:8000", plain))
+    for pattern, shown_instead in _HIDDEN:
+        plain = pattern.sub(shown_instead, plain)
     one_line = " ".join(plain.split())
     cut = len(one_line) > SHOWN_LENGTH
     return f"{one_line[:SHOWN_LENGTH]}…" if cut else one_line

@@ -16,11 +16,15 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from clients.drivers import Client
 from clients.paths import LOCKS, NODE, WORKSPACE
 
 INSTALL_SECONDS = 900
+_NODE_FOLDER = WORKSPACE / "node"
+# Several clients share an environment, which is installed once.
+_INSTALLING = Lock()
 
 
 class NotInstalled(Exception):
@@ -28,13 +32,20 @@ class NotInstalled(Exception):
 
 
 def command(client: Client) -> list[str]:
-    """Return the command that runs the driver of a client, which is then installed."""
+    """Install a client, if necessary; return the command that runs its driver."""
+    with _INSTALLING:
+        return _command(client)
+
+
+def _command(client: Client) -> list[str]:
     match client.environment:
         case "dev":
             # -P keeps the folder of the drivers off Python's path.
             return [sys.executable, "-P", str(client.driver)]
         case "node":
-            return [_node(), str(client.driver)]
+            node = _node()
+            # A module finds its packages beside itself or above.
+            return [node, str(shutil.copy2(client.driver, _NODE_FOLDER))]
         case "system":
             _require(client.package)
             return [_require("sh"), str(client.driver)]
@@ -48,7 +59,7 @@ def version(client: Client) -> str:
         case "dev":
             return _package_version(Path(sys.executable), client.package)
         case "node" if client.package:
-            package = NODE / "node_modules" / client.package / "package.json"
+            package = _NODE_FOLDER / "node_modules" / client.package / "package.json"
             return str(json.loads(package.read_text(encoding="utf-8"))["version"])
         case "node":
             return _first_number(_run([_node(), "--version"]))
@@ -75,7 +86,13 @@ def _python(name: str) -> Path:
 @cache
 def _node() -> str:
     node, npm = _require("node"), _require("npm")
-    _run([npm, "ci", "--ignore-scripts", "--silent", "--prefix", str(NODE)])
+    _NODE_FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        if not (NODE / name).is_file():
+            raise NotInstalled(f"there is no {name} for Node")
+        shutil.copy(NODE / name, _NODE_FOLDER)
+    prefix = ["--prefix", str(_NODE_FOLDER)]
+    _run([npm, "ci", "--ignore-scripts", "--silent", *prefix])
     return node
 
 

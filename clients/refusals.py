@@ -11,9 +11,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from readback.contract import CHAT_PATH, MODEL
-
 from tests.support.server import Server, ephemeral_server
+
+from readback.contract import CHAT_PATH, MODEL
 
 ANSWER_SECONDS = 10
 # One request per second, and one connection at a time.
@@ -35,15 +35,17 @@ class Refusals:
 
 def record() -> Refusals:
     """Start a server, exceed its limits and return its refusals."""
-    with tempfile.TemporaryDirectory(prefix="readback-clients-") as folder:
-        with ephemeral_server(Path(folder), _IN_TROUBLE) as server:
-            with _connected(server) as first:
-                limited = _ask(first, server)
-                # On a slow machine, the next second may have begun.
-                while _status(limited) == 200:
-                    limited = _ask(first, server)
-                with _connected(server) as second:
-                    unavailable = _ask(second, server)
+    with (
+        tempfile.TemporaryDirectory(prefix="readback-clients-") as folder,
+        ephemeral_server(Path(folder), _IN_TROUBLE) as server,
+        _connected(server) as first,
+    ):
+        limited = _ask(first, server)
+        # On a slow machine, the next second may have begun.
+        while _status(limited) == 200:
+            limited = _ask(first, server)
+        with _connected(server) as second:
+            unavailable = _ask(second, server)
     assert (_status(limited), _status(unavailable)) == (429, 503)
     return Refusals(limited, unavailable)
 

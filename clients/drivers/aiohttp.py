@@ -15,10 +15,12 @@ body = {"model": model, "messages": [{"role": "user", "content": "Ready to copy?
 
 async def ask() -> None:
     headers = {"Authorization": f"Bearer {api_key}"}
-    async with aiohttp.ClientSession(headers=headers) as session:
-        async with session.post(f"{base_url}/chat/completions", json=body) as answer:
-            answer.raise_for_status()
-            print((await answer.json())["choices"][0]["message"]["content"])
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(f"{base_url}/chat/completions", json=body) as answer,
+    ):
+        answer.raise_for_status()
+        print((await answer.json())["choices"][0]["message"]["content"])
 
 
 asyncio.run(ask())

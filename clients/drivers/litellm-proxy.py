@@ -34,10 +34,9 @@ with socket.socket() as free:
     port = free.getsockname()[1]
 code = "from litellm import run_server; run_server()"
 options = ["--config", "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
-log = Path("proxy.log").open("wb")
-proxy = subprocess.Popen(
-    [sys.executable, "-c", code, *options], stdout=log, stderr=subprocess.STDOUT
-)
+with Path("proxy.log").open("wb") as log:
+    command = [sys.executable, "-c", code, *options]
+    proxy = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 deadline = time.monotonic() + START_SECONDS
 while True:
     try:
