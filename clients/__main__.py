@@ -34,7 +34,7 @@ def main(names: tuple[str, ...], listing: bool, render: bool, trial: bool) -> No
         return
     if not render:
         chosen = [client for client in known if not names or client.name in names]
-        found = _run(chosen)
+        found = run_all(chosen)
         if trial:
             return
         kept = {} if not names else results.load()[1]
@@ -43,7 +43,7 @@ def main(names: tuple[str, ...], listing: bool, render: bool, trial: bool) -> No
     click.echo("Updated docs/clients.md.")
 
 
-def _run(clients: list[Client]) -> dict[str, Result]:
+def run_all(clients: list[Client]) -> dict[str, Result]:
     found = {}
     with ProgressBar() as progress, ThreadPoolExecutor(AT_ONCE) as pool:
         progress.add_steps(len(clients))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clients.relay import Relay, Request
-from readback.contract import MODEL
+from readback.contract import MODEL, VERSION_PREFIX
 
 TEXT = "Ready to copy?"
 SHOWN_LENGTH = 300
@@ -44,7 +44,8 @@ _HIDDEN = (
     (_ADDRESS, "127.0.0.1:8000"),
     (_FOLDER, "…/"),
 )
-# The last line of a traceback, after its frames: the exception and its text.
+# An exception and its text, after the frames of a traceback or without them.
+_UNINDENTED = re.compile(r"^\w.*", re.M)
 _EXCEPTION = re.compile(
     r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Limit|Warning|Exit|Failure)\b.*", re.M
 )
@@ -65,6 +66,14 @@ class Call:
     @property
     def accepted(self) -> bool:
         return self.exit_code == 0 and any(one.status == 200 for one in self.requests)
+
+    @property
+    def named_differences(self) -> list[str]:
+        """The differences in the journal; without any, the paths that do not exist."""
+        missing = (one.path for one in self.requests if one.status == 404)
+        return self.differences or [
+            path.removeprefix(VERSION_PREFIX) for path in dict.fromkeys(missing)
+        ]
 
 
 def call(
@@ -94,10 +103,10 @@ def shown(output: str) -> str:
     """Return what a user reads: the last exception, or else all of the output."""
     plain = _ESCAPES.sub("", output).strip()
     _, traceback, last = plain.rpartition("Traceback (most recent call last)")
-    found = list(_EXCEPTION.finditer(last))
-    if found:
-        # The text of an exception may itself name others.
-        plain = last[found[0 if traceback else -1].start() :]
+    # After the frames, which are indented; or else the last line that looks like one.
+    ends = list((_UNINDENTED if traceback else _EXCEPTION).finditer(last))
+    if ends:
+        plain = last[ends[0 if traceback else -1].start() :]
     for pattern, shown_instead in _HIDDEN:
         plain = pattern.sub(shown_instead, plain)
     one_line = " ".join(plain.split())

@@ -8,6 +8,8 @@ from clients.paths import PAGE
 from clients.scenarios import (
     ADDED_FIELDS,
     DEFAULT,
+    EXPLAIN,
+    EXPLAINED,
     EXTRA_FIELD,
     KEY_AND_NEWLINE,
     KEY_AND_SPACE,
@@ -38,7 +40,8 @@ Each refusal is a real one:
 - 401: the key has the right form but belongs to no account.
 - 404: the base URL lacks `/v1`.
 - 400: the client's own request differs from the contract; if it does not, the relay
-  added the field `{added}`.
+  added the field `{added}`. *Explained* is the same request with the header
+  `{explain}`; an option of the key has the same effect.
 - 429 and 503: a server was brought to its limits, and the relay repeated its answer,
   with `Retry-After`, to every request, so that all attempts could be counted. A client
   that was still trying after {seconds} seconds was cut off.
@@ -48,6 +51,7 @@ _REFUSALS = {
     WRONG_KEY: "401",
     NO_VERSION: "404",
     EXTRA_FIELD: "400",
+    EXPLAINED: "400, explained",
     RATE_LIMITED: "429",
     UNAVAILABLE: "503",
 }
@@ -62,17 +66,21 @@ def markdown(date: str, found: Iterable[Result]) -> str:
     rows = sorted(found, key=_order)
     ran = [result for result in rows if not result.not_run]
     introduction = _INTRODUCTION.format(
-        date=date, added=next(iter(ADDED_FIELDS)), seconds=RETRY_SECONDS
+        date=date,
+        added=next(iter(ADDED_FIELDS)),
+        explain=": ".join(next(iter(EXPLAIN.items()))),
+        seconds=RETRY_SECONDS,
     )
     parts = [
         introduction,
         "## What works\n",
         *_table(
-            "client | version | works | as it comes, it differs in | User-Agent",
+            "client | version | works | what to set | as it comes, it differs in"
+            " | User-Agent",
             (_overview(result) for result in rows),
         ),
         "\n## How often a client tries again\n",
-        "How many requests arrive for one call, and how long the call takes.\n",
+        "How many requests arrive for one call, and how long the client runs for it.\n",
         *_table(
             "client | 429 with `Retry-After` | 503 with `Retry-After`",
             (_attempts(result) for result in ran),
@@ -113,15 +121,16 @@ def _table(head: str, rows: Iterable[list[str]]) -> Iterator[str]:
 def _overview(result: Result) -> list[str]:
     name = title(result) + (f" ({result.runs})" if result.runs else "")
     if result.not_run:
-        return [name, "", f"not run: {_cell(result.not_run)}", "", ""]
+        return [name, "", f"not run: {_cell(result.not_run)}", "", "", ""]
     default = result.calls[DEFAULT]
     agents = dict.fromkeys(one.user_agent for one in default.requests)
-    differences = ", ".join(f"`{one}`" for one in default.differences)
+    differences = ", ".join(f"`{one}`" for one in default.named_differences)
     return [
         name,
         result.version,
         _works(result),
-        differences or "-",
+        _program(result).setup.replace("|", "\\|") or "nothing",
+        differences or "nothing",
         ", ".join(f"`{_cell(agent)}`" for agent in agents) or "none",
     ]
 
@@ -129,10 +138,7 @@ def _overview(result: Result) -> list[str]:
 def _works(result: Result) -> str:
     if result.calls[DEFAULT].accepted:
         return "as it comes"
-    if result.variant == SETTINGS:
-        setup = _program(result).setup.replace("|", "\\|")
-        return f"with {setup}" if setup else "with settings"
-    return "no: refused"
+    return "with settings" if result.variant == SETTINGS else "never"
 
 
 def _program(result: Result) -> Program:
@@ -168,18 +174,20 @@ def _key_outcome(call: Call) -> str:
 
 def _section(result: Result) -> Iterator[str]:
     yield f"### {title(result)}\n"
-    calls = {code: result.calls.get(name) for name, code in _REFUSALS.items()}
-    seen = {code: call or result.calls[DEFAULT] for code, call in calls.items()}
+    seen = {code: result.calls.get(name) for name, code in _REFUSALS.items()}
+    if own := result.refused_as_it_comes:
+        seen["400" if own == 400 else f"{own}, as it comes"] = result.calls[DEFAULT]
     yield from _table(
         "refusal | what the user sees",
-        ([code, _seen(seen[code])] for code in sorted(seen)),
+        ([code, _seen(call)] for code, call in sorted(seen.items()) if call),
     )
     yield ""
 
 
 def _seen(call: Call) -> str:
-    text = _cell(call.shown) or "nothing"
-    return f"`{text}`" if call.shown else text
+    if not call.shown:
+        return "nothing until it was cut off" if call.exit_code is None else "nothing"
+    return f"`{_cell(call.shown)}`"
 
 
 def _cell(text: str) -> str:

@@ -1,6 +1,6 @@
 """A relay between a client and the server that records what passes through it.
 
-It can also add a field to the body on the way, or answer every request with the same
+It can also add a field or a header on the way, or answer every request with the same
 bytes instead of passing it on.
 """
 
@@ -32,7 +32,6 @@ class Request:
     fields: list[str]
     status: int
     code: str
-    request_id: str
 
 
 @dataclass
@@ -40,6 +39,7 @@ class Treatment:
     """What the relay does to the requests of a call."""
 
     added_fields: dict[str, Any] = field(default_factory=dict)
+    added_headers: dict[str, str] = field(default_factory=dict)
     answer: bytes = b""
 
 
@@ -91,7 +91,8 @@ class Relay:
             upstream.putrequest(
                 handler.command, handler.path, skip_host=True, skip_accept_encoding=True
             )
-            for name, value in handler.headers.items():
+            added = self.treatment.added_headers
+            for name, value in [*handler.headers.items(), *added.items()]:
                 if name.lower() not in _HOP_BY_HOP:
                     upstream.putheader(name, value)
             if body or handler.command == "POST":
@@ -136,8 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
         if treatment.added_fields and fields:
             body = json.dumps(json.loads(body) | treatment.added_fields).encode()
         status, reason, headers, answer = self.relay.pass_on(self, body)
-        values = {name.lower(): value for name, value in headers}
-        self._record(fields, status, answer, values.get("x-request-id", ""))
+        self._record(fields, status, answer)
         self.send_response_only(status, reason)
         for name, value in headers:
             if name.lower() not in _HOP_BY_HOP:
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _replay(self, fields: list[str], answer: bytes) -> None:
         head, _, body = answer.partition(b"\r\n\r\n")
-        self._record(fields, int(head.split()[1]), body, "")
+        self._record(fields, int(head.split()[1]), body)
         self.wfile.write(answer)
         self.close_connection = b"\r\nconnection: close" in head.lower()
 
@@ -163,9 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             pass
         return body
 
-    def _record(
-        self, fields: list[str], status: int, answer: bytes, request_id: str
-    ) -> None:
+    def _record(self, fields: list[str], status: int, answer: bytes) -> None:
         self.relay.record(
             Request(
                 method=self.command,
@@ -174,7 +172,6 @@ class _Handler(BaseHTTPRequestHandler):
                 fields=fields,
                 status=status,
                 code=_code(answer),
-                request_id=request_id,
             )
         )
 

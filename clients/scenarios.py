@@ -23,12 +23,14 @@ CALL_SECONDS = 90
 RETRY_SECONDS = 120
 
 DEFAULT, SETTINGS = "default", "settings"
-WRONG_KEY, NO_VERSION, EXTRA_FIELD = "wrong key", "no /v1", "extra field"
+WRONG_KEY, NO_VERSION = "wrong key", "no /v1"
+EXTRA_FIELD, EXPLAINED = "extra field", "explained"
 RATE_LIMITED, UNAVAILABLE = "rate limited", "unavailable"
 KEY_AND_SPACE, KEY_AND_NEWLINE = "key and space", "key and newline"
 
 # What the relay adds to the body of a client whose own request complies.
 ADDED_FIELDS = {"temperature": 0.7}
+EXPLAIN = {"Prefer": "explain"}
 # Refusals of known keys, which are in the journal.
 _IN_JOURNAL = (400, 404, 415)
 
@@ -50,6 +52,12 @@ class Result:
         """The variant that complies; the one as it comes if none does."""
         settings = self.calls.get(SETTINGS)
         return SETTINGS if settings and settings.accepted else DEFAULT
+
+    @property
+    def refused_as_it_comes(self) -> int:
+        """The status with which the client is refused as it comes; 0 if it is not."""
+        default = self.calls[DEFAULT]
+        return 0 if default.accepted else default.requests[-1].status
 
 
 @dataclass(frozen=True)
@@ -95,9 +103,7 @@ def run(client: Client, site: Site) -> Result:
         if not result.calls[DEFAULT].accepted:
             result.calls[SETTINGS] = caller.call(SETTINGS)
         variant = result.variant
-        if result.calls[DEFAULT].accepted:
-            added = Treatment(added_fields=ADDED_FIELDS)
-            result.calls[EXTRA_FIELD] = caller.call(DEFAULT, treatment=added)
+        result.calls.update(caller.bad_requests(result))
         result.calls.update(caller.refused_calls(variant))
     return result
 
@@ -109,6 +115,18 @@ class _Caller:
     command: list[str]
     relay: Relay
     site: Site
+
+    def bad_requests(self, result: Result) -> dict[str, Call]:
+        """Let the client be refused with 400; add a field if it sends none itself."""
+        if result.refused_as_it_comes == 400:
+            explained = Treatment(added_headers=EXPLAIN)
+            return {EXPLAINED: self.call(DEFAULT, treatment=explained)}
+        added = Treatment(added_fields=ADDED_FIELDS)
+        explained = replace(added, added_headers=EXPLAIN)
+        return {
+            EXTRA_FIELD: self.call(result.variant, treatment=added),
+            EXPLAINED: self.call(result.variant, treatment=explained),
+        }
 
     def refused_calls(self, variant: str) -> dict[str, Call]:
         key, refusals = self.site.new_key(), self.site.refusals
