@@ -51,10 +51,14 @@ def run_all(clients: list[Client]) -> dict[str, Result]:
         with scenarios.site(refusals.record()) as site:
             progress.describe("running clients")
             running = [pool.submit(scenarios.run, client, site) for client in clients]
-            for done in as_completed(running):
-                result = done.result()
-                found[result.client] = result
-                progress.finish_step(summary(result))
+            try:
+                for done in as_completed(running):
+                    result = done.result()
+                    found[result.client] = result
+                    progress.finish_step(summary(result))
+            finally:
+                # After Ctrl-C, no other client starts.
+                pool.shutdown(cancel_futures=True)
     return found
 
 

@@ -57,7 +57,9 @@ class Result:
     def refused_as_it_comes(self) -> int:
         """The status with which the client is refused as it comes; 0 if it is not."""
         default = self.calls[DEFAULT]
-        return 0 if default.accepted else default.requests[-1].status
+        if default.accepted or not default.requests:
+            return 0
+        return default.requests[-1].status
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,11 @@ def run(client: Client, site: Site) -> Result:
         result.calls[DEFAULT] = caller.call(DEFAULT)
         if not result.calls[DEFAULT].accepted:
             result.calls[SETTINGS] = caller.call(SETTINGS)
-        variant = result.variant
+        if not any(call.requests for call in result.calls.values()):
+            shown = result.calls[DEFAULT].shown
+            return replace(result, not_run=f"it sent nothing: {shown}", calls={})
         result.calls.update(caller.bad_requests(result))
-        result.calls.update(caller.refused_calls(variant))
+        result.calls.update(caller.refused_calls(result.variant))
     return result
 
 
