@@ -33,7 +33,7 @@ fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip an
 	@$(BIN)/python -m pytest tests/fleet -rP $(ARGS)
 
 clients: .venv/dev.stamp ## Run real clients and write docs/clients.md; names in ARGS=.
-	@echo "Installing and running the clients. All of them take about twenty minutes."
+	@echo "Installing and running the clients. All of them take about fifteen minutes."
 	@$(BIN)/python -m clients $(ARGS)
 
 check: .venv/dev.stamp ## Check style, format and types.

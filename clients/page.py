@@ -86,11 +86,13 @@ def markdown(date: str, found: Iterable[Result]) -> str:
             (_attempts(result) for result in ran),
         ),
         "\n## A key with white space at its end\n",
-        "A space or a line break is easily copied with a key. Some clients remove it, "
-        "some refuse to send it, and some send it.\n",
+        "A space or a line break is easily copied with a key. It is harmless if the "
+        "client removes it, and a space even if the client sends it. Other clients do "
+        "not send the request, and most of them do not say why.\n",
+        *_table("a space at its end | clients", _white_space(ran, KEY_AND_SPACE)),
+        "",
         *_table(
-            "client | key and a space | key and a line break",
-            (_white_space(result) for result in ran),
+            "a line break at its end | clients", _white_space(ran, KEY_AND_NEWLINE)
         ),
         "\n## What the user sees\n",
         *(line for result in ran for line in _section(result)),
@@ -157,19 +159,30 @@ def _attempt(call: Call) -> str:
     return f"{len(call.requests)} in {call.seconds:.0f} s"
 
 
-def _white_space(result: Result) -> list[str]:
-    calls = (result.calls[KEY_AND_SPACE], result.calls[KEY_AND_NEWLINE])
-    return [title(result), *(_key_outcome(call) for call in calls)]
+def _white_space(found: Iterable[Result], scenario: str) -> Iterator[list[str]]:
+    """Group the clients by what became of such a key."""
+    outcomes: dict[str, list[str]] = {}
+    for result in found:
+        outcome = _key_outcome(result.calls[scenario])
+        outcomes.setdefault(outcome, []).append(title(result))
+    for outcome, titles in sorted(outcomes.items()):
+        yield [outcome, ", ".join(titles)]
 
 
 def _key_outcome(call: Call) -> str:
     if call.accepted:
         return "accepted"
     if not call.requests:
-        return f"not sent: {_seen(call)}"
+        return f"not sent: {_local_error(call.shown)}"
     status = call.requests[-1].status
     # A client whose requests are refused for their form got past the key.
     return "accepted" if status in (400, 404, 415) else f"{status}: {_seen(call)}"
+
+
+def _local_error(shown: str) -> str:
+    if "Connection error." in shown:
+        return "`Connection error.`"
+    return "an error about the header" if "header" in shown.lower() else "another error"
 
 
 def _section(result: Result) -> Iterator[str]:

@@ -22,8 +22,10 @@ def load() -> tuple[str, dict[str, Result]]:
 def save(results: dict[str, Result]) -> None:
     rows = [asdict(result) for _, result in sorted(results.items())]
     day = datetime.now(UTC).date().isoformat()
-    text = json.dumps({"date": day, "clients": rows}, indent=1, ensure_ascii=False)
-    RESULTS.write_text(f"{text}\n", encoding="utf-8")
+    # One client per line, so that a new run of one changes one.
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    text = f'{{"date": "{day}", "clients": [\n{lines}\n]}}\n'
+    RESULTS.write_text(text, encoding="utf-8")
 
 
 def _result(row: dict[str, Any]) -> Result:

@@ -1,6 +1,7 @@
 """Drivers, table of programs, results and page tell the same about every client."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from readback import programs
 
 CLIENTS = drivers.all_clients()
 PROGRAMS = {row.name: row for row in programs.table()}
+BUTTONS = Path(__file__).with_name("buttons.toml")
 DAY, RESULTS = results.load()
 
 # Installed with the tests of this project, or part of the system.
@@ -51,10 +53,14 @@ def each(clients: dict[str, Result]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("result", ran, ids=lambda result: result.client)
 
 
-def test_every_program_that_was_run_has_a_driver_and_every_driver_a_program():
+def test_every_program_that_was_run_has_a_driver_or_a_recorded_request():
     run = {row.name for row in PROGRAMS.values() if row.checked == "run"}
+    buttons = tomllib.loads(BUTTONS.read_text(encoding="utf-8"))["button"]
 
-    assert {client.program for client in CLIENTS} == run
+    driven = {client.program for client in CLIENTS}
+    assert driven <= run
+    # Applications are too large to be installed here; their requests are replayed.
+    assert run - driven <= {button["program"] for button in buttons}
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
