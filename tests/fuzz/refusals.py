@@ -26,7 +26,7 @@ def check(data: bytes) -> None:
     media_type = Head(method, target, [(b"content-type", data)], is_http_10=False)
     for sentence in (
         detail,
-        explain_not_found(method, target),
+        explain_not_found(method, target).sentence,
         explain_media_type(media_type),
         presented_key(data).detail,
     ):

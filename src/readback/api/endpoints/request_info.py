@@ -7,7 +7,7 @@ at the database or at the clock.
 from typing import NamedTuple
 
 from readback import keys
-from readback.api.endpoints.near_misses import explain_not_found
+from readback.api.endpoints.near_misses import NearMiss, explain_not_found
 from readback.api.http.head import Head
 from readback.client_address import forwarded_address
 from readback.contract import (
@@ -23,6 +23,7 @@ _ENDPOINTS = {
     (b"GET", MODELS_PATH.encode()): MODELS,
     (b"POST", CHAT_PATH.encode()): CHAT,
 }
+_FOUND = NearMiss("")
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
@@ -40,6 +41,7 @@ class RequestInfo(NamedTuple):
 
     endpoint: str
     not_found_detail: str
+    not_found_difference: str  # see `near_misses.py`
     presented_key: PresentedKey | None  # None if the head cache has cut out the key
     media_type_detail: str
     user_agent: str
@@ -50,10 +52,11 @@ class RequestInfo(NamedTuple):
 
 def describe(head: Head, trusted_proxies: int) -> RequestInfo:
     endpoint = endpoint_of(head)
-    known = endpoint != OTHER
+    miss = _FOUND if endpoint != OTHER else _explain_not_found(head)
     return RequestInfo(
         endpoint=endpoint,
-        not_found_detail="" if known else explain_not_found(head.method, head.target),
+        not_found_detail=miss.sentence,
+        not_found_difference=miss.difference,
         presented_key=_key_in(head),
         media_type_detail=explain_media_type(head),
         user_agent=_user_agent(head),
@@ -65,6 +68,11 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
 
 def endpoint_of(head: Head) -> str:
     return _ENDPOINTS.get((head.method, head.target), OTHER)
+
+
+def _explain_not_found(head: Head) -> NearMiss:
+    from_browser = head.first(b"origin") is not None
+    return explain_not_found(head.method, head.target, from_browser=from_browser)
 
 
 def _key_in(head: Head) -> PresentedKey | None:
