@@ -8,8 +8,9 @@ import json
 import re
 
 from readback.api.endpoints.near_misses import explain_not_found
+from readback.api.endpoints.presented_key import presented_key
 from readback.api.endpoints.refusal import examine
-from readback.api.endpoints.request_info import explain_media_type, presented_key
+from readback.api.endpoints.request_info import explain_media_type
 from readback.api.http.head import Head
 from readback.api.http.refused import Refused
 from readback.contract import MAX_BODY_BYTES, REFUSALS

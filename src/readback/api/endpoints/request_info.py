@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from readback import keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
+from readback.api.endpoints.presented_key import Credentials, credentials_in, times
 from readback.api.http.head import Head
 from readback.client_address import forwarded_address
 from readback.contract import (
@@ -26,14 +27,6 @@ _ENDPOINTS = {
 _FOUND = NearMiss("")
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
-_SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
-
-
-class PresentedKey(NamedTuple):
-    """A key as a client presents it; nothing has been looked up yet."""
-
-    digest: bytes
-    detail: str  # why it cannot be a key; empty if it can
 
 
 class RequestInfo(NamedTuple):
@@ -42,7 +35,7 @@ class RequestInfo(NamedTuple):
     endpoint: str
     not_found_detail: str
     not_found_difference: str  # see `near_misses.py`
-    presented_key: PresentedKey | None  # None if the head cache has cut out the key
+    credentials: Credentials
     media_type_detail: str
     user_agent: str
     forwarded_address: str | None
@@ -57,7 +50,7 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
         endpoint=endpoint,
         not_found_detail=miss.sentence,
         not_found_difference=miss.difference,
-        presented_key=_key_in(head),
+        credentials=credentials_in(head),
         media_type_detail=explain_media_type(head),
         user_agent=_user_agent(head),
         forwarded_address=_forwarded_address(head, trusted_proxies),
@@ -75,30 +68,6 @@ def _explain_not_found(head: Head) -> NearMiss:
     return explain_not_found(head.method, head.target, from_browser=from_browser)
 
 
-def _key_in(head: Head) -> PresentedKey | None:
-    values = head.all(b"authorization")
-    if not values:
-        detail = f"The Authorization header is missing. {_SEND_KEY}"
-        return PresentedKey(b"", detail)
-    if len(values) > 1:
-        detail = f"The Authorization header appears {_times(values)}; send it once."
-        return PresentedKey(b"", detail)
-    # RFC 9110 §11.1: the scheme is case-insensitive.
-    scheme, _, key = values[0].partition(b" ")
-    if scheme == b"Bearer" and not key:
-        return None  # the head cache has cut out the key
-    return presented_key(key.strip(b" ") if scheme.lower() == b"bearer" else b"")
-
-
-def presented_key(key: bytes) -> PresentedKey:
-    if not key:
-        detail = "The Authorization header does not have the form 'Bearer <key>'."
-        return PresentedKey(b"", f"{detail} {_SEND_KEY}")
-    if why := keys.why_invalid(key):
-        return PresentedKey(b"", f"This is not a valid key: {why}.")
-    return PresentedKey(keys.digest(key), "")
-
-
 def explain_media_type(head: Head) -> str:
     """Return why the body is not plain application/json; empty if it is."""
     if head.first(b"content-encoding") is not None:
@@ -109,7 +78,7 @@ def explain_media_type(head: Head) -> str:
             "The Content-Type header is missing; add 'Content-Type: application/json'."
         )
     if len(types) > 1:
-        return f"The Content-Type header appears {_times(types)}; send it once."
+        return f"The Content-Type header appears {times(types)}; send it once."
     media_type = types[0].split(b";", 1)[0].strip(b" \t").lower()
     if media_type == _JSON_TYPE:
         return ""
@@ -119,10 +88,6 @@ def explain_media_type(head: Head) -> str:
             "-H 'Content-Type: application/json'."
         )
     return "The Content-Type must be application/json."
-
-
-def _times(values: list[bytes]) -> str:
-    return "twice" if len(values) == 2 else f"{len(values)} times"
 
 
 def _user_agent(head: Head) -> str:

@@ -18,13 +18,8 @@ from readback.api.endpoints.exchange import (
     journal_event,
 )
 from readback.api.endpoints.models import ModelList
-from readback.api.endpoints.request_info import (
-    PresentedKey,
-    RequestInfo,
-    describe,
-    endpoint_of,
-    presented_key,
-)
+from readback.api.endpoints.presented_key import PresentedKey, presented_key
+from readback.api.endpoints.request_info import RequestInfo, describe, endpoint_of
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.repeat import RepeatableAnswer, Respond
@@ -73,7 +68,7 @@ class Api:
     def begin(
         self, info: RequestInfo, key: bytes, origin: RequestOrigin
     ) -> Outcome | None:
-        presented = info.presented_key
+        presented, elsewhere = info.credentials
         digest = presented.digest if presented else keys.digest(key)
         address = info.forwarded_address
         if address is None:
@@ -82,7 +77,7 @@ class Api:
         if record is not None and not info.not_found_detail:
             return self._admit(info, record, address)
         # Why a key cannot exist matters only now, and costs more than to find it.
-        presented = presented or presented_key(key)
+        presented = presented or presented_key(key, elsewhere)
         if info.not_found_detail:
             return _repeatable(partial(self._not_found, info, presented, address))
         if presented.detail:
