@@ -18,8 +18,9 @@ from readback import keys
 from readback.contract import (
     ENDPOINTS,
     JOURNAL_ADDRESS_LENGTH,
-    JOURNAL_DETAIL_LENGTH,
+    JOURNAL_DIFFERENCES_LENGTH,
     JOURNAL_USER_AGENT_LENGTH,
+    MAX_DETAIL_LENGTH,
     MODELS,
 )
 
@@ -96,6 +97,8 @@ class Key(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    # Whether the body of a refusal has an `error.message`, beyond the contract.
+    explains_refusals = models.BooleanField(default=False, db_default=False)
     # How far the API has numbered its answers to this key: the last `created`, above
     # its 33 bits how often that has started again from the present.
     last_created = models.BigIntegerField(null=True, editable=False)
@@ -155,7 +158,11 @@ class JournalEntry(models.Model):
     endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     status = models.SmallIntegerField()
     code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
-    detail = models.CharField(max_length=JOURNAL_DETAIL_LENGTH, blank=True, default="")
+    detail = models.CharField(max_length=MAX_DETAIL_LENGTH, blank=True, default="")
+    # Ids of `readback.differences`, with a space in between.
+    differences = models.CharField(
+        max_length=JOURNAL_DIFFERENCES_LENGTH, blank=True, default="", db_default=""
+    )
     request_bytes = models.IntegerField(default=0)
     answer_bytes = models.IntegerField(default=0)
     user_agent = models.CharField(

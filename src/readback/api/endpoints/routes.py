@@ -89,7 +89,8 @@ class Api:
         return None
 
     def refuse(self, code: str, detail: str) -> bytes:
-        return self._refuse(OTHER, code, detail)
+        retry_after = RETRY_SECONDS if code == "unavailable" else 0
+        return self._refuse(OTHER, code, detail, retry_after=retry_after)
 
     def fail(self, error: Exception, head: Head | None) -> bytes:
         return self._fail(endpoint_of(head) if head else OTHER, error)
@@ -109,7 +110,13 @@ class Api:
             elif isinstance(found, Record):
                 outcome = self._admit(info, found, address)
             else:
-                outcome = self._refuse(info.endpoint, "unavailable", _NOT_LOOKED_UP)
+                outcome = self._refuse(
+                    info.endpoint,
+                    "unavailable",
+                    _NOT_LOOKED_UP,
+                    retry_after=RETRY_SECONDS,
+                    explained=info.asks_to_explain,
+                )
         except Exception as error:
             # Else the connection would wait forever.
             outcome = self._fail(info.endpoint, error)
@@ -121,12 +128,12 @@ class Api:
         exchange = _EXCHANGES[info.endpoint](self._services, record, info, address)
         try:
             if not record.accepted:
-                limited = self._count_failure(info.endpoint, address)
+                limited = self._count_failure(info, address)
                 return limited or exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED)
             if not exchange.admit():
                 wait = self._services.limiter.retry_after(record.slot)
                 detail = f"This key has used up its rate; retry in {wait} s."
-                return exchange.refuse("rate_limited", detail, wait)
+                return exchange.refuse("rate_limited", detail, retry_after=wait)
         except Exception as error:
             return exchange.fail(error)
         return exchange
@@ -164,7 +171,9 @@ class Api:
         data: bytes,
         start: int,
     ) -> bytes:
-        answer = self._services.replies.refusal("not_found", info.not_found_detail)
+        answer = self._services.replies.refusal(
+            "not_found", info.not_found_detail, explained=info.asks_to_explain
+        )
         if presented.detail:
             self._counters.add((OTHER, "not_found"))
         else:
@@ -187,7 +196,7 @@ class Api:
             if not isinstance(found, Record):
                 return self._counters.add((OTHER, "not_found"))
             detail = info.not_found_detail
-            event = journal_event(found.key_id, info, address, "not_found", detail)
+            event = journal_event(found.key_id, info, address, "not_found", detail, "")
             self._services.journal.note(event, info.request_bytes, answer_bytes)
 
         record = self._keyring.find(presented.digest)
@@ -199,10 +208,11 @@ class Api:
     # Refusals without a journal: no key is known.
 
     def _refuse_key(self, info: RequestInfo, address: str, detail: str) -> bytes:
-        limited = self._count_failure(info.endpoint, address)
-        return limited or self._refuse(info.endpoint, "invalid_key", detail)
+        return self._count_failure(info, address) or self._refuse(
+            info.endpoint, "invalid_key", detail, explained=info.asks_to_explain
+        )
 
-    def _count_failure(self, endpoint: str, address: str) -> bytes | None:
+    def _count_failure(self, info: RequestInfo, address: str) -> bytes | None:
         """Count a failed authentication; return a refusal if there are too many."""
         slot = self._failures.slot(address.encode())
         if self._failures.take(slot, time.monotonic()):
@@ -212,15 +222,25 @@ class Api:
             "Too many requests from this address had a key that is not accepted; "
             f"retry in {wait} s."
         )
-        return self._refuse(endpoint, "rate_limited", detail, wait)
+        return self._refuse(
+            info.endpoint,
+            "rate_limited",
+            detail,
+            retry_after=wait,
+            explained=info.asks_to_explain,
+        )
 
     def _refuse(
-        self, endpoint: str, code: str, detail: str, retry_after: int = 0
+        self,
+        endpoint: str,
+        code: str,
+        detail: str,
+        *,
+        retry_after: int = 0,
+        explained: bool = False,
     ) -> bytes:
         self._counters.add((endpoint, code))
-        if code == "unavailable":
-            retry_after = RETRY_SECONDS
-        return self._services.replies.refusal(code, detail, retry_after)
+        return self._services.replies.refusal(code, detail, retry_after, explained)
 
     def _fail(self, endpoint: str, error: Exception) -> bytes:
         self._counters.add((endpoint, "internal_error"))
