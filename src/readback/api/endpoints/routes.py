@@ -195,8 +195,10 @@ class Api:
         def enter(found: Found) -> None:
             if not isinstance(found, Record):
                 return self._counters.add((OTHER, "not_found"))
-            detail = info.not_found_detail
-            event = journal_event(found.key_id, info, address, "not_found", detail, "")
+            detail, difference = info.not_found_detail, info.not_found_difference
+            event = journal_event(
+                found.key_id, info, address, "not_found", detail, difference
+            )
             self._services.journal.note(event, info.request_bytes, answer_bytes)
 
         record = self._keyring.find(presented.digest)

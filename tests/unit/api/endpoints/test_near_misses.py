@@ -4,6 +4,7 @@ import pytest
 from tests.support.tables import words
 
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
+from readback.differences import ADVICE
 
 OPENAI_COMPATIBLE = "choose an OpenAI-compatible provider with Chat Completions."
 KEY = "sk-echo-0123456789abcdefghijABCDEFGHIJ01abcdef"
@@ -120,6 +121,7 @@ def test_a_client_of_another_api_is_told_to_choose_another_provider(
     assert name in miss.sentence
     assert OPENAI_COMPATIBLE in miss.sentence
     assert miss.difference == difference
+    assert difference in ADVICE
 
 
 @pytest.mark.parametrize(
@@ -171,6 +173,7 @@ def test_a_reader_of_the_documentation_is_sent_to_the_cabinet(path: str) -> None
 )
 def test_the_difference_says_what_to_change(request_line: str, difference: str) -> None:
     assert explain(request_line).difference == difference
+    assert not difference or difference in ADVICE
 
 
 CORS = (
