@@ -10,6 +10,7 @@ from functools import partial
 
 from readback import keys
 from readback.api.data.keyring import Found, Keyring, Record
+from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
     Exchange,
@@ -27,6 +28,7 @@ from readback.api.endpoints.request_info import (
 )
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
+from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.http.repeat import RepeatableAnswer, Respond
 from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.limiter import Limiter
@@ -40,6 +42,9 @@ _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the ca
 _KEY_NOT_ACCEPTED = (
     "This key is revoked or expired, or its account is not active with a confirmed "
     "e-mail address."
+)
+_TOO_MANY_FAILURES = (
+    "Too many requests from this address had a key that is not accepted"
 )
 _NOT_LOOKED_UP = (
     "The key could not be looked up because the database is unavailable; this does not "
@@ -57,12 +62,14 @@ class Api:
         failures: Limiter,
         counters: WorkerCounters,
         trusted_proxies: int,
+        unmatched: UnmatchedRequests,
     ) -> None:
         self._services = services
         self._keyring = keyring
         self._failures = failures
         self._counters = counters
         self._trusted_proxies = trusted_proxies
+        self._unmatched = unmatched
 
     def describe(self, head: Head) -> RequestInfo:
         return describe(head, self._trusted_proxies)
@@ -93,7 +100,10 @@ class Api:
         self._keyring.wait(digest, look_up_done)
         return None
 
-    def refuse(self, code: str, detail: str) -> bytes:
+    def refuse(self, code: str, detail: str, address: str = "") -> bytes:
+        # Behind a proxy the address is the proxy's.
+        if code == MALFORMED_REQUEST and not self._trusted_proxies:
+            self._unmatched.count(address, OTHER, code, detail, "")
         return self._refuse(OTHER, code, detail)
 
     def fail(self, error: Exception, head: Head | None) -> bytes:
@@ -126,7 +136,7 @@ class Api:
         exchange = _EXCHANGES[info.endpoint](self._services, record, info, address)
         try:
             if not record.accepted:
-                limited = self._count_failure(info.endpoint, address)
+                limited = self._count_failure(info, address, _KEY_NOT_ACCEPTED)
                 return limited or exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED)
             if not exchange.admit():
                 wait = self._services.limiter.retry_after(record.slot)
@@ -171,7 +181,7 @@ class Api:
     ) -> bytes:
         answer = self._services.replies.refusal("not_found", info.not_found_detail)
         if presented.detail:
-            self._counters.add((OTHER, "not_found"))
+            self._count_not_found(info, address)
         else:
             # Only the journal needs the key's owner, so that can wait.
             asyncio.get_running_loop().call_soon(
@@ -190,7 +200,7 @@ class Api:
 
         def enter(found: Found) -> None:
             if not isinstance(found, Record):
-                return self._counters.add((OTHER, "not_found"))
+                return self._count_not_found(info, address)
             detail = info.not_found_detail
             event = journal_event(found.key_id, info, address, "not_found", detail)
             self._services.journal.note(event, info.request_bytes, answer_bytes)
@@ -204,20 +214,32 @@ class Api:
     # Refusals without a journal: no key is known.
 
     def _refuse_key(self, info: RequestInfo, address: str, detail: str) -> bytes:
-        limited = self._count_failure(info.endpoint, address)
+        limited = self._count_failure(info, address, detail)
         return limited or self._refuse(info.endpoint, "invalid_key", detail)
 
-    def _count_failure(self, endpoint: str, address: str) -> bytes | None:
+    def _count_failure(
+        self, info: RequestInfo, address: str, detail: str
+    ) -> bytes | None:
         """Count a failed authentication; return a refusal if there are too many."""
         slot = self._failures.slot(address.encode())
         if self._failures.take(slot, time.monotonic()):
+            self._unmatched.count(
+                address, info.endpoint, "invalid_key", detail, info.user_agent
+            )
             return None
-        wait = self._failures.retry_after(slot)
-        detail = (
-            "Too many requests from this address had a key that is not accepted; "
-            f"retry in {wait} s."
+        sentence = f"{_TOO_MANY_FAILURES}."
+        self._unmatched.count(
+            address, info.endpoint, "rate_limited", sentence, info.user_agent
         )
-        return self._refuse(endpoint, "rate_limited", detail, wait)
+        wait = self._failures.retry_after(slot)
+        detail = f"{_TOO_MANY_FAILURES}; retry in {wait} s."
+        return self._refuse(info.endpoint, "rate_limited", detail, wait)
+
+    def _count_not_found(self, info: RequestInfo, address: str) -> None:
+        self._counters.add((OTHER, "not_found"))
+        self._unmatched.count(
+            address, OTHER, "not_found", info.not_found_detail, info.user_agent
+        )
 
     def _refuse(
         self, endpoint: str, code: str, detail: str, retry_after: int = 0
