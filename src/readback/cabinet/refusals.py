@@ -1,4 +1,4 @@
-"""Explanations of journal entries, in the reader's language.
+"""Explanations of journal entries and unmatched requests, in the reader's language.
 
 The contract's sentences are translated like the other texts of the pages, with the
 English sentence as the key. The detail is shown exactly as the API sent it.
@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 from django.utils.translation import get_language, gettext
 
-from readback.cabinet.models import JournalEntry
+from readback.cabinet.models import JournalEntry, UnmatchedRequest
 from readback.contract import REFUSALS
 
 
 class ExplainedEntry(NamedTuple):
     """A journal entry; for a refusal, what was wrong and how to fix it."""
 
-    entry: JournalEntry
+    entry: JournalEntry | UnmatchedRequest
     sentence: str = ""
     hint: str = ""
     detail: str = ""
 
 
-def explain(entry: JournalEntry) -> ExplainedEntry:
+def explain(entry: JournalEntry | UnmatchedRequest) -> ExplainedEntry:
     # An older release may have written a code that no longer exists.
     row = REFUSALS.get(entry.code)
     if entry.accepted or row is None:
