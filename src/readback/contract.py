@@ -41,8 +41,10 @@ REVOCATION_SECONDS = 1
 MAX_ACTIVE_KEYS = 10
 # The journal of a key keeps this many accepted requests, and this many refused ones.
 JOURNAL_ROWS = 100
+# The header X-Error-Detail and the detail in the journal are at most this long.
+MAX_DETAIL_LENGTH = 1000
 # Longer values are cut off in the journal.
-JOURNAL_DETAIL_LENGTH = 400
+JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
 # Requests without an accepted key are shown to people with the same network address:

@@ -20,9 +20,11 @@ SHARED_FACTS = {
     "readback.client_address",
     "readback.config",
     "readback.contract",
+    "readback.differences",
     "readback.keys",
     "readback.lifecycle",
     "readback.logs",
+    "readback.programs",
     "readback.stop_listening",
 }
 # Used by both planes, and needs gunicorn.

@@ -209,17 +209,16 @@ def test_rows_older_than_the_settings_allow_are_deleted(database, key):
 
 def test_a_value_too_long_for_its_column_is_truncated(store, database, key):
     [row] = store.keys([digest(key)]).values()
-    event = Event(
-        row.key_id, "chat", 400, "invalid_json", "d" * 999, "u" * 999, "a" * 99
-    )
+    parts = ("d" * 9999, "u" * 999, "a" * 99, "i" * 999)
+    event = Event(row.key_id, "chat", 400, "invalid_json", *parts)
     long = Tally(event)
     long.at, long.requests = NOW, 1
     store.record([long])
     [lengths] = database.rows(
-        "SELECT length(detail), length(user_agent), length(client_address)"
-        " FROM cabinet_journalentry"
+        "SELECT length(detail), length(user_agent), length(client_address),"
+        " length(differences) FROM cabinet_journalentry"
     )
-    assert tuple(lengths) == (400, 80, 45)
+    assert tuple(lengths) == (1000, 80, 45, 400)
 
 
 def test_an_error_contains_no_value_of_the_statement(store, database, key):

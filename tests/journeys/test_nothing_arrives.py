@@ -37,8 +37,8 @@ def send_tls_bytes(base_url: str) -> None:
 
 def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
     """Return what the page says of each mistake, and the arguments of curl."""
-    base_url, agent = alice.shown_address(), f"curl/8 {alice.email}"
-    chat, usual = f"{base_url}/chat/completions", ("--user-agent", agent)
+    base_url = alice.shown_address()
+    chat, usual = f"{base_url}/chat/completions", ("--user-agent", alice.email)
     wrong = f"Authorization: Bearer {mistyped(alice.key)}"
     key = f"x-api-key: {alice.key}"
     return {

@@ -46,7 +46,7 @@ STATUS = {
 MARKER = "zyzzyva-47"
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,398}[.?]")
+_SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,998}[.?]")
 _HTTP_DATE = re.compile(
     r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] "
     r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) "

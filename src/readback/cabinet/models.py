@@ -14,13 +14,14 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from readback import keys
+from readback import keys, programs
 from readback.client_address import NETWORK_DIGEST_LENGTH
 from readback.contract import (
     ENDPOINTS,
     JOURNAL_ADDRESS_LENGTH,
-    JOURNAL_DETAIL_LENGTH,
+    JOURNAL_DIFFERENCES_LENGTH,
     JOURNAL_USER_AGENT_LENGTH,
+    MAX_DETAIL_LENGTH,
     MODELS,
     REFUSALS,
 )
@@ -98,6 +99,8 @@ class Key(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    # Whether the body of a refusal has an `error.message`, beyond the contract.
+    explains_refusals = models.BooleanField(default=False, db_default=False)
     # How far the API has numbered its answers to this key: the last `created`, above
     # its 33 bits how often that has started again from the present.
     last_created = models.BigIntegerField(null=True, editable=False)
@@ -157,7 +160,11 @@ class JournalEntry(models.Model):
     endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     status = models.SmallIntegerField()
     code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
-    detail = models.CharField(max_length=JOURNAL_DETAIL_LENGTH, blank=True, default="")
+    detail = models.CharField(max_length=MAX_DETAIL_LENGTH, blank=True, default="")
+    # Ids of `readback.differences`, with a space in between.
+    differences = models.CharField(
+        max_length=JOURNAL_DIFFERENCES_LENGTH, blank=True, default="", db_default=""
+    )
     request_bytes = models.IntegerField(default=0)
     answer_bytes = models.IntegerField(default=0)
     user_agent = models.CharField(
@@ -196,7 +203,7 @@ class UnmatchedRequest(models.Model):
     at = models.DateTimeField(db_index=True)
     endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     code = models.CharField(max_length=CODE_LENGTH)
-    detail = models.CharField(max_length=JOURNAL_DETAIL_LENGTH, blank=True, default="")
+    detail = models.CharField(max_length=MAX_DETAIL_LENGTH, blank=True, default="")
     user_agent = models.CharField(
         max_length=JOURNAL_USER_AGENT_LENGTH, blank=True, default=""
     )
@@ -211,6 +218,12 @@ class UnmatchedRequest(models.Model):
     @property
     def status(self) -> int:
         return REFUSALS[self.code].status.value
+
+    @property
+    def program(self) -> str:
+        """The name that people know, or what the program calls itself."""
+        recognised = programs.recognise(self.user_agent)
+        return recognised.name if recognised else self.user_agent
 
 
 class NetworkKey(models.Model):

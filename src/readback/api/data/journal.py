@@ -26,6 +26,7 @@ class Event(NamedTuple):
     detail: str
     user_agent: str
     address: str
+    differences: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -34,7 +35,7 @@ class Event(NamedTuple):
     @property
     def plain(self) -> "Event":
         """The event without the details that distinguish one caller from another."""
-        return self._replace(detail="", user_agent="", address="")
+        return self._replace(detail="", user_agent="", address="", differences="")
 
 
 class Tally:

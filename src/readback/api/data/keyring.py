@@ -29,7 +29,12 @@ MAX_ABSENT = 10_000
 class Record:
     """One key that exists."""
 
-    __slots__ = ("accepted", "digest", "expires_at", "key_id", "slot", "used_at")
+    # fmt: off
+    __slots__ = (
+        "accepted", "digest", "expires_at", "explains_refusals", "key_id", "slot",
+        "used_at",
+    )
+    # fmt: on
 
     def __init__(self, digest: bytes, key_id: int, slot: int, used_at: float) -> None:
         self.digest = digest
@@ -37,6 +42,7 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.expires_at: float | None = None
+        self.explains_refusals = False
         self.accepted = False
 
 
@@ -162,6 +168,7 @@ class Keyring:
         # Another host may have answered since, or this slot may be a new one.
         self._limiter.adopt(slot, row.last_created)
         record.expires_at = row.expires_at
+        record.explains_refusals = row.explains_refusals
         expired = row.expires_at is not None and row.expires_at <= time.time()
         record.accepted = row.accepted and not expired
         return record

@@ -19,9 +19,10 @@ from readback.api.data.unmatched_table import UnmatchedTable
 from readback.config import Config
 from readback.contract import (
     JOURNAL_ADDRESS_LENGTH,
-    JOURNAL_DETAIL_LENGTH,
+    JOURNAL_DIFFERENCES_LENGTH,
     JOURNAL_ROWS,
     JOURNAL_USER_AGENT_LENGTH,
+    MAX_DETAIL_LENGTH,
 )
 
 KEYS_PER_LOOK_UP = 500
@@ -35,7 +36,7 @@ _DAY = 86_400
 
 # An account is confirmed if allauth has verified its primary e-mail address.
 _KEYS = """
-SELECT k.digest, k.id, k.expires_at, k.last_created,
+SELECT k.digest, k.id, k.expires_at, k.last_created, k.explains_refusals,
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
            SELECT 1 FROM account_emailaddress e
            WHERE e.user_id = u.id AND e.verified AND e."primary")
@@ -54,7 +55,8 @@ DO UPDATE SET requests = cabinet_usage.requests + excluded.requests
 """
 _JOURNAL = """
 INSERT INTO cabinet_journalentry (key_id, at, endpoint, status, code, detail,
-    accepted, request_bytes, answer_bytes, user_agent, client_address, requests)
+    differences, accepted, request_bytes, answer_bytes, user_agent, client_address,
+    requests)
 VALUES {rows}
 """
 # Several workers and hosts write these, in any order: the highest is the newest.
@@ -93,6 +95,7 @@ class KeyRow(NamedTuple):
     expires_at: float | None
     accepted: bool
     last_created: int = 0  # how far its answers are numbered; see `Limiter`
+    explains_refusals: bool = False
 
 
 class StoreError(Exception):
@@ -281,7 +284,8 @@ class Store:
             event.endpoint,
             event.status,
             event.code,
-            event.detail[:JOURNAL_DETAIL_LENGTH],
+            event.detail[:MAX_DETAIL_LENGTH],
+            event.differences[:JOURNAL_DIFFERENCES_LENGTH],
             event.accepted,
             tally.request_bytes,
             tally.answer_bytes,
@@ -327,10 +331,17 @@ class Store:
         key_id: int,
         expires_at: Any,
         last_created: int | None,
+        explains_refusals: Any,
         accepted: Any,
     ) -> KeyRow:
-        expiry = None if expires_at is None else self._dialect.seconds(expires_at)
-        return KeyRow(bytes(digest), key_id, expiry, bool(accepted), last_created or 0)
+        return KeyRow(
+            digest=bytes(digest),
+            key_id=key_id,
+            expires_at=expires_at and self._dialect.seconds(expires_at),
+            accepted=bool(accepted),
+            last_created=last_created or 0,
+            explains_refusals=bool(explains_refusals),
+        )
 
 
 def _marks(values: Iterable[Any]) -> str:

@@ -14,7 +14,7 @@ from readback.api.data.dialects import Dialect
 from readback.api.data.unmatched import UnmatchedRequest
 from readback.client_address import network_digest
 from readback.contract import (
-    JOURNAL_DETAIL_LENGTH,
+    MAX_DETAIL_LENGTH,
     UNMATCHED_ROWS,
     UNMATCHED_SECONDS,
 )
@@ -127,7 +127,7 @@ def _digest(request: UnmatchedRequest, network: bytes) -> bytes:
 
 
 def _texts(request: UnmatchedRequest) -> tuple[str, ...]:
-    detail = request.detail[:JOURNAL_DETAIL_LENGTH]
+    detail = request.detail[:MAX_DETAIL_LENGTH]
     return request.endpoint, request.code, detail, request.user_agent
 
 

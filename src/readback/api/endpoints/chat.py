@@ -1,7 +1,7 @@
 """POST /v1/chat/completions: decode strictly, and read the text back.
 
 One pass of a typed decoder accepts what the contract accepts and nothing else. If it
-does not accept a body, `refusal.py` looks again, slowly, for the first broken rule.
+does not accept a body, `refusal.py` looks again, slowly, for all broken rules.
 """
 
 from functools import partial
@@ -13,9 +13,9 @@ from msgspec import UNSET, UnsetType
 
 from readback.api.data.keyring import Record
 from readback.api.endpoints.exchange import Exchange, Services
-from readback.api.endpoints.refusal import examine
+from readback.api.endpoints.explanation import Explanation, explain
+from readback.api.endpoints.refusal import Finding, examine
 from readback.api.endpoints.request_info import RequestInfo
-from readback.api.http.refused import Refused
 from readback.api.http.repeat import RepeatableAnswer
 from readback.contract import (
     MAX_CONTENT_BYTES,
@@ -65,19 +65,17 @@ class Chat(Exchange):
         self, services: Services, record: Record, info: RequestInfo, address: str
     ) -> None:
         super().__init__(services, record, info, address)
-        # Code and detail of the last refusal, and the hash of the body that it was for:
-        # clients retry the same body. Nothing else of it is kept, so not the exception
-        # either, whose traceback refers to the body. The hash is 64 bits and keyed.
-        self._refused_with: tuple[str, str] | None = None
+        # Why the last body was refused, and its hash: clients retry the same body.
+        # Nothing else of it is kept. The hash is 64 bits and keyed.
+        self._refused_with: Explanation | None = None
         self._refused_body_hash = 0
         self._completion = services.replies.completion
         self._limiter = services.limiter
 
     def answer(self, body: bytes) -> RepeatableAnswer:
         content = self._read(body)
-        if isinstance(content, tuple):
-            code, detail = content
-            return RepeatableAnswer(self.refuse(code, detail), self._repeat)
+        if isinstance(content, Explanation):
+            return RepeatableAnswer(self.refuse(*content), self._repeat)
         text = _encode(content)
         parts = split_body(body, text) if self._info.repeatable else None
         answer = self._succeed(text, len(content.encode()))
@@ -117,9 +115,8 @@ class Chat(Exchange):
 
     def _respond(self, body: bytes) -> bytes:
         content = self._read(body)
-        if isinstance(content, tuple):
-            code, detail = content
-            return self.refuse(code, detail)
+        if isinstance(content, Explanation):
+            return self.refuse(*content)
         return self._succeed(_encode(content), len(content.encode()))
 
     def _succeed(self, text: bytes, size: int) -> bytes:
@@ -130,18 +127,29 @@ class Chat(Exchange):
             answer = self._completion(text, limiter.settle(slot, now), size)
         return self._count_success(answer)
 
-    def _read(self, body: bytes) -> str | tuple[str, str]:
-        """Return the text of a body, or the code and the detail of its refusal."""
-        if detail := self._info.media_type_detail:
-            return "unsupported_media_type", detail
+    def _read(self, body: bytes) -> str | Explanation:
+        """Return the text of a body, or the reason to refuse it."""
         if self._refused_with and hash(body) == self._refused_body_hash:
             return self._refused_with
-        try:
-            return read_content(body)
-        except Refused as refused:
-            self._refused_with = refused.code, refused.detail
-            self._refused_body_hash = hash(body)
-            return self._refused_with
+        content = read_content(body)
+        if isinstance(content, str) and not self._info.media_type_detail:
+            return content
+        findings = self._findings(content)
+        self._refused_with = explain(findings, self._info.user_agent)
+        self._refused_body_hash = hash(body)
+        return self._refused_with
+
+    def _findings(self, content: str | list[Finding]) -> list[Finding]:
+        """Return what is wrong with a body and with the way it is declared."""
+        findings = [] if isinstance(content, str) else content
+        if not (detail := self._info.media_type_detail):
+            return findings
+        undeclared = Finding(
+            "unsupported_media_type", ("content-type",), detail, detail
+        )
+        # A body that is not JSON was not meant to be, or it is compressed.
+        others = [each for each in findings if each.code != "invalid_json"]
+        return [undeclared, *others]
 
 
 def split_body(body: bytes, text: bytes) -> tuple[bytes, bytes] | None:
@@ -168,8 +176,8 @@ def _surrounds_text(before: bytes, after: bytes) -> bool:
         return False
 
 
-def read_content(body: bytes) -> str:
-    """Return the text of a request that keeps every rule, or raise `Refused`."""
+def read_content(body: bytes) -> str | list[Finding]:
+    """Return the text of a request that keeps every rule, else the rules broken."""
     try:
         request = _decode(body)
     except _DECODING_ERRORS:

@@ -67,13 +67,17 @@ class Exchange:
     def answer(self, body: bytes) -> RepeatableAnswer:
         return RepeatableAnswer(self._respond(body), self._repeat)
 
-    def refuse(self, code: str, detail: str, retry_after: int = 0) -> bytes:
-        answer = self._services.replies.refusal(code, detail, retry_after)
+    def refuse(
+        self, code: str, detail: str, differences: str = "", retry_after: int = 0
+    ) -> bytes:
+        explained = self._info.asks_to_explain or self._record.explains_refusals
+        replies = self._services.replies
+        answer = replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence
         tally = self._refused
         same = tally and (tally.event.code, tally.event.detail) == (code, detail)
         if tally is None or not same or not tally.open:
-            event = self._event(code, detail)
+            event = self._event(code, detail, differences)
             tally = self._refused = self._services.journal.open(event)
         tally.count(self._info.request_bytes, len(answer))
         return answer
@@ -104,10 +108,9 @@ class Exchange:
         tally.answer_bytes = len(answer)
         return answer
 
-    def _event(self, code: str, detail: str) -> Event:
-        return journal_event(
-            self._record.key_id, self._info, self._address, code, detail
-        )
+    def _event(self, code: str, detail: str, differences: str = "") -> Event:
+        key_id, info, address = self._record.key_id, self._info, self._address
+        return journal_event(key_id, info, address, code, detail, differences)
 
 
 def internal_error(replies: Replies, error: Exception) -> bytes:
@@ -120,7 +123,12 @@ def internal_error(replies: Replies, error: Exception) -> bytes:
 
 
 def journal_event(
-    key_id: int, info: RequestInfo, address: str, code: str, detail: str
+    key_id: int,
+    info: RequestInfo,
+    address: str,
+    code: str,
+    detail: str,
+    differences: str,
 ) -> Event:
     return Event(
         key_id=key_id,
@@ -130,4 +138,5 @@ def journal_event(
         detail=detail,
         user_agent=info.user_agent,
         address=_shorten(address),
+        differences=differences,
     )

@@ -63,7 +63,7 @@ class Replies:
         self._with_messages = with_messages
         self._ids: list[bytes] = []
         # The parts of a refusal before and after its id, until the next tick.
-        self._halves: dict[tuple[str, str, int], tuple[bytes, bytes]] = {}
+        self._halves: dict[tuple[str, str, int, bool], tuple[bytes, bytes]] = {}
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
 
@@ -111,27 +111,37 @@ class Replies:
             body,
         )
 
-    def refusal(self, code: str, detail: str = "", retry_after: int = 0) -> bytes:
-        """Return a refusal; the detail must be printable ASCII and quote no text."""
-        halves = self._halves.get((code, detail, retry_after))
+    def refusal(
+        self,
+        code: str,
+        detail: str = "",
+        retry_after: int = 0,
+        explained: bool = False,
+    ) -> bytes:
+        """Return a refusal; the detail must be printable ASCII and quote no text.
+
+        If `explained`, the body contains the detail, too, beyond the contract.
+        """
+        key = (code, detail, retry_after, explained)
+        halves = self._halves.get(key)
         if halves is None:
-            halves = self._around_id(code, detail, retry_after)
+            halves = self._around_id(*key)
             if len(self._halves) < _REFUSALS_KEPT:
-                self._halves[code, detail, retry_after] = halves
+                self._halves[key] = halves
         id_ = self._ids.pop() if self._ids else self.new_id()
         return id_.join(halves)
 
     def internal_error(self) -> tuple[str, bytes]:
         """Return the id of a 500, for the log, and the answer that contains it."""
         id_ = self.new_id()
-        return id_.decode(), id_.join(self._around_id("internal_error", "", 0))
+        return id_.decode(), id_.join(self._around_id("internal_error", "", 0, False))
 
     def _around_id(
-        self, code: str, detail: str, retry_after: int
+        self, code: str, detail: str, retry_after: int, explained: bool
     ) -> tuple[bytes, bytes]:
         status_line, headers, body = self._refusals[code]
         sentence = detail or REFUSALS[code].sentence
-        if self._with_messages:
+        if explained or self._with_messages:
             body = json.dumps(
                 {"error": {"code": code, "message": sentence}}, separators=(",", ":")
             )

@@ -43,6 +43,7 @@ class RequestInfo(NamedTuple):
     presented_key: PresentedKey | None  # None if the head cache has cut out the key
     media_type_detail: str
     user_agent: str
+    asks_to_explain: bool  # in the body of a refusal, beyond the contract
     forwarded_address: str | None
     request_bytes: int  # as declared
     repeatable: bool
@@ -57,6 +58,7 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
         presented_key=_key_in(head),
         media_type_detail=explain_media_type(head),
         user_agent=_user_agent(head),
+        asks_to_explain=_prefers(head, b"explain"),
         forwarded_address=_forwarded_address(head, trusted_proxies),
         request_bytes=head.content_length,
         repeatable=head.repeatable,
@@ -97,19 +99,14 @@ def explain_media_type(head: Head) -> str:
         return "The body has a Content-Encoding; send it without one."
     types = head.all(b"content-type")
     if not types:
-        return (
-            "The Content-Type header is missing; add 'Content-Type: application/json'."
-        )
+        return "The Content-Type header is missing; it must be application/json."
     if len(types) > 1:
         return f"The Content-Type header appears {_times(types)}; send it once."
     media_type = types[0].split(b";", 1)[0].strip(b" \t").lower()
     if media_type == _JSON_TYPE:
         return ""
     if media_type in _FORM_TYPES:
-        return (
-            "The Content-Type is that of a form; with curl, add "
-            "-H 'Content-Type: application/json'."
-        )
+        return "The Content-Type is that of a form; it must be application/json."
     return "The Content-Type must be application/json."
 
 
@@ -122,6 +119,14 @@ def _user_agent(head: Head) -> str:
     agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
     return keys.hidden(printable)[:JOURNAL_USER_AGENT_LENGTH]
+
+
+def _prefers(head: Head, preference: bytes) -> bool:
+    if head.first(b"prefer") is None:
+        return False
+    # RFC 7240 §2: a list of tokens in any case, each perhaps with parameters.
+    tokens = b",".join(head.all(b"prefer")).lower().split(b",")
+    return any(token.split(b";")[0].strip(b" \t") == preference for token in tokens)
 
 
 def _forwarded_address(head: Head, trusted_proxies: int) -> str | None:

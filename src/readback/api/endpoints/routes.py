@@ -104,7 +104,8 @@ class Api:
         # Behind a proxy the address is the proxy's.
         if code == MALFORMED_REQUEST and not self._trusted_proxies:
             self._unmatched.count(address, OTHER, code, detail, "")
-        return self._refuse(OTHER, code, detail)
+        retry_after = RETRY_SECONDS if code == "unavailable" else 0
+        return self._refuse(OTHER, code, detail, retry_after=retry_after)
 
     def fail(self, error: Exception, head: Head | None) -> bytes:
         return self._fail(endpoint_of(head) if head else OTHER, error)
@@ -124,7 +125,13 @@ class Api:
             elif isinstance(found, Record):
                 outcome = self._admit(info, found, address)
             else:
-                outcome = self._refuse(info.endpoint, "unavailable", _NOT_LOOKED_UP)
+                outcome = self._refuse(
+                    info.endpoint,
+                    "unavailable",
+                    _NOT_LOOKED_UP,
+                    retry_after=RETRY_SECONDS,
+                    explained=info.asks_to_explain,
+                )
         except Exception as error:
             # Else the connection would wait forever.
             outcome = self._fail(info.endpoint, error)
@@ -141,7 +148,7 @@ class Api:
             if not exchange.admit():
                 wait = self._services.limiter.retry_after(record.slot)
                 detail = f"This key has used up its rate; retry in {wait} s."
-                return exchange.refuse("rate_limited", detail, wait)
+                return exchange.refuse("rate_limited", detail, retry_after=wait)
         except Exception as error:
             return exchange.fail(error)
         return exchange
@@ -179,7 +186,9 @@ class Api:
         data: bytes,
         start: int,
     ) -> bytes:
-        answer = self._services.replies.refusal("not_found", info.not_found_detail)
+        answer = self._services.replies.refusal(
+            "not_found", info.not_found_detail, explained=info.asks_to_explain
+        )
         if presented.detail:
             self._count_not_found(info, address)
         else:
@@ -202,7 +211,7 @@ class Api:
             if not isinstance(found, Record):
                 return self._count_not_found(info, address)
             detail = info.not_found_detail
-            event = journal_event(found.key_id, info, address, "not_found", detail)
+            event = journal_event(found.key_id, info, address, "not_found", detail, "")
             self._services.journal.note(event, info.request_bytes, answer_bytes)
 
         record = self._keyring.find(presented.digest)
@@ -214,8 +223,9 @@ class Api:
     # Refusals without a journal: no key is known.
 
     def _refuse_key(self, info: RequestInfo, address: str, detail: str) -> bytes:
-        limited = self._count_failure(info, address, detail)
-        return limited or self._refuse(info.endpoint, "invalid_key", detail)
+        return self._count_failure(info, address, detail) or self._refuse(
+            info.endpoint, "invalid_key", detail, explained=info.asks_to_explain
+        )
 
     def _count_failure(
         self, info: RequestInfo, address: str, detail: str
@@ -232,8 +242,13 @@ class Api:
             address, info.endpoint, "rate_limited", sentence, info.user_agent
         )
         wait = self._failures.retry_after(slot)
-        detail = f"{_TOO_MANY_FAILURES}; retry in {wait} s."
-        return self._refuse(info.endpoint, "rate_limited", detail, wait)
+        return self._refuse(
+            info.endpoint,
+            "rate_limited",
+            f"{_TOO_MANY_FAILURES}; retry in {wait} s.",
+            retry_after=wait,
+            explained=info.asks_to_explain,
+        )
 
     def _count_not_found(self, info: RequestInfo, address: str) -> None:
         self._counters.add((OTHER, "not_found"))
@@ -242,12 +257,16 @@ class Api:
         )
 
     def _refuse(
-        self, endpoint: str, code: str, detail: str, retry_after: int = 0
+        self,
+        endpoint: str,
+        code: str,
+        detail: str,
+        *,
+        retry_after: int = 0,
+        explained: bool = False,
     ) -> bytes:
         self._counters.add((endpoint, code))
-        if code == "unavailable":
-            retry_after = RETRY_SECONDS
-        return self._services.replies.refusal(code, detail, retry_after)
+        return self._services.replies.refusal(code, detail, retry_after, explained)
 
     def _fail(self, endpoint: str, error: Exception) -> bytes:
         self._counters.add((endpoint, "internal_error"))

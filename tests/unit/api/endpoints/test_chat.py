@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.api.endpoints.chat import read_content, split_body
+from readback.api.endpoints.explanation import Explanation, explain
 from readback.api.endpoints.refusal import examine
-from readback.api.http.refused import Refused
 
 MODEL = "vendor-cabinet-preview-echo"
 
@@ -35,14 +35,13 @@ def test_the_fast_and_the_slow_pass_agree(
     """Try repeated names, odd escapes and colons in texts."""
     inner = ",".join(f'"{name}"{colon}{value}' for name, value in members)
     body = f"{{{inner}}}".encode()
-    assert outcome(read_content, body) == outcome(examine, body)
+    assert read_content(body) == examine(body)
 
 
-def outcome(read: object, body: bytes) -> str:
-    try:
-        return f"text {read_content(body)}"  # type: ignore[operator]
-    except Refused as refused:
-        return f"{refused.code} {refused.detail}"
+def refused(body: bytes) -> Explanation:
+    findings = read_content(body)
+    assert not isinstance(findings, str)
+    return explain(findings, "")
 
 
 @pytest.mark.parametrize(
@@ -60,10 +59,9 @@ def outcome(read: object, body: bytes) -> str:
     ],
 )
 def test_a_repeated_name_is_refused(body: bytes) -> None:
-    with pytest.raises(Refused) as caught:
-        read_content(body.replace(b'"M"', f'"{MODEL}"'.encode()))
-    assert caught.value.code == "invalid_json"
-    assert "twice" in caught.value.detail
+    found = refused(body.replace(b'"M"', f'"{MODEL}"'.encode()))
+    assert found.code == "invalid_json"
+    assert "twice" in found.detail
 
 
 @given(st.text(min_size=1, max_size=200))
@@ -106,10 +104,9 @@ MARKER = "s3cr3t words"
     ],
 )
 def test_no_refusal_repeats_the_request(broken: dict[str, object]) -> None:
-    with pytest.raises(Refused) as caught:
-        read_content(body_of("x", **broken))
-    assert "s3cr3t" not in caught.value.detail
-    assert caught.value.detail.isascii() and caught.value.detail.isprintable()
+    found = refused(body_of("x", **broken))
+    assert "s3cr3t" not in found.detail + found.differences
+    assert found.detail.isascii() and found.detail.isprintable()
 
 
 def test_the_limit_of_nesting_does_not_depend_on_the_stack() -> None:
@@ -118,9 +115,7 @@ def test_the_limit_of_nesting_does_not_depend_on_the_stack() -> None:
             return details(frames - 1)
         found = []
         for depth in range(300, 1200, 20):
-            with pytest.raises(Refused) as caught:
-                read_content(b"[" * depth + b"]" * depth)
-            found.append(caught.value.detail)
+            found.append(refused(b"[" * depth + b"]" * depth).detail)
         return found
 
     assert details(0) == details(250)

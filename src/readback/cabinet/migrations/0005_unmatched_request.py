@@ -12,7 +12,7 @@ def make_network_key(apps: Any, editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("cabinet", "0003_outgoing_mail"),
+        ("cabinet", "0004_differences"),
     ]
 
     operations = [
@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("code", models.CharField(max_length=40)),
-                ("detail", models.CharField(blank=True, default="", max_length=400)),
+                ("detail", models.CharField(blank=True, default="", max_length=1000)),
                 ("user_agent", models.CharField(blank=True, default="", max_length=80)),
                 ("requests", models.BigIntegerField(default=1)),
             ],

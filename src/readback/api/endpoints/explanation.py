@@ -1,0 +1,74 @@
+"""What a refused request is told: one line that names every difference, with one hint.
+
+The first finding is a whole sentence, the others follow in a few words. The hint is
+for the program that sent the request, if it is recognised.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from readback import programs
+from readback.api.endpoints.refusal import Finding
+from readback.contract import JOURNAL_DIFFERENCES_LENGTH, MAX_DETAIL_LENGTH
+from readback.differences import ADVICE, advice
+from readback.programs import RecognisedProgram
+
+_CANNOT_COMPLY = (
+    "be made to comply, but this answer shows that its address and its key are right."
+)
+
+
+class Explanation(NamedTuple):
+    """Why a request is refused."""
+
+    code: str
+    detail: str
+    # The ids of all differences, with a space in between.
+    differences: str
+
+
+def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
+    first, *others = findings
+    ids = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
+    hint = _hint(programs.recognise(user_agent, ids), ids)
+    room = MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
+    also = _also([other.short for other in others], room)
+    detail = " ".join(filter(None, (first.sentence, also, hint)))
+    return Explanation(first.code, detail, _joined(ids))
+
+
+def _also(shorts: Sequence[str], room: int) -> str:
+    """Return as much of a list as there is room for, and how much is left out."""
+    if not shorts:
+        return ""
+    for shown in range(len(shorts), 0, -1):
+        left = len(shorts) - shown
+        rest = f"; and {left} more" if left else ""
+        also = f"Also: {'; '.join(shorts[:shown])}{rest}."
+        if len(also) <= room:
+            return also
+    return f"Also: {len(shorts)} more."
+
+
+def _hint(program: RecognisedProgram | None, differences: Collection[str]) -> str:
+    """Return the one thing that helps most against these differences."""
+    if program is not None:
+        if any(map(program.cannot_remove, differences)):
+            subject = f"{program.name} cannot"
+            if not program.certain:
+                subject = f"If you use {program.name}, it cannot"
+            return f"{subject} {_CANNOT_COMPLY}"
+        for difference in differences:
+            if switch := program.switch(difference):
+                name = program.name if program.certain else f"If you use {program.name}"
+                return f"{name}: {switch}."
+    return advice(next(iter(differences)))
+
+
+def _joined(differences: Collection[str]) -> str:
+    """Return the ids as the journal stores them, as many as there is room for."""
+    # Names of fields that nobody knows must not push out the others.
+    joined = " ".join(sorted(differences, key=lambda each: each not in ADVICE))
+    if len(joined) <= JOURNAL_DIFFERENCES_LENGTH:
+        return joined
+    return joined[: JOURNAL_DIFFERENCES_LENGTH + 1].rpartition(" ")[0]

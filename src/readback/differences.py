@@ -1,0 +1,65 @@
+"""The ways in which a request can differ from the contract, and what to change.
+
+A difference has an id that looks like what it is: the name of a field of the body
+(`temperature`, `stream`), a part of the messages (`messages.system`, `message.name`), a
+header (`content-type`), or the path of another API (`/responses`). The API stores the
+ids of a refused request in the journal, and `programs.toml` says for each program how
+to remove a difference.
+"""
+
+from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREFIX
+
+# A field whose name is not repeated to anybody, because it could be anything.
+UNNAMED = "*"
+
+# What to change, whatever the program.
+ADVICE = {
+    "base_url": f"Correct the base URL: it ends in {VERSION_PREFIX}.",
+    "/responses": "Switch from the Responses API to Chat Completions.",
+    "/completions": "Switch from the old Completions endpoint to Chat Completions.",
+    "/messages": "Choose an OpenAI-compatible provider instead of Anthropic.",
+    "/openai/deployments": "Choose an OpenAI-compatible provider instead of Azure.",
+    "/api": "Choose an OpenAI-compatible provider instead of Ollama.",
+    "/v1beta": "Choose an OpenAI-compatible provider instead of Gemini.",
+    "/embeddings": "Turn off embeddings.",
+    "/files": "Turn off file upload.",
+    "/uploads": "Turn off file upload.",
+    "content-type": "Send the header Content-Type: application/json.",
+    "json": "Write the body with a JSON library.",
+    "model": f"Set the model to {MODEL}.",
+    "messages": "Send exactly one message.",
+    "messages.system": "Remove the system prompt.",
+    "messages.history": "Send one message, without the conversation before it.",
+    "message.role": "Send the message with the role user.",
+    "message.content": "Send the content as one string, not as a list of parts.",
+    "message.empty": "Send a text that is not empty.",
+    "message.too_large": f"Shorten the text to {MAX_CONTENT_BYTES} bytes in UTF-8.",
+    "message.name": "Turn off the names of participants.",
+    "stream": "Turn off streaming.",
+    "stream_options": "Turn off streaming.",
+    "max_tokens": f"Set max_tokens to {MAX_TOKENS}, or leave it unset.",
+    "max_completion_tokens": f"Leave the token limit unset, or send {MAX_TOKENS} as "
+    "max_tokens.",
+    "temperature": "Leave temperature unset.",
+    "top_p": "Leave top_p unset.",
+    "frequency_penalty": "Leave the penalties unset.",
+    "presence_penalty": "Leave the penalties unset.",
+    "reasoning_effort": "Turn off reasoning.",
+    "seed": "Leave seed unset.",
+    "stop": "Remove the stop sequences.",
+    "user": "Leave user unset.",
+    "n": "Leave n unset.",
+    "tools": "Turn off tools.",
+    "tool_choice": "Turn off tools.",
+    "parallel_tool_calls": "Turn off tools.",
+    "functions": "Turn off function calling.",
+    "function_call": "Turn off function calling.",
+    "response_format": "Turn off structured output.",
+    UNNAMED: "Send only the fields of the contract.",
+}
+# What to change about any other field.
+FIELD_ADVICE = "Do not send {field}."
+
+
+def advice(difference: str) -> str:
+    return ADVICE.get(difference) or FIELD_ADVICE.format(field=difference)

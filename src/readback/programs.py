@@ -1,0 +1,98 @@
+"""The client programs that we know: how to recognise one, and what to set in it.
+
+The facts are in `programs.toml`. A program is recognised by its User-Agent and, where
+many programs share a library and so its User-Agent, by the differences that its
+requests always have. Nothing here knows about HTTP, databases or pages.
+"""
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+_TABLE = Path(__file__).with_suffix(".toml")
+# In `cannot`: every difference.
+_EVERY = "*"
+
+
+class Program(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    user_agent: re.Pattern[str]
+    # The differences that its requests always have; empty if the User-Agent is enough.
+    sends: frozenset[str]
+    complies: Literal["as it comes", "with settings", "never"]
+    # What to set, in Markdown; empty if nothing.
+    setup: str
+    checked: Literal["run", "read"]
+    version: str
+    cannot: frozenset[str]
+    switches: Mapping[str, str]
+
+
+class RecognisedProgram(NamedTuple):
+    """A program, and whether it is certainly the one that sent the request."""
+
+    program: Program
+    certain: bool
+
+    @property
+    def name(self) -> str:
+        return self.program.name
+
+    def switch(self, difference: str) -> str:
+        """Return what removes a difference in this program; empty if not known."""
+        return self.program.switches.get(difference, "")
+
+    def cannot_remove(self, difference: str) -> bool:
+        cannot = self.program.cannot
+        return not self.switch(difference) and (
+            difference in cannot or _EVERY in cannot
+        )
+
+
+@cache
+def table() -> tuple[Program, ...]:
+    rows = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["program"]
+    return tuple(_program(**row) for row in rows)
+
+
+def recognise(
+    user_agent: str, differences: Collection[str] = ()
+) -> RecognisedProgram | None:
+    """Return the program whose request has these differences, or None."""
+    matching = [row for row in table() if row.user_agent.search(user_agent)]
+    fitting = [row for row in matching if row.sends <= set(differences)]
+    if not fitting:
+        return None
+    best = max(fitting, key=lambda row: len(row.sends))
+    shared = any(row.user_agent == best.user_agent for row in table() if row != best)
+    return RecognisedProgram(best, certain=not (best.sends and shared))
+
+
+def _program(
+    *,
+    name: str,
+    user_agent: str,
+    complies: Literal["as it comes", "with settings", "never"],
+    checked: Literal["run", "read"],
+    version: str,
+    sends: Collection[str] = (),
+    setup: str = "",
+    cannot: Collection[str] = (),
+    switches: Mapping[str, str] | None = None,
+) -> Program:
+    return Program(
+        name=name,
+        user_agent=re.compile(user_agent),
+        sends=frozenset(sends),
+        complies=complies,
+        setup=setup,
+        checked=checked,
+        version=version,
+        cannot=frozenset(cannot),
+        switches=switches or {},
+    )

@@ -1,0 +1,147 @@
+"""One line names every difference, fits into a header, and has a hint for the program.
+
+What a live server answers is in tests/conformance/test_all_differences.py.
+"""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readback import programs
+from readback.api.endpoints.explanation import Explanation, explain
+from readback.api.endpoints.refusal import examine
+from readback.keys import KEY_LIKE
+
+MODEL = "vendor-cabinet-preview-echo"
+ASCII_LINE = re.compile(r"[\x20-\x7e]{10,1000}")
+
+
+def explanation_of(body: Any, user_agent: str = "") -> Explanation:
+    findings = examine(json.dumps(body).encode())
+    assert isinstance(findings, list)
+    return explain(findings, user_agent)
+
+
+def body(**members: Any) -> dict[str, Any]:
+    message = {"role": "user", "content": "zyzzyva-47"}
+    return {"model": MODEL, "messages": [message], **members}
+
+
+SYSTEM = {"role": "system", "content": "zyzzyva-47"}
+USER = {"role": "user", "content": "zyzzyva-47"}
+ASSISTANT = {"role": "assistant", "content": "zyzzyva-47"}
+
+
+def test_every_difference_is_named_in_the_order_of_the_contract():
+    members = {"temperature": 1, "top_p": 1, "stream": True, "max_tokens": 16}
+
+    found = explanation_of(body(messages=[SYSTEM, USER], **members))
+
+    assert found == (
+        "unknown_field",
+        "The fields temperature and top_p are not accepted: the body may only contain "
+        "model, messages, stream and max_tokens. Also: messages must contain exactly 1 "
+        "message, got 2 (a system prompt is not accepted); stream must be false or "
+        "omitted, got true; max_tokens must be the integer 2000 or omitted, got 16. "
+        "Leave temperature unset.",
+        "temperature top_p messages.system stream max_tokens",
+    )
+
+
+@pytest.mark.parametrize(
+    "messages, differences",
+    [
+        ([SYSTEM, USER], "messages.system"),
+        ([USER, USER], "messages.history"),
+        ([SYSTEM, USER, ASSISTANT, USER], "messages.system messages.history"),
+        ([SYSTEM, SYSTEM], "messages.system message.role"),
+        ([SYSTEM], "message.role"),
+        ([], "messages"),
+        ({}, "messages"),
+        (["x"], "messages"),
+        ([{**USER, "name": "Alice"}], "message.name"),
+        ([SYSTEM, {**USER, "content": [{}]}], "messages.system message.content"),
+        ([{"role": "user"}], "message.content"),
+        ([{"role": "user", "content": ""}], "message.empty"),
+        ([{"role": "user", "content": "x" * 9000}], "message.too_large"),
+    ],
+)
+def test_the_messages_have_differences_of_their_own(messages, differences):
+    assert explanation_of(body(messages=messages)).differences == differences
+
+
+def test_a_long_list_ends_with_the_number_of_the_others():
+    unknown = {f"field_number_{number:02}": 1 for number in range(40)}
+
+    found = explanation_of(body(**unknown))
+
+    assert "field_number_00, field_number_01" in found.detail
+    assert re.search(r" and \d+ more are not accepted", found.detail)
+    assert len(found.differences) <= 400
+
+
+def test_names_that_no_program_sends_do_not_push_out_the_others():
+    unknown = {"x" * 39 + str(number): 1 for number in range(9)}
+
+    found = explanation_of(body(**unknown, stream=True, max_tokens=1))
+
+    assert found.differences.startswith("stream max_tokens x")
+
+
+def program(name: str) -> programs.Program:
+    return next(row for row in programs.table() if row.name == name)
+
+
+def test_the_hint_is_for_the_program_that_sent_the_request():
+    curl = explanation_of(body(temperature=1), "curl/8.5.0").detail
+    library = explanation_of(body(stream=True), "OpenAI/Python 3.49.0").detail
+
+    assert "LlamaIndex" not in curl
+    assert curl.endswith("Leave temperature unset.")
+    switch = program("openai for Python").switches["stream"]
+    assert library.endswith(f"openai for Python: {switch}.")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    ["model", "messages", "stream", "max_tokens", "role", "content", "temperature"]
+    + ["sk-echo-aaaaaaaaaa", "my sk-proj-aaaaaaaaaa", "a\r\nb", "поле", "x" * 50]
+)
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "role": st.sampled_from(["user", "system", "assistant", "x"]) | VALUES,
+            "content": st.text() | VALUES,
+            "name": VALUES,
+        },
+    )
+    | VALUES,
+    max_size=4,
+)
+
+
+@given(st.dictionaries(NAMES | st.text(), VALUES | MESSAGES, max_size=12))
+def test_any_body_gets_one_safe_line(document):
+    document["secret"] = "zyzzyva-47"
+    for row in [None, *programs.table()]:
+        agent = row.user_agent.pattern.lstrip("^") if row else ""
+        findings = examine(json.dumps(document).encode())
+        assert isinstance(findings, list)
+        found = explain(findings, agent)
+        assert found.code == findings[0].code
+        assert found.detail.startswith(findings[0].sentence)
+        assert ASCII_LINE.fullmatch(found.detail)
+        assert len(found.differences) <= 400
+        assert not KEY_LIKE.search(found.detail + found.differences)
+        assert "zyzzyva" not in found.detail + found.differences

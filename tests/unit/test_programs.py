@@ -1,0 +1,68 @@
+"""The table of programs is sound, and a program is recognised by what it sends."""
+
+import re
+
+import pytest
+
+from readback import programs
+from readback.differences import ADVICE
+from readback.programs import Program
+
+TABLE = programs.table()
+
+
+def each_program() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+
+
+def test_names_are_unique():
+    assert len({row.name for row in TABLE}) == len(TABLE)
+
+
+@each_program()
+def test_a_row_is_complete(row: Program):
+    assert row.complies in ("as it comes", "with settings", "never")
+    assert row.checked in ("run", "read")
+    assert row.version
+    if row.complies == "with settings":
+        assert row.setup and row.switches
+    if row.complies == "never":
+        assert row.cannot
+
+
+@each_program()
+def test_differences_are_known_fields_or_have_advice(row: Program):
+    for difference in {*row.sends, *row.cannot, *row.switches}:
+        field = re.fullmatch(r"(message\.)?[a-z0-9_]{1,40}", difference)
+        assert field or difference in ADVICE, difference
+
+
+@each_program()
+def test_a_switch_is_short_and_fits_into_a_header(row: Program):
+    for switch in row.switches.values():
+        assert re.fullmatch(r"[\x21-\x7e][\x20-\x7e]{2,118}[\x21-\x7e]", switch), switch
+        assert not switch.endswith("."), switch
+
+
+@each_program()
+def test_a_difference_has_a_switch_or_cannot_be_removed_but_not_both(row: Program):
+    assert not row.cannot & row.switches.keys()
+
+
+def test_a_program_is_recognised_by_its_user_agent():
+    found = programs.recognise("curl/8.5.0", ["temperature"])
+
+    assert found and found.name == "curl" and found.certain
+
+
+def test_a_program_that_shares_its_user_agent_is_recognised_by_its_differences():
+    alone = programs.recognise("OpenAI/Python 3.49.0", ["stream"])
+    above = programs.recognise("OpenAI/Python 3.49.0", ["temperature"])
+
+    assert alone and alone.name == "openai for Python" and alone.certain
+    assert above and above.name == "LlamaIndex" and not above.certain
+
+
+def test_an_unknown_program_is_not_recognised():
+    assert programs.recognise("", ["stream"]) is None
+    assert programs.recognise("zyzzyva/47", ["stream"]) is None
