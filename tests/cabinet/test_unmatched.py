@@ -12,7 +12,7 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from readback.api.data.store import Store
-from readback.api.data.unmatched import UnmatchedRequest
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.cabinet import services
 from readback.cabinet.models import Key
 from readback.config import Config
@@ -40,7 +40,7 @@ def sent(
     address: str = HERE, *, seconds_ago: float = 0, requests: int = 1, **fields: str
 ) -> None:
     """Write a request in the way of the API."""
-    request = UnmatchedRequest(address, "chat", "invalid_key", MISSING, "curl/8.5.0")
+    request = UnmatchedEvent(address, "chat", "invalid_key", MISSING, "curl/8.5.0")
     store = Store(Config(database_url=settings.CONFIG.database_url))
     store.unmatched.write(
         {request._replace(**fields): requests}, time.time() - seconds_ago

@@ -18,7 +18,7 @@ from readback.api.data import store as store_module
 from readback.api.data import unmatched_table
 from readback.api.data.journal import Event, Tally
 from readback.api.data.store import TRIM_EVERY, Store, StoreError
-from readback.api.data.unmatched import UnmatchedRequest
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS
 from tests.support.commands import environment_with, run_readback
@@ -95,8 +95,8 @@ def tally(key_id: int, agent: str = "", code: str = "", at: float = NOW) -> Tall
     return made
 
 
-def unmatched(address: str = "192.0.2.1", **fields: str) -> UnmatchedRequest:
-    made = UnmatchedRequest(address, "chat", "invalid_key", "A detail.", "curl/8")
+def unmatched(address: str = "192.0.2.1", **fields: str) -> UnmatchedEvent:
+    made = UnmatchedEvent(address, "chat", "invalid_key", "A detail.", "curl/8")
     return made._replace(**fields)
 
 

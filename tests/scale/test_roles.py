@@ -18,7 +18,7 @@ import pytest
 
 from readback import keys
 from readback.api.data.store import Store
-from readback.api.data.unmatched import UnmatchedRequest
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support.commands import environment_with, free_port, run_readback
@@ -238,7 +238,7 @@ def test_the_role_can_delete_expired_rows(installation):
 def test_the_role_can_write_and_delete_unmatched_requests(installation):
     store = Store(Config(database_url=installation.api_url))
     count = "SELECT sum(requests) FROM cabinet_unmatchedrequest"
-    made_up = UnmatchedRequest("192.0.2.1", "chat", "invalid_key", "No.", "curl/8")
+    made_up = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "No.", "curl/8")
     for _ in range(2):
         store.unmatched.write({made_up: 1}, time.time())
     assert installation.owner.value(count) == 2

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from readback.api.data.journal import Tally
 from readback.api.data.store import KeyRow
-from readback.api.data.unmatched import UnmatchedRequest
+from readback.api.data.unmatched import UnmatchedEvent
 
 
 class LookUp(NamedTuple):
@@ -34,7 +34,7 @@ class Write(NamedTuple):
 class WriteUnmatched(NamedTuple):
     """Write how often each unmatched request has occurred, or drop it."""
 
-    counts: Mapping[UnmatchedRequest, int]
+    counts: Mapping[UnmatchedEvent, int]
     at: float
 
 

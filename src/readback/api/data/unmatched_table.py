@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from readback.api.data.dialects import Dialect
-from readback.api.data.unmatched import UnmatchedRequest
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.client_address import network_digest
 from readback.contract import (
     MAX_DETAIL_LENGTH,
@@ -22,7 +22,9 @@ from readback.contract import (
 CELLS = 4096
 
 _NETWORK_KEY = "SELECT key FROM cabinet_networkkey"
-_CELLS = "SELECT cell, digest, at FROM cabinet_unmatchedrequest WHERE cell IN ({marks})"
+# Numbers of ours are part of the text: as values, hundreds of them would keep the event
+# loop waiting for a millisecond.
+_CELLS = "SELECT cell, digest, at FROM cabinet_unmatchedrequest WHERE cell IN ({cells})"
 # In the order of their cells, so that two workers cannot deadlock.
 _WRITE = """
 INSERT INTO cabinet_unmatchedrequest AS old (cell, network, digest, at, endpoint, code,
@@ -46,10 +48,7 @@ class Cell(NamedTuple):
     """What a row holds: the digest of a request, and when it was last received."""
 
     digest: bytes
-    at: float
-
-
-_FREE = Cell(b"", 0.0)
+    at: Any  # as the column stores it; of two, the later one is greater
 
 
 class UnmatchedTable:
@@ -62,7 +61,7 @@ class UnmatchedTable:
         self._run = run
         self._key = b""
 
-    def write(self, counts: Mapping[UnmatchedRequest, int], wall: float) -> None:
+    def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
         """Write how often each request has occurred since the last time."""
         if not (key := self._network_key()):
             return  # only if somebody has emptied the tables
@@ -73,9 +72,10 @@ class UnmatchedTable:
             digest = _digest(request, network)
             cell = choose(digest, cells(network), held)
             # A microsecond apart, so that they are shown in the order of their arrival.
-            held[cell] = Cell(digest, wall + number / 1e6)
-            identity = (cell, network, digest, self._dialect.moment(held[cell].at))
-            rows[cell] = (*identity, *_texts(request), counts[request])
+            at = self._dialect.moment(wall + number / 1e6)
+            held[cell] = Cell(digest, at)
+            texts = _texts(request)
+            rows[cell] = (cell, network, digest, at, *texts, counts[request])
         self._write_rows([rows[cell] for cell in sorted(rows)], wall)
 
     def delete_old(self, wall: float) -> None:
@@ -90,9 +90,9 @@ class UnmatchedTable:
         return self._key
 
     def _held(self, wanted: set[int]) -> dict[int, Cell]:
-        found = self._run(_CELLS.format(marks=_marks(wanted)), tuple(wanted)).fetchall()
-        seconds = self._dialect.seconds
-        return {cell: Cell(bytes(digest), seconds(at)) for cell, digest, at in found}
+        text = _CELLS.format(cells=", ".join(map(str, wanted)))
+        found = self._run(text, ()).fetchall()
+        return {cell: Cell(bytes(digest), at) for cell, digest, at in found}
 
     def _write_rows(self, rows: list[tuple[Any, ...]], wall: float) -> None:
         text = _WRITE.format(rows=", ".join(f"({_marks(row)})" for row in rows))
@@ -113,23 +113,24 @@ def choose(digest: bytes, own: range, held: Mapping[int, Cell]) -> int:
     different ones at different cells.
     """
     for cell in own:
-        if held.get(cell, _FREE).digest == digest:
+        if cell in held and held[cell].digest == digest:
             return cell
     start = digest[0] % len(own)
     in_turn: list[int] = [*own[start:], *own[:start]]
-    return min(in_turn, key=lambda cell: held.get(cell, _FREE).at)
+    free = [cell for cell in in_turn if cell not in held]
+    return free[0] if free else min(own, key=lambda cell: held[cell].at)
 
 
-def _digest(request: UnmatchedRequest, network: bytes) -> bytes:
+def _digest(request: UnmatchedEvent, network: bytes) -> bytes:
     """Return what is equal for equal requests of one network, and for no others."""
     words = "\0".join(_texts(request))
     return blake2b(words.encode(), key=network, digest_size=16).digest()
 
 
-def _texts(request: UnmatchedRequest) -> tuple[str, ...]:
+def _texts(request: UnmatchedEvent) -> tuple[str, ...]:
     detail = request.detail[:MAX_DETAIL_LENGTH]
     return request.endpoint, request.code, detail, request.user_agent
 
 
-def _marks(values: Sequence[Any] | set[int]) -> str:
+def _marks(values: Sequence[Any]) -> str:
     return ", ".join("?" for _ in values)

@@ -19,7 +19,7 @@ from readback.api.data.health import Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRow, Store, StoreError
-from readback.api.data.unmatched import UnmatchedRequest, UnmatchedRequests
+from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
 from readback.api.data.unmatched_table import UnmatchedTable
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
@@ -68,7 +68,7 @@ class FailingTable(UnmatchedTable):
         self.attempts: list[int] = []
         self.written = 0
 
-    def write(self, counts: Mapping[UnmatchedRequest, int], wall: float) -> None:
+    def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
         self.attempts.append(sum(counts.values()))
         if self.broken:
             raise StoreError("locked", permanent=False, lost=False)

@@ -2,7 +2,7 @@
 
 from readback.api.data.unmatched import (
     CAPACITY,
-    UnmatchedRequest,
+    UnmatchedEvent,
     UnmatchedRequests,
 )
 from readback.contract import UNMATCHED_ROWS
@@ -18,7 +18,7 @@ def test_equal_requests_are_counted_together_until_they_are_fetched():
         count(requests, "192.0.2.1")
     count(requests, "192.0.2.2")
 
-    one = UnmatchedRequest("192.0.2.1", "chat", "invalid_key", "A detail.", "curl")
+    one = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "A detail.", "curl")
     assert requests.fetch() == {one: 3, one._replace(address="192.0.2.2"): 1}
     assert requests.fetch() == {}
 
