@@ -4,13 +4,19 @@ import re
 from html import unescape
 
 import pytest
+from django.test import override_settings
 
 from readback.cabinet import services
 from readback.cabinet.models import JournalEntry, Key, Usage
+from readback.config import Config
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
 pytestmark = pytest.mark.usefixtures("mails")
+
+
+# What ShellGPT always sends.
+SHELL_GPT = ("messages.system", "temperature", "top_p", "stream")
 
 
 @pytest.fixture
@@ -69,7 +75,7 @@ def test_the_journal_says_what_happened_and_how_to_fix_it(alice, key):
 
     words = words_of(page)
     assert "refused other 404 not_found POST /chat/completions is not part" in words
-    assert "is /v1 missing? Use GET /v1/models or POST" in words
+    assert "is /v1 missing? Works: network Change: Use GET /v1/models or" in words
     assert "OpenAI/Python 3.49.0 192.0.2.0/24 140 / 300" in words
     assert 'href="/docs/errors#not_found"' in text_of(page)
 
@@ -84,6 +90,111 @@ def test_a_russian_page_shows_the_russian_text_and_the_original_detail(alice, ke
     assert "Отправляйте только model, messages, stream" in words
     detail = '<p class="wire-text" lang="en">The field temperature is not accepted.</p>'
     assert detail in text_of(page)
+
+
+def test_a_refusal_is_shown_in_two_parts(alice, key):
+    refused(
+        key,
+        "unknown_field",
+        400,
+        "All of it.",
+        differences="top_p stream_options messages.system stream zebra",
+    )
+
+    page = logged_in(alice).get(f"/keys/{key.pk}/?outcome=refused")
+
+    words = words_of(page)
+    assert "Works: network address key readable JSON Change: Leave top_p" in words
+    assert "Turn off streaming. stream_options Remove the system prompt." in words
+    assert "Do not send zebra. The answer in full All of it." in words
+
+
+def test_what_works_depends_on_the_code(alice, key):
+    proofs = {
+        "not_found": "network",
+        "invalid_key": "network address",
+        "rate_limited": "network address key",
+        "unsupported_media_type": "network address key",
+        "invalid_json": "network address key",
+        "stream_unavailable": "network address key readable JSON",
+        "invalid_max_tokens": "network address key readable JSON",
+    }
+    for code in proofs:
+        refused(key, code, 400, f"About {code}.")
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
+
+    for code, works in proofs.items():
+        assert f"About {code}. Works: {works} Change:" in words
+
+
+def test_tls_is_among_what_works_if_the_address_has_it(alice, key):
+    refused(key, "stream_unavailable", 400, "x", differences="stream")
+    visitor = logged_in(alice)
+
+    with override_settings(CONFIG=Config(public_base_url="https://api.example.org/v1")):
+        words = words_of(visitor.get(f"/keys/{key.pk}/"))
+
+    assert "Works: network TLS address key readable JSON" in words
+
+
+def test_a_change_names_the_setting_of_the_program(alice, key):
+    curl, library = "curl/8.5.0", "OpenAI/Python 3.49.0"
+    refused(key, "unsupported_media_type", 415, "x", **sent_by(curl, "content-type"))
+    refused(key, "unknown_field", 400, "x", **sent_by(library, "temperature"))
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
+
+    assert "curl: -H 'Content-Type: application/json'" in words
+    assert "If you use LlamaIndex: additional_kwargs=" in words
+    assert "perhaps LlamaIndex OpenAI/Python 3.49.0" in words
+
+
+def test_a_program_that_cannot_comply_is_told_that_this_is_fine(alice, key):
+    differences = sent_by("OpenAI/Python 3.49.0", *SHELL_GPT)
+    refused(key, "unknown_field", 400, "x", **differences)
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
+
+    assert "If you use ShellGPT, it cannot be made to comply. That is fine" in words
+
+
+def test_differences_are_counted(alice, key):
+    agent = "curl/8.5.0"
+    refused(key, "stream_unavailable", 400, "x", requests=3, **sent_by(agent, "stream"))
+    more = sent_by(agent, "temperature", "stream")
+    refused(key, "unknown_field", 400, "x", requests=2, **more)
+    entry(key)
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/?outcome=accepted"))
+
+    assert "stream 5 Turn off streaming." in words
+    assert "temperature 2 Leave temperature unset." in words
+
+
+def test_without_differences_there_is_no_table_of_them(alice, key):
+    refused(key, "rate_limited", 429, "x")
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
+
+    assert "Differences from the contract" not in words
+
+
+def sent_by(user_agent: str, *differences: str) -> dict[str, str]:
+    return {"user_agent": user_agent, "differences": " ".join(differences)}
+
+
+def test_explanations_in_the_body_are_off_until_the_owner_turns_them_on(alice, key):
+    visitor, path = logged_in(alice), f"/keys/{key.pk}/"
+    assert not Key.objects.get().explains_refusals
+
+    form = {"explains_refusals": "on"}
+    visitor.send(f"{path}explanations/", form, page=path)
+    assert Key.objects.get().explains_refusals
+    assert "Explain refusals in the body (on)" in words_of(visitor.get(path))
+
+    visitor.send(f"{path}explanations/", {}, page=path)
+    assert not Key.objects.get().explains_refusals
 
 
 def test_a_code_of_an_older_release_is_shown_with_its_detail(alice, key):
@@ -191,7 +302,7 @@ def test_clearing_empties_the_journal_and_keeps_the_counts(alice, key):
     assert Usage.objects.count() == 1
 
 
-@pytest.mark.parametrize("action", ["revoke", "clear"])
+@pytest.mark.parametrize("action", ["revoke", "clear", "explanations"])
 def test_changing_a_key_needs_the_token_of_the_form(alice, key, action):
     entry(key)
 
@@ -199,6 +310,7 @@ def test_changing_a_key_needs_the_token_of_the_form(alice, key, action):
 
     assert response.status_code == 403
     assert Key.objects.get().revoked_at is None
+    assert not Key.objects.get().explains_refusals
     assert JournalEntry.objects.exists()
 
 
@@ -217,8 +329,8 @@ def test_a_key_of_another_account_is_not_found(key, page):
     assert Visitor().get(f"/keys/{key.pk}/{page}").status_code == 302
 
 
-@pytest.mark.parametrize("action", ["revoke", "clear"])
-def test_mallory_cannot_revoke_or_clear_the_key_of_alice(key, action):
+@pytest.mark.parametrize("action", ["revoke", "clear", "explanations"])
+def test_mallory_cannot_change_the_key_of_alice(key, action):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
 

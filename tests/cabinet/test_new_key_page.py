@@ -130,6 +130,7 @@ def test_the_page_waits_for_the_first_request(alice):
     entry(key)
     arrived = visitor.get(f"/keys/{key.pk}/arrived/?seen={seen}")
     assert arrived.status_code == 200
+    assert words_of(arrived).startswith("Connected accepted 200")
     assert "Your text came back unchanged." in words_of(arrived)
 
 
@@ -140,7 +141,28 @@ def test_a_refused_request_is_explained(alice):
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
 
     assert "refused 400 unknown_field" in words
-    assert "Field temperature is not accepted. Send only model, messages" in words
+    assert "Field temperature is not accepted. Works: network address key" in words
+    assert "Change: Send only model, messages" in words
+
+
+@pytest.mark.parametrize("code", ["stream_unavailable", "not_found", "rate_limited"])
+def test_the_first_refused_request_means_connected(alice, code):
+    key = services.key_create(alice).key
+    refused(key, code, 400, "x", differences="stream")
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
+
+    assert words.startswith("Connected refused 400")
+
+
+def test_a_request_with_a_key_that_has_ended_does_not_mean_connected(alice):
+    key = services.key_create(alice).key
+    refused(key, "invalid_key", 401, "This key is revoked.")
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
+
+    assert "Connected" not in words
+    assert "This key is revoked." in words
 
 
 def test_only_the_owner_sees_the_latest_request(alice):

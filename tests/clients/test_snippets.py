@@ -59,12 +59,14 @@ def litellm_python() -> str:
     return python
 
 
-def read_back(command: list[str], file: str, server: Server, folder: Path) -> str:
-    """Run the snippet as a file and return what it prints."""
-    filled = {s.file: s.text for s in snippets.filled(server.base_url, server.api_key)}
+def run(
+    command: list[str], file: str, server: Server, api_key: str, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run the snippet as a file."""
+    filled = {s.file: s.text for s in snippets.filled(server.base_url, api_key)}
     program = folder / file
     program.write_text(filled[file], encoding="utf-8")
-    done = subprocess.run(
+    return subprocess.run(
         [*command, str(program)],
         # LiteLLM would download its table of prices.
         env=os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
@@ -72,6 +74,16 @@ def read_back(command: list[str], file: str, server: Server, folder: Path) -> st
         text=True,
         timeout=RUN_SECONDS,
     )
+
+
+def assert_works(command: list[str], file: str, server: Server, folder: Path) -> str:
+    """Run the snippet with the key, and then with a mistyped one.
+
+    Return what it prints; a refusal must be explained to whoever runs it.
+    """
+    mistyped = run(command, file, server, server.api_key[:-1] + "!", folder)
+    assert "This is not a valid key: " in mistyped.stdout + mistyped.stderr
+    done = run(command, file, server, server.api_key, folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -86,11 +98,11 @@ def test_every_snippet_file_is_shown_on_the_page():
 def test_a_python_snippet_prints_the_text_it_sends(file, server, tmp_path):
     # -P keeps the script's folder off Python's path, where its name would hide the
     # library of the same name; a user saves it under another name.
-    assert read_back([sys.executable, "-P"], file, server, tmp_path) == f"{TEXT}\n"
+    assert assert_works([sys.executable, "-P"], file, server, tmp_path) == f"{TEXT}\n"
 
 
 def test_the_litellm_snippet_prints_the_text_it_sends(litellm_python, server, tmp_path):
-    printed = read_back([litellm_python, "-P"], "litellm.py", server, tmp_path)
+    printed = assert_works([litellm_python, "-P"], "litellm.py", server, tmp_path)
 
     assert printed == f"{TEXT}\n"
 
@@ -99,14 +111,14 @@ def test_the_litellm_snippet_prints_the_text_it_sends(litellm_python, server, tm
 def test_a_node_snippet_prints_the_text_it_sends(file, node, server, tmp_path):
     (tmp_path / "node_modules").symlink_to(HERE / "node" / "node_modules")
 
-    assert read_back([node], file, server, tmp_path) == f"{TEXT}\n"
+    assert assert_works([node], file, server, tmp_path) == f"{TEXT}\n"
 
 
 def test_the_curl_snippet_prints_an_answer_with_the_text(server, tmp_path):
     if not shutil.which("curl"):
         pytest.skip("curl is not on PATH")
 
-    printed = read_back(["sh"], "curl.sh", server, tmp_path)
+    printed = assert_works(["sh"], "curl.sh", server, tmp_path)
 
     assert f'"content":"{TEXT}"' in printed
 

@@ -11,6 +11,7 @@ from gettext import GNUTranslations
 from pathlib import Path
 
 import readback.cabinet
+from readback import differences
 from readback.contract import REFUSALS
 
 CABINET = Path(readback.cabinet.__file__).parent
@@ -71,6 +72,7 @@ def texts_of_templates() -> Iterator[str]:
 def texts_of_contract() -> Iterator[str]:
     for row in REFUSALS.values():
         yield from (row.sentence, row.hint)
+    yield from (*differences.ADVICE.values(), differences.FIELD_ADVICE)
 
 
 def test_every_text_has_a_translation():

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.waiting import wait_until
+
 
 @pytest.fixture
 def alice(a_person):
@@ -15,14 +17,28 @@ def test_an_unknown_field_is_named_on_the_page_of_the_new_key(alice):
     status, body = alice.send_request(temperature=0.7)
     assert (status, body) == (400, {"error": {"code": "unknown_field"}})
 
+    alice.expect_to_see("Connected")
     alice.expect_to_see("refused")
-    alice.expect_to_see("temperature")
-    alice.expect_to_see("Send only model, messages, stream and max_tokens")
+    alice.expect_to_see("Leave temperature unset.")
     alice.take_screenshot("refusal-explained")
 
     alice.page.locator("main a[href$='#unknown_field']").click()
     alice.page.wait_for_url("**/docs/errors#unknown_field")
     alice.take_screenshot("docs")
+
+
+def test_the_body_explains_refusals_once_the_owner_wants_it(alice):
+    alice.page.goto(alice.key_path)
+    alice.page.locator("summary", has_text="Explain refusals in the body").click()
+    alice.page.locator("[name=explains_refusals]").check()
+    alice.page.locator("form[action$='/explanations/'] button").click()
+    alice.expect_to_see("The option has been saved.")
+
+    def message() -> str:
+        return alice.send_request(stream=True)[1]["error"].get("message", "")
+
+    wait_until(message, "the API has read the option")
+    assert message().startswith("stream must be false or omitted; got true.")
 
 
 def test_the_page_shows_accepted_after_the_fix(alice):

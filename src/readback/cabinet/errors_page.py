@@ -22,17 +22,22 @@ def _introduction() -> str:
     title = _("Errors")
     format_ = _(
         'Every refusal has the body `{"error":{"code":"…"}}`. The header '
-        "`X-Error-Detail` explains in one sentence what the API received and what it "
+        "`X-Error-Detail` explains in one line what the API received and what it "
         "expected. The reason phrase contains the code, for example "
         "`400 Bad Request (unknown_field)`. The journal of your key in the cabinet "
-        "shows the same sentence."
+        "shows the same line, and what to set in your program."
     )
     order = _(
         "Checks run in a fixed order, and the status and the code are those of the "
-        "first check that fails. If a request has two errors, you see the second code "
-        "after you fix the first error."
+        "first check that fails. `X-Error-Detail` names every difference between the "
+        "body and the contract, so one request is enough to find them all."
     )
-    return f"# {title}\n\n{format_}\n\n{order}"
+    explained = _(
+        "If your program shows only the status, send the header `Prefer: explain`, or "
+        "turn on “Explain refusals in the body” on the page of your key. The body then "
+        "also has the line as `error.message`."
+    )
+    return "\n\n".join([f"# {title}", format_, order, explained])
 
 
 def _table() -> str:

@@ -209,9 +209,6 @@ class UnmatchedRequest(models.Model):
     )
     requests = models.BigIntegerField(default=1)
 
-    # What the row of a journal would say.
-    accepted = False
-
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.endpoint} {self.code}"
 

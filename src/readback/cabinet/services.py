@@ -161,6 +161,12 @@ def key_revoke(key: Key) -> None:
         notices.key_revoked(key)
 
 
+def key_set_explanations(key: Key, explains_refusals: bool) -> None:
+    """Set whether refusals of this key have an explanation in their body."""
+    key.explains_refusals = explains_refusals
+    key.save(update_fields=["explains_refusals"])
+
+
 def journal_clear(key: Key) -> None:
     """Delete the journal of a key; its request counts stay."""
     JournalEntry.objects.filter(key=key).delete()

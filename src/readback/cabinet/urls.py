@@ -24,6 +24,11 @@ urlpatterns = [
     path("keys/<int:key_id>/numbers/", key.activity, name="key_numbers"),
     path("keys/<int:key_id>/revoke/", key.revoke, name="key_revoke"),
     path("keys/<int:key_id>/clear/", key.clear_journal, name="key_clear"),
+    path(
+        "keys/<int:key_id>/explanations/",
+        key.set_explanations,
+        name="key_explanations",
+    ),
     path("keys/<int:key_id>/new/", new_key.new_key, name="new_key"),
     path("keys/<int:key_id>/arrived/", new_key.latest_request, name="key_arrived"),
     path("keys/<int:key_id>/unmatched/", unmatched.page, name="key_unmatched"),

@@ -6,6 +6,8 @@ const readback = createOpenAICompatible({
   name: "readback",
   baseURL: "<BASE_URL>",
   apiKey: "<API_KEY>",
+  // An error then says what to change.
+  headers: { Prefer: "explain" },
 });
 const { text } = await generateText({
   model: readback("<MODEL>"),

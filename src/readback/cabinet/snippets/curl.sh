@@ -1,4 +1,5 @@
-curl <BASE_URL>/chat/completions \
+# --include shows the headers: X-Error-Detail explains a refusal.
+curl --include <BASE_URL>/chat/completions \
   -H "Authorization: Bearer <API_KEY>" \
   -H "Content-Type: application/json" \
   -d '{"model": "<MODEL>",

@@ -1,5 +1,11 @@
 # pip install langchain-openai
 from langchain_openai import ChatOpenAI
 
-llm = ChatOpenAI(base_url="<BASE_URL>", api_key="<API_KEY>", model="<MODEL>")
+llm = ChatOpenAI(
+    base_url="<BASE_URL>",
+    api_key="<API_KEY>",
+    model="<MODEL>",
+    # An error then says what to change.
+    default_headers={"Prefer": "explain"},
+)
 print(llm.invoke("Ready to copy?").content)

@@ -1,7 +1,12 @@
 // npm install openai
 import OpenAI from "openai";
 
-const client = new OpenAI({ baseURL: "<BASE_URL>", apiKey: "<API_KEY>" });
+const client = new OpenAI({
+  baseURL: "<BASE_URL>",
+  apiKey: "<API_KEY>",
+  // An error then says what to change.
+  defaultHeaders: { Prefer: "explain" },
+});
 const answer = await client.chat.completions.create({
   model: "<MODEL>",
   messages: [{ role: "user", content: "Ready to copy?" }],

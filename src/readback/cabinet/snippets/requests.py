@@ -11,6 +11,5 @@ answer = requests.post(
     timeout=30,
 )
 if not answer.ok:
-    print(answer.headers.get("X-Error-Detail"))
-answer.raise_for_status()
+    raise SystemExit(answer.headers.get("X-Error-Detail"))
 print(answer.json()["choices"][0]["message"]["content"])

@@ -1,4 +1,4 @@
-"""The page of a key: charts, journal, revoking the key and clearing the journal."""
+"""The page of a key: charts, journal, the option of the key, revoking and clearing."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -66,6 +66,15 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @require_POST
 @login_required
+def set_explanations(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = owned_key(request, key_id)
+    services.key_set_explanations(key, "explains_refusals" in request.POST)
+    messages.success(request, _("The option has been saved."))
+    return redirect("key", key_id=key.pk)
+
+
+@require_POST
+@login_required
 def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     services.journal_clear(key)
@@ -84,6 +93,8 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     outcome = _outcome(request)
     entries = selectors.journal_of(key, _OUTCOMES.get(outcome))
     rows = Paginator(entries, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    refused = selectors.journal_of(key, accepted=False)
+    differences = refusals.count_differences(refused.exclude(differences=""))
     return {
         "key": key,
         "charts": charts,
@@ -91,5 +102,6 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
         "journal_rows": JOURNAL_ROWS,
         "rows": rows,
         "explained": [refusals.explain(entry) for entry in rows],
+        "differences": differences,
         "version": live.version_of(charts, [entry.pk for entry in rows]),
     }

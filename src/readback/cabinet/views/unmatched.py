@@ -42,7 +42,7 @@ def recent(request: HttpRequest) -> dict[str, object]:
     # During an upgrade, a newer API may write a code that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {
-        "unmatched": [refusals.explain(row) for row in known],
+        "unmatched": [(row, refusals.sentence(row)) for row in known],
         "minutes": UNMATCHED_SECONDS // 60,
         "version": live.version_of([(row.pk, row.at, row.digest) for row in known]),
     }
