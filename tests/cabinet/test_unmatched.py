@@ -67,9 +67,13 @@ def test_the_waiting_page_shows_what_the_same_address_has_sent(alice, key):
     words = waiting(visitor, key)
     assert "From your network address, without an accepted key" in words
     assert "chat 401 invalid_key ×3" in words
-    assert MISSING in words
-    assert "curl/8.5.0" in words
+    assert f"{MISSING} curl " in words
     assert "Everybody behind your network address sees the same lines" in words
+
+
+def test_an_unknown_program_is_called_what_it_calls_itself(alice, key):
+    sent(user_agent="my-program/1.0")
+    assert f"{MISSING} my-program/1.0 " in waiting(logged_in(alice), key)
 
 
 def test_another_address_sees_nothing(alice, key):
