@@ -47,6 +47,10 @@ MAX_DETAIL_LENGTH = 1000
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
+# Requests without an accepted key are shown to people with the same network address:
+# the last ones of this many kinds, for this long.
+UNMATCHED_ROWS = 8
+UNMATCHED_SECONDS = 600
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")
 REQUIRED_FIELDS = ("model", "messages")

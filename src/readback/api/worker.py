@@ -22,6 +22,7 @@ from readback.api.data.health import Health
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
+from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
 from readback.api.descriptors import Descriptors
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
@@ -93,7 +94,7 @@ class ApiWorker(Worker):
         loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
-        self._clerk.start(loop, self._keyring, self._journal)
+        self._clerk.start(loop, self._keyring, self._journal, self._unmatched)
         self._tick()  # so that the first answer has a date
         servers = [await self._listen(listener) for listener in self.sockets]
         # These objects live as long as the process, so the collector can ignore them.
@@ -118,6 +119,9 @@ class ApiWorker(Worker):
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
         self._journal = Journal(self._counters)
+        self._unmatched = UnmatchedRequests(
+            CAPACITY if config.unmatched_requests else 0
+        )
         health = Health(self._counters)
         self._clerk = Clerk(Store(config), health, self._counters)
         self._keyring = Keyring(
@@ -130,6 +134,7 @@ class ApiWorker(Worker):
             shared.failure_rates,
             self._counters,
             config.trusted_proxy_count,
+            self._unmatched,
         )
         ops = Ops(shared.counters, health, self._keyring, self._lifecycle)
         self._api_connections = ConnectionRegistry(api, limits(config))
