@@ -20,14 +20,14 @@ from readback.contract import (
     OTHER,
 )
 
+# The same in every program that is built on a browser; its name comes after this.
+_BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 _ENDPOINTS = {
     (b"GET", MODELS_PATH.encode()): MODELS,
     (b"POST", CHAT_PATH.encode()): CHAT,
 }
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
-# The same in every program that is built on a browser; its name comes after this.
-_BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 
 
