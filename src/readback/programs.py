@@ -69,8 +69,7 @@ def recognise(
     if not fitting:
         return None
     best = max(fitting, key=lambda row: len(row.sends))
-    shared = any(row.user_agent == best.user_agent for row in table() if row != best)
-    return RecognisedProgram(best, certain=not (best.sends and shared))
+    return RecognisedProgram(best, certain=not best.sends)
 
 
 def _program(

@@ -4,6 +4,7 @@ Worked out once per distinct head (`http/head_cache.py`). Nothing here looks at 
 at the database or at the clock.
 """
 
+import re
 from typing import NamedTuple
 
 from readback import keys
@@ -20,6 +21,8 @@ from readback.contract import (
     OTHER,
 )
 
+# The same in every program that is built on a browser; its name comes after this.
+_BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 _ENDPOINTS = {
     (b"GET", MODELS_PATH.encode()): MODELS,
     (b"POST", CHAT_PATH.encode()): CHAT,
@@ -91,7 +94,8 @@ def _user_agent(head: Head) -> str:
     """Return the name of the client program in printable ASCII, without any key."""
     agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
-    return keys.hidden(printable)[:JOURNAL_USER_AGENT_LENGTH]
+    telling = _BROWSER_ENGINE.sub("", printable, count=1)
+    return keys.hidden(telling)[:JOURNAL_USER_AGENT_LENGTH]
 
 
 def _prefers(head: Head, preference: bytes) -> bool:

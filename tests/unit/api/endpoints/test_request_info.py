@@ -5,6 +5,11 @@ import pytest
 from readback.api.endpoints.request_info import describe
 from readback.api.http.head import parse
 
+ELECTRON = (
+    b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    b"CherryStudio/2.0.8 Chrome/142.0.7444.59 Electron/41.8.0 Safari/537.36"
+)
+
 
 @pytest.mark.parametrize(
     "sent, shown",
@@ -15,6 +20,15 @@ from readback.api.http.head import parse
         (b"tool/1 sk-echo-0123456789abcdef!", "tool/1 [key]!"),
         (b"x" * 70 + b" sk-proj-" + b"y" * 60, "x" * 70 + " [key]"),
         (b"task-runner/2", "task-runner/2"),
+        (
+            ELECTRON,
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) "
+            "CherryStudio/2.0.8 Chrome/142.0.7444.5",
+        ),
+        (
+            b"sk- AppleWebKit/1 (KHTML, like Gecko)echo-0123456789abcdef",
+            "[key]",
+        ),
     ],
 )
 def test_a_user_agent_is_shown_in_printable_ascii(sent: bytes, shown: str) -> None:
