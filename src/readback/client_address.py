@@ -5,9 +5,11 @@ and mails must agree on who sent a request, and a forged header must not change 
 """
 
 import re
+from hashlib import blake2b
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 UNKNOWN = ""
+NETWORK_DIGEST_LENGTH = 16
 # Some proxies write `ip:port`, `[ip]:port` or `[ip]`.
 _WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
 
@@ -35,6 +37,31 @@ def shorten(address: str) -> str:
     if ip.version == 4:
         return str(ip).rpartition(".")[0] + ".x"
     return str(ip_network((int(ip), 48), strict=False).network_address)
+
+
+def network(address: str) -> str:
+    """Return the network that an address stands for; UNKNOWN if it is no address.
+
+    An IPv4 address stands for itself, an IPv6 address for its /64, in which devices
+    change their addresses at will. All loopback addresses are one network.
+    """
+    try:
+        ip = _parse(address.partition("%")[0])
+    except ValueError:
+        return UNKNOWN
+    if ip.is_loopback:
+        return "loopback"
+    if ip.version == 4:
+        return str(ip)
+    return str(ip_network((int(ip), 64), strict=False))
+
+
+def network_digest(address: str, key: bytes) -> bytes:
+    """Return the network of an address as a keyed hash; empty if it has none."""
+    name = network(address)
+    if not name:
+        return b""
+    return blake2b(name.encode(), key=key, digest_size=NETWORK_DIGEST_LENGTH).digest()
 
 
 def _address_in(entry: str) -> str:

@@ -63,14 +63,6 @@ class Bind(NamedTuple):
 # which `_read_one` appends to the name of the variable.
 
 
-def _text(value: str) -> str:
-    return value
-
-
-def _path(value: str) -> Path:
-    return Path(value)
-
-
 def _optional_path(value: str) -> Path | None:
     return Path(value) if value else None
 
@@ -170,7 +162,7 @@ class Config:
     """All settings, parsed. The order here is the order in the documentation."""
 
     data_dir: Path = _setting(
-        "var", _path, "Directory of the embedded database and the generated secret key."
+        "var", Path, "Directory of the embedded database and the generated secret key."
     )
     database_url: str = _setting(
         "",
@@ -213,7 +205,7 @@ class Config:
         secret=True,
     )
     mail_from: str = _setting(
-        "Readback <readback@localhost>", _text, "Sender address of e-mails."
+        "Readback <readback@localhost>", str, "Sender address of e-mails."
     )
     secret_key: str = _setting(
         "",
@@ -265,6 +257,12 @@ class Config:
         _on_off,
         "on: every refusal has error.message in its body. off: refusals have exactly "
         "the body that the contract specifies.",
+    )
+    unmatched_requests: bool = _setting(
+        "on",
+        _on_off,
+        "on: people who wait for a first request see requests without an accepted key "
+        "from their own network address, for ten minutes. off: these are not kept.",
     )
     max_connections: int = _setting(
         "16384", _whole_number(1, 1_000_000), "Maximum open connections per API worker."

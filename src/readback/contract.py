@@ -47,6 +47,10 @@ MAX_DETAIL_LENGTH = 1000
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
+# Requests without an accepted key are shown to people with the same network address:
+# the last ones of this many kinds, for this long.
+UNMATCHED_ROWS = 8
+UNMATCHED_SECONDS = 600
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")
 REQUIRED_FIELDS = ("model", "messages")
@@ -74,7 +78,8 @@ _ROWS = (
         HTTPStatus.BAD_REQUEST,
         "The request is not well-formed HTTP/1.1.",
         "Use an HTTP client library. If you do, look for a proxy that "
-        "rewrites requests, or for HTTPS sent to a plain HTTP port.",
+        "rewrites requests, or for https:// where the port expects http://, or "
+        "http:// where it expects https://.",
     ),
     Refusal(
         "unsupported_transfer_coding",

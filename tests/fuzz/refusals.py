@@ -9,8 +9,9 @@ import re
 
 from readback.api.endpoints.explanation import explain
 from readback.api.endpoints.near_misses import explain_not_found
+from readback.api.endpoints.presented_key import presented_key
 from readback.api.endpoints.refusal import examine
-from readback.api.endpoints.request_info import explain_media_type, presented_key
+from readback.api.endpoints.request_info import explain_media_type
 from readback.api.http.head import Head
 from readback.contract import MAX_BODY_BYTES, REFUSALS
 from readback.keys import KEY_LIKE
@@ -26,7 +27,7 @@ def check(data: bytes) -> None:
     media_type = Head(method, target, [(b"content-type", data)], is_http_10=False)
     for sentence in (
         detail,
-        explain_not_found(method, target),
+        explain_not_found(method, target).sentence,
         explain_media_type(media_type),
         presented_key(data).detail,
     ):

@@ -6,6 +6,7 @@ tests check that the two fit together.
 
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 
 from readback import keys
 from readback.api.data import store as store_module
+from readback.api.data import unmatched_table
 from readback.api.data.journal import Event, Tally
 from readback.api.data.store import TRIM_EVERY, Store, StoreError
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
-from readback.contract import JOURNAL_ROWS
+from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS
 from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 from tests.support.postgres import Postgres, postgres
@@ -92,13 +95,19 @@ def tally(key_id: int, agent: str = "", code: str = "", at: float = NOW) -> Tall
     return made
 
 
+def unmatched(address: str = "192.0.2.1", **fields: str) -> UnmatchedEvent:
+    made = UnmatchedEvent(address, "chat", "invalid_key", "A detail.", "curl/8")
+    return made._replace(**fields)
+
+
 def statements_of_the_store() -> list[str]:
     texts = [
         text
-        for name, text in vars(store_module).items()
+        for module in (store_module, unmatched_table)
+        for name, text in vars(module).items()
         if name.isupper() and isinstance(text, str)
     ]
-    assert len(texts) >= 9
+    assert len(texts) >= 13
     return texts
 
 
@@ -110,6 +119,8 @@ def test_every_statement_runs(store, run, database, key):
     many = [tally(row.key_id, f"Program {n}") for n in range(TRIM_EVERY)]
     assert store.record([*many, tally(row.key_id + 1)]) == []
     assert store.clean(NOW)
+    store.unmatched.write({unmatched(): 1}, NOW)
+    store.unmatched.delete_old(NOW)
 
     for text in statements_of_the_store():
         beginning = text.split("{")[0]
@@ -229,3 +240,94 @@ def test_a_missing_database_file_is_not_created(tmp_path):
         store.keys([])
     assert not list(tmp_path.iterdir())
     assert sqlite3.sqlite_version_info >= (3, 33)  # UPDATE … FROM
+
+
+def unmatched_rows(database: Database) -> list[tuple[object, ...]]:
+    return database.rows(
+        "SELECT code, detail, user_agent, requests FROM cabinet_unmatchedrequest"
+        " ORDER BY requests"
+    )
+
+
+def test_equal_unmatched_requests_of_a_network_share_a_row(store, database):
+    here, there = unmatched("2001:db8::1"), unmatched("2001:db8::2")
+    store.unmatched.write({here: 2, unmatched("2001:db8:1::1"): 1}, NOW)
+    store.unmatched.write({there: 3}, NOW + 1)
+
+    assert [row[-1] for row in unmatched_rows(database)] == [1, 5]
+
+
+def test_an_unmatched_request_that_was_forgotten_is_counted_from_the_start(
+    store, database
+):
+    store.unmatched.write({unmatched(): 100}, NOW - UNMATCHED_SECONDS - 1)
+    store.unmatched.write({unmatched(): 1}, NOW)
+
+    [row] = unmatched_rows(database)
+    assert row[-1] == 1
+
+
+def test_a_network_has_a_fixed_number_of_rows_and_keeps_the_last(store, database):
+    for number in range(3 * UNMATCHED_ROWS):
+        request = unmatched(user_agent=f"{number}")
+        store.unmatched.write({request: 1}, NOW + number)
+
+    kept = {row[2] for row in unmatched_rows(database)}
+    assert kept == {f"{n}" for n in range(2 * UNMATCHED_ROWS, 3 * UNMATCHED_ROWS)}
+
+
+def test_more_unmatched_requests_than_cells_can_be_written_at_once(store, database):
+    many = {unmatched(user_agent=f"{n}"): 1 for n in range(5 * UNMATCHED_ROWS)}
+    store.unmatched.write(many, NOW)
+    assert len(unmatched_rows(database)) == UNMATCHED_ROWS
+
+
+def test_the_table_of_unmatched_requests_has_a_fixed_number_of_rows(store, database):
+    addresses = [f"10.{n >> 8}.{n & 255}.1" for n in range(2 * unmatched_table.CELLS)]
+    for start in range(0, len(addresses), 64):
+        batch = {unmatched(each): 1 for each in addresses[start : start + 64]}
+        store.unmatched.write(batch, NOW + start)
+    assert len(unmatched_rows(database)) <= unmatched_table.CELLS
+
+
+def test_unmatched_requests_are_deleted_after_ten_minutes(store, database):
+    store.unmatched.write({unmatched(user_agent="old"): 1}, NOW - 601)
+    store.unmatched.write({unmatched(user_agent="new"): 1}, NOW - 599)
+
+    store.unmatched.delete_old(NOW)
+
+    [row] = unmatched_rows(database)
+    assert row[2] == "new"
+
+
+def test_an_address_is_not_stored(store, database):
+    store.unmatched.write({unmatched("192.0.2.1"): 1}, NOW)
+    [[stored]] = database.rows("SELECT network FROM cabinet_unmatchedrequest")
+    assert len(stored) == 16 and b"192.0.2" not in bytes(stored)
+
+
+def test_two_workers_write_and_delete_at_the_same_time(store, database):
+    """Neither waits for the other so long that the database ends one of them."""
+    other = Store(Config(database_url=database.url))
+    errors: list[Exception] = []
+
+    def work(mine: Store, order: int) -> None:
+        requests = [unmatched(f"10.0.{n}.1", user_agent="x") for n in range(64)]
+        try:
+            for number in range(30):
+                mine.unmatched.write(dict.fromkeys(requests[::order], 1), NOW)
+                mine.unmatched.delete_old(NOW + 601 * (number % 2))
+        except StoreError as error:
+            errors.append(error)
+        finally:
+            mine.close()
+
+    threads = [
+        threading.Thread(target=work, args=each) for each in ((store, 1), (other, -1))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # SQLite allows one writer; the other one gives up after 0.2 s.
+    assert not errors or database.is_sqlite

@@ -23,7 +23,10 @@ PUBLIC_PAGES = [
     "/accounts/password/reset/",
     MISSING,
 ]
-KEY_PAGES = ["/keys/", "{key}", "{key}?outcome=refused", "{key}revoke/", "/account/"]
+KEY_PAGES = [
+    *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
+    "/account/",
+]
 
 
 def pages_of(person) -> list[str]:

@@ -18,6 +18,7 @@ import pytest
 
 from readback import keys
 from readback.api.data.store import Store
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support.commands import environment_with, free_port, run_readback
@@ -202,6 +203,17 @@ def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
         installation.grant()
         wait_until(lambda: is_ready(running), "usage is written again")
 
+        owner.rows(f"REVOKE INSERT ON cabinet_unmatchedrequest FROM {API_ROLE}")
+        wait_until(
+            lambda: running.ask(keys.mint()) == 401 and is_denied(running),
+            "operators see it of unmatched requests, too",
+        )
+        installation.grant()
+        wait_until(
+            lambda: running.ask(keys.mint()) == 401 and is_ready(running),
+            "unmatched requests are written again",
+        )
+
         key_id = owner.value("SELECT id FROM cabinet_key")
         installation.run("key", "revoke", str(key_id), "--yes")
         wait_until(lambda: running.ask(key) == 401, "the key is revoked")
@@ -221,6 +233,18 @@ def test_the_role_can_delete_expired_rows(installation):
     assert store.clean(time.time())
     store.close()
     assert owner.value("SELECT count(*) FROM cabinet_usage") == 0
+
+
+def test_the_role_can_write_and_delete_unmatched_requests(installation):
+    store = Store(Config(database_url=installation.api_url))
+    count = "SELECT sum(requests) FROM cabinet_unmatchedrequest"
+    made_up = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "No.", "curl/8")
+    for _ in range(2):
+        store.unmatched.write({made_up: 1}, time.time())
+    assert installation.owner.value(count) == 2
+    store.unmatched.delete_old(time.time() + DAY)
+    store.close()
+    assert installation.owner.value(count) is None
 
 
 EVERYTHING = "SELECT * FROM {}"
@@ -243,6 +267,7 @@ FORBIDDEN = {
     "delete a key": "DELETE FROM cabinet_key",
     "activate an account": "UPDATE cabinet_user SET is_active = true",
     "confirm an address": "UPDATE account_emailaddress SET verified = true",
+    "change the network key": "UPDATE cabinet_networkkey SET key = 'x'",
     "rewrite the journal": "UPDATE cabinet_journalentry SET status = 200",
     "empty a table": "TRUNCATE cabinet_usage",
     "forget a migration": "DELETE FROM django_migrations",
@@ -269,6 +294,10 @@ def test_the_role_has_exactly_these_privileges(installation_with_key):
     for privilege, table, column in rows:
         found.setdefault((privilege, table), set()).add(column)
     usage = {"id", "key_id", "hour", "endpoint", "code", "requests"}
+    unmatched = {
+        *("cell", "network", "digest", "at", "endpoint", "code", "detail"),
+        *("user_agent", "requests"),
+    }
     journal = found.pop(("INSERT", "cabinet_journalentry"))
     assert {"key_id", "status", "client_address"} < journal
     assert found == {
@@ -284,6 +313,10 @@ def test_the_role_has_exactly_these_privileges(installation_with_key):
         ("INSERT", "cabinet_usage"): usage,
         ("UPDATE", "cabinet_usage"): {"requests"},
         ("SELECT", "cabinet_journalentry"): {"id", "key_id", "accepted", "at"},
+        ("SELECT", "cabinet_unmatchedrequest"): unmatched,
+        ("INSERT", "cabinet_unmatchedrequest"): unmatched,
+        ("UPDATE", "cabinet_unmatchedrequest"): unmatched,
+        ("SELECT", "cabinet_networkkey"): {"key"},
     }
 
 

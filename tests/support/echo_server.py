@@ -64,7 +64,7 @@ class Echo:
             return NO_TUNNEL
         return EchoExchange(self, head)
 
-    def refuse(self, code: str, detail: str) -> bytes:
+    def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         return self.replies.refusal(code, detail)
 
     def fail(self, error: Exception, head: Head | None) -> bytes:

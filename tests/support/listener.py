@@ -16,6 +16,7 @@ import uvloop
 
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
+from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
@@ -47,7 +48,7 @@ def api_without_database(
 ) -> Api:
     """Return the real API; nothing answers the look-ups of its keyring."""
     services = Services(Replies(), rates, Journal(counters))
-    return Api(services, keyring, rates, counters, trusted_proxies=0)
+    return Api(services, keyring, rates, counters, 0, UnmatchedRequests())
 
 
 def limits(**changed: float) -> Limits:

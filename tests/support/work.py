@@ -26,6 +26,7 @@ from readback import config, keys
 from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
+from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
@@ -111,7 +112,7 @@ class Worker:
         self._add_key(keys.digest(self.key.encode()))
         services = Services(Replies(), rates, Journal(row))
         failures = Limiter(UNLIMITED, UNLIMITED)
-        self.api = Api(services, self.keyring, failures, row, 0)
+        self.api = Api(services, self.keyring, failures, row, 0, UnmatchedRequests())
         self.registry = ConnectionRegistry(self.api, limits(settings))
         self.loop = ManualLoop()
 

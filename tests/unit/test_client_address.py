@@ -2,7 +2,13 @@
 
 import pytest
 
-from readback.client_address import UNKNOWN, forwarded_address, shorten
+from readback.client_address import (
+    UNKNOWN,
+    forwarded_address,
+    network,
+    network_digest,
+    shorten,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +63,28 @@ def test_the_entry_of_the_outermost_trusted_proxy_counts(
 )
 def test_an_address_is_shortened(address: str, shown: str) -> None:
     assert shorten(address) == shown
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"],
+        ["192.0.2.1", "::ffff:192.0.2.1"],
+        ["2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:DB8:1:2::%eth0"],
+        ["", "unknown", "192.0.2.1.x"],
+    ],
+)
+def test_addresses_of_one_network(same):
+    assert len({network(address) for address in same}) == 1
+
+
+def test_addresses_of_different_networks():
+    apart = ["127.0.0.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8:0:1::1"]
+    assert len({network(address) for address in apart}) == len(apart)
+
+
+def test_a_network_is_hashed_with_a_key():
+    assert network_digest("192.0.2.1", b"k") == network_digest("::ffff:192.0.2.1", b"k")
+    assert network_digest("192.0.2.1", b"k") != network_digest("192.0.2.1", b"l")
+    assert network_digest("192.0.2.1", b"k") != network_digest("192.0.2.2", b"k")
+    assert network_digest("unknown", b"k") == b""

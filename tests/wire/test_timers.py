@@ -163,7 +163,7 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
         def begin(self, head, key, origin):
             return self.refuse("not_found", "")
 
-        def refuse(self, code, detail):
+        def refuse(self, code, detail, address=""):
             return b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
 
     with (

@@ -105,7 +105,7 @@ class Ops:
             return _render(200, text, "text/plain; version=0.0.4; charset=utf-8")
         return self.refuse("not_found", "")
 
-    def refuse(self, code: str, detail: str) -> bytes:
+    def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         row = REFUSALS[code]
         return _render(row.status.value, _json(error={"code": code}))
 

@@ -1,4 +1,4 @@
-"""The tables: accounts, keys, usage, journal, addresses of the API, and the outbox.
+"""The tables: accounts, keys, usage, journal, unmatched requests, outbox, addresses.
 
 `readback.api.data.store` reads and writes some of these tables with its own SQL, so it
 depends on the names and types here. Rules that involve more than one row live in
@@ -14,7 +14,8 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from readback import keys
+from readback import keys, programs
+from readback.client_address import NETWORK_DIGEST_LENGTH
 from readback.contract import (
     ENDPOINTS,
     JOURNAL_ADDRESS_LENGTH,
@@ -22,6 +23,7 @@ from readback.contract import (
     JOURNAL_USER_AGENT_LENGTH,
     MAX_DETAIL_LENGTH,
     MODELS,
+    REFUSALS,
 )
 
 LABEL_LENGTH = 60
@@ -186,6 +188,48 @@ class JournalEntry(models.Model):
     @property
     def is_model_list(self) -> bool:
         return self.endpoint == MODELS
+
+
+class UnmatchedRequest(models.Model):
+    """A request without an accepted key, or several equal ones of one network.
+
+    The API chooses the cell, and has a fixed number of them.
+    """
+
+    cell = models.IntegerField(primary_key=True)
+    network = models.BinaryField(max_length=NETWORK_DIGEST_LENGTH, db_index=True)
+    # Equal for equal requests of one network.
+    digest = models.BinaryField(max_length=16)
+    at = models.DateTimeField(db_index=True)
+    endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
+    code = models.CharField(max_length=CODE_LENGTH)
+    detail = models.CharField(max_length=MAX_DETAIL_LENGTH, blank=True, default="")
+    user_agent = models.CharField(
+        max_length=JOURNAL_USER_AGENT_LENGTH, blank=True, default=""
+    )
+    requests = models.BigIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.endpoint} {self.code}"
+
+    @property
+    def status(self) -> int:
+        return REFUSALS[self.code].status.value
+
+    @property
+    def program(self) -> str:
+        """The name that people know, or what the program calls itself."""
+        recognised = programs.recognise(self.user_agent)
+        return recognised.name if recognised else self.user_agent
+
+
+class NetworkKey(models.Model):
+    """The key that the addresses of unmatched requests are hashed with; one row."""
+
+    key = models.BinaryField(max_length=32)
+
+    def __str__(self) -> str:
+        return "network key"
 
 
 class Address(models.Model):

@@ -15,8 +15,8 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from readback import programs
-from readback.cabinet.models import JournalEntry
-from readback.contract import REFUSALS, Refusal
+from readback.cabinet.models import JournalEntry, UnmatchedRequest
+from readback.contract import REFUSALS
 from readback.differences import ADVICE, FIELD_ADVICE
 from readback.programs import RecognisedProgram
 
@@ -88,7 +88,7 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
         program,
         tuple(_works(entry.code)),
         changes(differences, program),
-        _sentence(entry, row),
+        sentence(entry),
         _(row.hint),
     )
 
@@ -138,10 +138,10 @@ def advice(difference: str) -> str:
     return _(FIELD_ADVICE).format(field=difference)
 
 
-def _sentence(entry: JournalEntry, row: Refusal) -> str:
+def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
     """Return what the detail says less precisely, if the reader may need that."""
     is_english = (get_language() or "en").startswith("en")
-    return "" if is_english and entry.detail else _(row.sentence)
+    return "" if is_english and entry.detail else _(REFUSALS[entry.code].sentence)
 
 
 def _works(code: str) -> Iterable[str]:

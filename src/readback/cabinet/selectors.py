@@ -14,10 +14,13 @@ from readback.cabinet.models import (
     JournalEntry,
     Key,
     KeyQuerySet,
+    NetworkKey,
+    UnmatchedRequest,
     Usage,
     User,
 )
-from readback.contract import JOURNAL_ROWS
+from readback.client_address import network_digest
+from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
 
 
 class CurrentAddress(NamedTuple):
@@ -73,6 +76,17 @@ def journal_of(key: Key, accepted: bool | None = None) -> QuerySet[JournalEntry]
         with_outcome = entries.filter(accepted=outcome).order_by("-pk").values("pk")
         newest |= Q(pk__in=with_outcome[:JOURNAL_ROWS])
     return entries.filter(newest).order_by("-at", "-id")
+
+
+def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:
+    """Return what the network of an address has sent lately, the last one first."""
+    key = NetworkKey.objects.values_list("key", flat=True).first()
+    network = network_digest(client_address, bytes(key)) if key else b""
+    if not network:
+        return []
+    start = timezone.now() - timedelta(seconds=UNMATCHED_SECONDS)
+    recent = UnmatchedRequest.objects.filter(network=network, at__gte=start)
+    return list(recent.order_by("-at", "cell"))
 
 
 def address_history() -> QuerySet[Address]:

@@ -14,6 +14,7 @@ from readback.cabinet.views import (
     landing,
     language,
     new_key,
+    unmatched,
 )
 
 urlpatterns = [
@@ -30,6 +31,10 @@ urlpatterns = [
     ),
     path("keys/<int:key_id>/new/", new_key.new_key, name="new_key"),
     path("keys/<int:key_id>/arrived/", new_key.latest_request, name="key_arrived"),
+    path("keys/<int:key_id>/unmatched/", unmatched.page, name="key_unmatched"),
+    path(
+        "keys/<int:key_id>/unmatched/recent/", unmatched.part, name="key_unmatched_part"
+    ),
     path("docs/", docs.index, name="docs"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("docs/<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),

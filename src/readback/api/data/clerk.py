@@ -28,8 +28,10 @@ from readback.api.data.messages import (
     Stop,
     Write,
     WriteEnded,
+    WriteUnmatched,
 )
 from readback.api.data.store import Store
+from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.shared.counters import WorkerCounters
 
 # A refresh that takes longer means that the thread itself is stuck.
@@ -52,11 +54,16 @@ class Clerk:
         self._writing = False
 
     def start(
-        self, loop: asyncio.AbstractEventLoop, keyring: Keyring, journal: Journal
+        self,
+        loop: asyncio.AbstractEventLoop,
+        keyring: Keyring,
+        journal: Journal,
+        unmatched: UnmatchedRequests,
     ) -> None:
         self._loop = loop
         self._keyring = keyring
         self._journal = journal
+        self._unmatched = unmatched
         self._thread.start(self._deliver)
 
     def look_up(self, digest: bytes) -> None:
@@ -83,6 +90,7 @@ class Clerk:
         if self._refreshing_since == inf:
             self._refreshing_since = now
             self._thread.send(Refresh(known, now))
+            self._send_unmatched(wall)
         elif now - self._refreshing_since > STUCK_SECONDS:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
         if not self._writing and (tallies := self._journal.fetch()):
@@ -101,8 +109,13 @@ class Clerk:
         await asyncio.sleep(0)  # apply what the thread has given back until now
         self._journal.close(time.time(), self._keyring.last_created)
         self._thread.send(Write(self._journal.fetch()))
+        self._send_unmatched(time.time())
         self._thread.send(Stop(time.monotonic() + STOP_SECONDS))
         self._thread.join(STOP_SECONDS + 1)
+
+    def _send_unmatched(self, wall: float) -> None:
+        if counts := self._unmatched.fetch():
+            self._thread.send(WriteUnmatched(counts, wall))
 
     def _deliver(self, result: Result) -> None:
         """Hand a result to the event loop. Called by the thread."""

@@ -1,9 +1,9 @@
 """The one thread of a worker that uses the database.
 
 It does one small thing after the other, each a statement or a transaction of bounded
-size: look up unknown keys, refresh known ones, write usage and journal, delete what is
-too old. So a flood of unknown keys delays neither the refresh nor the journal. The
-event loop's side is `clerk.py`.
+size: look up unknown keys, refresh known ones, write usage and journal, write unmatched
+requests, delete what is too old. So a flood of unknown keys delays neither the refresh
+nor the journal. The event loop's side is `clerk.py`.
 """
 
 import logging
@@ -33,6 +33,7 @@ from readback.api.data.messages import (
     Task,
     Write,
     WriteEnded,
+    WriteUnmatched,
 )
 from readback.api.data.store import (
     KEYS_PER_LOOK_UP,
@@ -50,6 +51,10 @@ log = logging.getLogger("readback.api")
 LOOK_UP_SECONDS = 0.01
 LOOK_UP_BURST = 50
 CLEANING_SECONDS = 3600.0
+# How often to delete unmatched requests that are no longer shown.
+EXPIRY_SECONDS = 30.0
+# If they cannot be written or deleted, nothing else must wait for them for this long.
+UNMATCHED_RETRY_SECONDS = 5.0
 # How often to ask what became of a transaction.
 SETTLING_SECONDS = 0.5
 # While there is more to delete, and after an error, this long passes between attempts.
@@ -73,9 +78,12 @@ class DatabaseThread:
         self._doubt: CommitInDoubt | None = None
         self._doubtful: list[Tally] = []
         self._next_settling = inf
+        self._unmatched: WriteUnmatched | None = None
+        self._unmatched_from = 0.0
         self._next_look_up = 0.0
         # At another time in each worker, so that they do not clean up together.
         self._next_cleaning = time.monotonic() + random.uniform(0, CLEANING_SECONDS)
+        self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._stop_at = inf
         # Whether what cannot be written goes back to the event loop. Both threads use
         # this, under the lock.
@@ -119,7 +127,7 @@ class DatabaseThread:
     def _is_over(self) -> bool:
         if self._stop_at == inf:
             return False
-        done = not self._tallies and not self._doubt
+        done = not (self._tallies or self._doubt or self._unmatched)
         return done or time.monotonic() > self._stop_at
 
     @property
@@ -130,7 +138,7 @@ class DatabaseThread:
     def _take_tasks(self) -> None:
         """Wait until there is something to do, and take all tasks that have arrived."""
         with suppress(Empty):
-            if not (self._known or self._can_write):
+            if not (self._known or self._can_write or self._unmatched):
                 self._wait()
             while True:
                 self._accept(self._tasks.get_nowait())
@@ -141,8 +149,8 @@ class DatabaseThread:
             # Asleep, not in the queue: a flood of keys must not wake this thread.
             time.sleep(max(0.0, self._next_look_up - now))
         else:
-            timeout = max(0.0, min(self._next_cleaning, self._next_settling) - now)
-            self._accept(self._tasks.get(timeout=timeout))
+            due = min(self._next_cleaning, self._next_settling, self._next_expiry)
+            self._accept(self._tasks.get(timeout=max(0.0, due - now)))
 
     def _accept(self, task: Task) -> None:
         match task:
@@ -155,6 +163,8 @@ class DatabaseThread:
                 self._known.extend(digests[at : at + KEYS_PER_LOOK_UP] for at in starts)
             case Write(tallies):
                 self._tallies += tallies
+            case WriteUnmatched():
+                self._unmatched = task  # instead of an earlier one, which is dropped
             case Stop(deadline):
                 self._stop_at = deadline
 
@@ -168,6 +178,10 @@ class DatabaseThread:
             self._settle()
         elif self._can_write:
             self._write()
+        elif self._unmatched:
+            self._write_unmatched(self._unmatched)
+        elif time.monotonic() >= self._next_expiry:
+            self._delete_unmatched()
         elif time.monotonic() >= self._next_cleaning:
             self._clean()
         self._counters.add("statements", self._store.take_statements())
@@ -260,6 +274,28 @@ class DatabaseThread:
         self._tallies += tallies
         time.sleep(RETRY_SECONDS)
 
+    def _write_unmatched(self, task: WriteUnmatched) -> None:
+        """Write unmatched requests; what cannot be written now is dropped."""
+        self._unmatched = None
+        now = time.monotonic()
+        if self._health.reading.error or now < self._unmatched_from:
+            return
+        try:
+            self._store.unmatched.write(task.counts, task.at)
+        except StoreError as error:
+            self._note_error(self._health.unmatched, error)
+            self._unmatched_from = now + UNMATCHED_RETRY_SECONDS
+        else:
+            self._health.unmatched.succeeded()
+
+    def _delete_unmatched(self) -> None:
+        self._next_expiry = time.monotonic() + EXPIRY_SECONDS
+        try:
+            self._store.unmatched.delete_old(time.time())
+        except StoreError as error:
+            self._note_error(self._health.unmatched, error)
+            self._next_expiry = time.monotonic() + UNMATCHED_RETRY_SECONDS
+
     def _clean(self) -> None:
         done = True
         try:
@@ -279,6 +315,7 @@ class DatabaseThread:
         log.error("error in the database thread: %s", logs.describe_error(error))
         self._health.reading.failed(type(error).__name__)
         self._store.close()
+        self._unmatched = None
         self._end_refresh()
         self._set_aside_all()
         self._end_write()

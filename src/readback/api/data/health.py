@@ -24,17 +24,21 @@ class DependencyStatus:
         if self.error:
             log.warning("recovered; was: %s", self.error)
         self.error = ""
-        self._counters.set(self._gauge, 1)
+        self._set_gauge(1)
 
     def failed(self, reason: str) -> None:
         before, self.error = self.error, f"{self._complaint}: {reason}"
         if self.error != before:
             log.error(self.error)
-        self._counters.set(self._gauge, 0)
+        self._set_gauge(0)
+
+    def _set_gauge(self, value: int) -> None:
+        if self._gauge:
+            self._counters.set(self._gauge, value)
 
 
 class Health:
-    """The two uses of the database: reading keys, and writing usage and journal."""
+    """The uses of the database: read keys, write usage and journal, and the rest."""
 
     def __init__(self, counters: WorkerCounters) -> None:
         self.reading = DependencyStatus(
@@ -43,10 +47,14 @@ class Health:
         self.writing = DependencyStatus(
             counters, "database_writable", "cannot write usage and journal"
         )
+        # Without a gauge: the service does what it promises to clients without it.
+        self.unmatched = DependencyStatus(
+            counters, "", "cannot write unmatched requests"
+        )
         # No write has failed yet.
         counters.set("database_writable", 1)
 
     def errors(self) -> list[str]:
         """Return what does not work at the moment."""
-        both = (self.reading.error, self.writing.error)
-        return [error for error in both if error]
+        uses = (self.reading, self.writing, self.unmatched)
+        return [use.error for use in uses if use.error]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from readback.api.data.journal import Tally
 from readback.api.data.store import KeyRow
+from readback.api.data.unmatched import UnmatchedEvent
 
 
 class LookUp(NamedTuple):
@@ -30,13 +31,20 @@ class Write(NamedTuple):
     tallies: list[Tally]
 
 
+class WriteUnmatched(NamedTuple):
+    """Write how often each unmatched request has occurred, or drop it."""
+
+    counts: Mapping[UnmatchedEvent, int]
+    at: float
+
+
 class Stop(NamedTuple):
     """Write what is left until the deadline, then end."""
 
     deadline: float
 
 
-Task = LookUp | Refresh | Write | Stop
+Task = LookUp | Refresh | Write | WriteUnmatched | Stop
 
 
 class LookedUp(NamedTuple):

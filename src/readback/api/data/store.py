@@ -1,7 +1,8 @@
-"""Every SQL statement of the data plane, for SQLite and PostgreSQL.
+"""The SQL statements of the data plane, for SQLite and PostgreSQL.
 
 The tables belong to the cabinet's migrations; a test runs each statement on both
-databases. Statements are written once, with `?`; `dialects.py` has the differences.
+databases. Statements are written once, with `?`; `dialects.py` has the differences,
+and `unmatched_table.py` the statements about requests without an accepted key.
 Each method runs a few statements of bounded size, and each statement works on many
 rows, so the number of statements does not follow the number of requests. Only the
 database thread uses a store.
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 from readback.api.data.dialects import dialect
 from readback.api.data.journal import Tally
+from readback.api.data.unmatched_table import UnmatchedTable
 from readback.config import Config
 from readback.contract import (
     JOURNAL_ADDRESS_LENGTH,
@@ -132,6 +134,9 @@ class Store:
         self._statements = 0
         self._skip_locked = False
         self._untrimmed: defaultdict[int, int] = defaultdict(int)
+        self.unmatched = UnmatchedTable(
+            self._dialect, lambda text, values: self._run(text, values)
+        )
 
     def take_statements(self) -> int:
         """Return how many statements were run since the last call."""

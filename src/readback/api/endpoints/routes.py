@@ -10,6 +10,7 @@ from functools import partial
 
 from readback import keys
 from readback.api.data.keyring import Found, Keyring, Record
+from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
     Exchange,
@@ -18,15 +19,11 @@ from readback.api.endpoints.exchange import (
     journal_event,
 )
 from readback.api.endpoints.models import ModelList
-from readback.api.endpoints.request_info import (
-    PresentedKey,
-    RequestInfo,
-    describe,
-    endpoint_of,
-    presented_key,
-)
+from readback.api.endpoints.presented_key import PresentedKey, presented_key
+from readback.api.endpoints.request_info import RequestInfo, describe, endpoint_of
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
+from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.http.repeat import RepeatableAnswer, Respond
 from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.limiter import Limiter
@@ -40,6 +37,9 @@ _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the ca
 _KEY_NOT_ACCEPTED = (
     "This key is revoked or expired, or its account is not active with a confirmed "
     "e-mail address."
+)
+_TOO_MANY_FAILURES = (
+    "Too many requests from this address had a key that is not accepted"
 )
 _NOT_LOOKED_UP = (
     "The key could not be looked up because the database is unavailable; this does not "
@@ -57,12 +57,14 @@ class Api:
         failures: Limiter,
         counters: WorkerCounters,
         trusted_proxies: int,
+        unmatched: UnmatchedRequests,
     ) -> None:
         self._services = services
         self._keyring = keyring
         self._failures = failures
         self._counters = counters
         self._trusted_proxies = trusted_proxies
+        self._unmatched = unmatched
 
     def describe(self, head: Head) -> RequestInfo:
         return describe(head, self._trusted_proxies)
@@ -73,7 +75,7 @@ class Api:
     def begin(
         self, info: RequestInfo, key: bytes, origin: RequestOrigin
     ) -> Outcome | None:
-        presented = info.presented_key
+        presented, elsewhere = info.credentials
         digest = presented.digest if presented else keys.digest(key)
         address = info.forwarded_address
         if address is None:
@@ -82,7 +84,7 @@ class Api:
         if record is not None and not info.not_found_detail:
             return self._admit(info, record, address)
         # Why a key cannot exist matters only now, and costs more than to find it.
-        presented = presented or presented_key(key)
+        presented = presented or presented_key(key, elsewhere)
         if info.not_found_detail:
             return _repeatable(partial(self._not_found, info, presented, address))
         if presented.detail:
@@ -93,7 +95,10 @@ class Api:
         self._keyring.wait(digest, look_up_done)
         return None
 
-    def refuse(self, code: str, detail: str) -> bytes:
+    def refuse(self, code: str, detail: str, address: str = "") -> bytes:
+        # Behind a proxy the address is the proxy's.
+        if code == MALFORMED_REQUEST and not self._trusted_proxies:
+            self._unmatched.count(address, OTHER, code, detail, "")
         retry_after = RETRY_SECONDS if code == "unavailable" else 0
         return self._refuse(OTHER, code, detail, retry_after=retry_after)
 
@@ -133,7 +138,7 @@ class Api:
         exchange = _EXCHANGES[info.endpoint](self._services, record, info, address)
         try:
             if not record.accepted:
-                limited = self._count_failure(info, address)
+                limited = self._count_failure(info, address, _KEY_NOT_ACCEPTED)
                 return limited or exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED)
             if not exchange.admit():
                 wait = self._services.limiter.retry_after(record.slot)
@@ -180,7 +185,7 @@ class Api:
             "not_found", info.not_found_detail, explained=info.asks_to_explain
         )
         if presented.detail:
-            self._counters.add((OTHER, "not_found"))
+            self._count_not_found(info, address)
         else:
             # Only the journal needs the key's owner, so that can wait.
             asyncio.get_running_loop().call_soon(
@@ -199,9 +204,11 @@ class Api:
 
         def enter(found: Found) -> None:
             if not isinstance(found, Record):
-                return self._counters.add((OTHER, "not_found"))
-            detail = info.not_found_detail
-            event = journal_event(found.key_id, info, address, "not_found", detail, "")
+                return self._count_not_found(info, address)
+            detail, difference = info.not_found_detail, info.not_found_difference
+            event = journal_event(
+                found.key_id, info, address, "not_found", detail, difference
+            )
             self._services.journal.note(event, info.request_bytes, answer_bytes)
 
         record = self._keyring.find(presented.digest)
@@ -213,26 +220,37 @@ class Api:
     # Refusals without a journal: no key is known.
 
     def _refuse_key(self, info: RequestInfo, address: str, detail: str) -> bytes:
-        return self._count_failure(info, address) or self._refuse(
+        return self._count_failure(info, address, detail) or self._refuse(
             info.endpoint, "invalid_key", detail, explained=info.asks_to_explain
         )
 
-    def _count_failure(self, info: RequestInfo, address: str) -> bytes | None:
+    def _count_failure(
+        self, info: RequestInfo, address: str, detail: str
+    ) -> bytes | None:
         """Count a failed authentication; return a refusal if there are too many."""
         slot = self._failures.slot(address.encode())
         if self._failures.take(slot, time.monotonic()):
+            self._unmatched.count(
+                address, info.endpoint, "invalid_key", detail, info.user_agent
+            )
             return None
-        wait = self._failures.retry_after(slot)
-        detail = (
-            "Too many requests from this address had a key that is not accepted; "
-            f"retry in {wait} s."
+        sentence = f"{_TOO_MANY_FAILURES}."
+        self._unmatched.count(
+            address, info.endpoint, "rate_limited", sentence, info.user_agent
         )
+        wait = self._failures.retry_after(slot)
         return self._refuse(
             info.endpoint,
             "rate_limited",
-            detail,
+            f"{_TOO_MANY_FAILURES}; retry in {wait} s.",
             retry_after=wait,
             explained=info.asks_to_explain,
+        )
+
+    def _count_not_found(self, info: RequestInfo, address: str) -> None:
+        self._counters.add((OTHER, "not_found"))
+        self._unmatched.count(
+            address, OTHER, "not_found", info.not_found_detail, info.user_agent
         )
 
     def _refuse(

@@ -356,7 +356,9 @@ class Connection(asyncio.Protocol):
         return False
 
     def _refusal(self, code: str, detail: str) -> bytes:
-        return (self._responder or self._registry.handler).refuse(code, detail)
+        if self._responder:
+            return self._responder.refuse(code, detail)
+        return self._registry.handler.refuse(code, detail, self.address)
 
     def _fail(self, error: Exception) -> None:
         answer = (self._responder or self._registry.handler).fail(error, self._head)

@@ -61,8 +61,11 @@ class Handler(Protocol[Info]):
         The key is what `HeadCache` has cut out of the head.
         """
 
-    def refuse(self, code: str, detail: str) -> bytes:
-        """Return a refusal of bytes that did not become a request."""
+    def refuse(self, code: str, detail: str, address: str = "") -> bytes:
+        """Return a refusal of bytes that did not become a request.
+
+        The address is that of the connection.
+        """
 
     def fail(self, error: Exception, head: Head | None) -> bytes:
         """Log an unexpected exception where no responder can, and return the answer.

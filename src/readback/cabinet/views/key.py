@@ -16,7 +16,7 @@ from django.views.decorators.http import (
 
 from readback.cabinet import chart, refusals, selectors, services
 from readback.cabinet.models import Key
-from readback.cabinet.views import live
+from readback.cabinet.views import live, unmatched
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
 
@@ -33,7 +33,11 @@ _OUTCOMES = {"accepted": True, "refused": False}
 @never_cache
 @login_required
 def detail(request: AccountRequest, key_id: int) -> HttpResponse:
-    context = {"nav": "keys", **_activity(request, owned_key(request, key_id))}
+    context = {
+        "nav": "keys",
+        "unmatched_is_on": unmatched.is_on(),
+        **_activity(request, owned_key(request, key_id)),
+    }
     return render(request, "cabinet/key.html", context)
 
 

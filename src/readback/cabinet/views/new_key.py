@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_safe
 
 from readback.cabinet import refusals, selectors, shown_once, snippets
 from readback.cabinet.models import Key
-from readback.cabinet.views import live
+from readback.cabinet.views import live, unmatched
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import MODEL
 
@@ -31,7 +31,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),
-        **_latest_request(key),
+        **_latest_request(request, key),
     }
     response = render(request, "cabinet/new_key.html", context)
     shown_once.delete_cookie(response, request.path)
@@ -43,16 +43,18 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
 @login_required
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the part that shows the latest request of this key, if there is one."""
-    context = _latest_request(owned_key(request, key_id))
+    context = _latest_request(request, owned_key(request, key_id))
     return live.respond(request, "cabinet/latest_request.html", context)
 
 
-def _latest_request(key: Key) -> dict[str, object]:
+def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     latest = selectors.journal_of(key).first()
+    if latest is None:
+        return {"key": key, "latest": None, **unmatched.recent(request)}
     return {
         "key": key,
-        "latest": refusals.explain(latest) if latest else None,
-        "version": live.version_of(latest and latest.pk),
+        "latest": refusals.explain(latest),
+        "version": live.version_of(latest.pk),
     }
 
 

@@ -8,7 +8,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ from readback.api.data.health import Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRow, Store, StoreError
+from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
+from readback.api.data.unmatched_table import UnmatchedTable
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from readback.config import Config
@@ -27,9 +29,11 @@ VALUE = "something that must not be in the log"
 
 
 class FailingStore(Store):
-    """A store that fails while `broken` is set."""
+    """A store that fails while `broken` or `unreachable` is set."""
 
     broken = False
+    unreachable = False
+    refusals = 0
     written = 0
     # Set by a test: the next write sets the event, and fails a moment later.
     fail_slowly: threading.Event | None = None
@@ -37,6 +41,9 @@ class FailingStore(Store):
     def keys(self, digests: Sequence[bytes]) -> dict[bytes, KeyRow]:
         if self.broken:
             raise ZeroDivisionError(VALUE)
+        if self.unreachable:
+            self.refusals += 1
+            raise StoreError("no answer", permanent=False, lost=False)
         return {}
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
@@ -51,6 +58,26 @@ class FailingStore(Store):
         return []
 
 
+class FailingTable(UnmatchedTable):
+    """The table of unmatched requests; it fails while `broken` is set."""
+
+    broken = False
+    deletions = 0
+
+    def __init__(self) -> None:
+        self.attempts: list[int] = []
+        self.written = 0
+
+    def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
+        self.attempts.append(sum(counts.values()))
+        if self.broken:
+            raise StoreError("locked", permanent=False, lost=False)
+        self.written += sum(counts.values())
+
+    def delete_old(self, wall: float) -> None:
+        self.deletions += 1
+
+
 class DataLayer:
     """A clerk with everything that it works with."""
 
@@ -58,8 +85,10 @@ class DataLayer:
         sqlite3.connect(path).close()
         row = Counters(1).row(0)
         self.store = FailingStore(Config(database_url=f"sqlite:///{path}"))
+        self.table = self.store.unmatched = FailingTable()
         self.health = Health(row)
         self.journal = Journal(row)
+        self.unmatched = UnmatchedRequests()
         self.clerk = Clerk(self.store, self.health, row)
         self.keyring = Keyring(Limiter(1, 1), self.clerk.look_up, 900)
 
@@ -83,7 +112,8 @@ def data(tmp_path: Path) -> DataLayer:
 
 def run(data: DataLayer, work: Callable[[], object]) -> None:
     async def main() -> None:
-        data.clerk.start(asyncio.get_running_loop(), data.keyring, data.journal)
+        loop = asyncio.get_running_loop()
+        data.clerk.start(loop, data.keyring, data.journal, data.unmatched)
         await work()
         await data.clerk.stop()
 
@@ -187,3 +217,69 @@ def test_usage_that_cannot_be_written_at_the_end_is_logged(data, caplog, monkeyp
 
     run(data, work)
     assert "before the usage of 1 requests was written" in caplog.text
+
+
+def note_unmatched(data: DataLayer, requests: int = 1) -> None:
+    for _ in range(requests):
+        data.unmatched.count("192.0.2.1", "chat", "invalid_key", "No.", "curl")
+
+
+def test_unmatched_requests_are_written_in_one_batch_per_round_and_at_the_end(data):
+    async def work() -> None:
+        note_unmatched(data, 1000)
+        await data.until(lambda: data.table.written == 1000, "all are written")
+        assert data.table.attempts == [1000]
+        note_unmatched(data)
+
+    run(data, work)
+    assert data.table.written == 1001
+
+
+def test_unmatched_requests_that_cannot_be_written_are_dropped(data, monkeypatch):
+    retry = "readback.api.data.database_thread.UNMATCHED_RETRY_SECONDS"
+    monkeypatch.setattr(retry, 0.05)
+
+    async def work() -> None:
+        data.table.broken = True
+        note_unmatched(data, 5)
+        note(data)
+        await data.until(data.health.errors, "operators see it")
+        assert data.health.errors() == ["cannot write unmatched requests: locked"]
+        await data.until(lambda: data.store.written == 1, "the journal is written")
+        assert data.table.attempts == [5]
+
+        data.table.broken = False
+
+        def written() -> int:
+            note_unmatched(data)
+            return data.table.written
+
+        await data.until(written, "later ones are written")
+        assert data.table.written == 1
+        assert not data.health.errors()
+
+    run(data, work)
+
+
+def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
+    async def work() -> None:
+        data.store.unreachable = True
+        await data.until(data.health.errors, "the error is reported")
+        note_unmatched(data)
+        before = data.store.refusals
+        await data.until(lambda: data.store.refusals > before + 2, "rounds have passed")
+        data.store.unreachable = False
+        await data.until(lambda: not data.health.errors(), "the database is back")
+        assert data.table.attempts == []
+
+    run(data, work)
+
+
+def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
+    monkeypatch.setattr("readback.api.data.database_thread.EXPIRY_SECONDS", 0.01)
+    data = DataLayer(tmp_path / "database")
+
+    async def work() -> None:
+        await wait_in_loop_until(lambda: data.table.deletions > 2, "rows are deleted")
+
+    run(data, work)

@@ -1,0 +1,58 @@
+"""Unmatched requests, counted: those without an accepted key, which no journal has.
+
+A person who waits for a first request sees the ones from the address of their browser.
+Only the event loop's thread uses an `UnmatchedRequests`. It never grows beyond its
+capacity: in a flood it goes on counting what it has, and drops what is new. It holds
+neither a text nor a key. `unmatched_table.py` writes what it has counted.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from readback.contract import UNMATCHED_ROWS
+
+# Distinct unmatched requests of one worker that are written in one round. That many
+# take the database thread 3 ms of CPU time.
+CAPACITY = 32
+
+
+class UnmatchedEvent(NamedTuple):
+    """One kind of request without an accepted key, from one address."""
+
+    address: str
+    endpoint: str
+    code: str
+    detail: str
+    user_agent: str
+
+
+class UnmatchedRequests:
+    """The unmatched requests of one worker that have not been written yet."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._counts: dict[tuple[str, str, str, str, str], int] = {}
+        self._kinds: Counter[str] = Counter()
+
+    def count(
+        self, address: str, endpoint: str, code: str, detail: str, user_agent: str
+    ) -> None:
+        # A flood comes through here, and a plain tuple is made without a call.
+        request = (address, endpoint, code, detail, user_agent)
+        counts = self._counts
+        if request in counts:
+            counts[request] += 1
+        # On a unix socket there is no address. One address cannot use up the capacity.
+        elif (
+            len(counts) < self._capacity
+            and address
+            and self._kinds[address] < UNMATCHED_ROWS
+        ):
+            self._kinds[address] += 1
+            counts[request] = 1
+
+    def fetch(self) -> dict[UnmatchedEvent, int]:
+        """Return how often each has occurred since the last call."""
+        counts, self._counts = self._counts, {}
+        self._kinds.clear()
+        return {UnmatchedEvent(*request): n for request, n in counts.items()}

@@ -1,0 +1,196 @@
+"""What the reader's network has sent without an accepted key; written by the API."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
+
+from readback.api.data.store import Store
+from readback.api.data.unmatched import UnmatchedEvent
+from readback.cabinet import services
+from readback.cabinet.models import Key
+from readback.config import Config
+from tests.cabinet.owners import BOB, account, entry, logged_in
+from tests.cabinet.visitor import Visitor, text_of, words_of
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+HERE = "203.0.113.7"  # the address of a visitor
+ELSEWHERE = "203.0.113.8"
+MISSING = "The Authorization header is missing."
+
+
+@pytest.fixture
+def alice(mails):
+    return account()
+
+
+@pytest.fixture
+def key(alice) -> Key:
+    return services.key_create(alice, "laptop").key
+
+
+def sent(
+    address: str = HERE, *, seconds_ago: float = 0, requests: int = 1, **fields: str
+) -> None:
+    """Write a request in the way of the API."""
+    request = UnmatchedEvent(address, "chat", "invalid_key", MISSING, "curl/8.5.0")
+    store = Store(Config(database_url=settings.CONFIG.database_url))
+    store.unmatched.write(
+        {request._replace(**fields): requests}, time.time() - seconds_ago
+    )
+    store.close()
+
+
+@contextmanager
+def config(**changed: object) -> Iterator[None]:
+    with override_settings(CONFIG=replace(settings.CONFIG, **changed)):
+        yield
+
+
+def waiting(visitor: Visitor, key: Key, **extra: object) -> str:
+    return words_of(visitor.get(f"/keys/{key.pk}/arrived/", **extra))
+
+
+def test_the_waiting_page_shows_what_the_same_address_has_sent(alice, key):
+    visitor = logged_in(alice)
+    assert "Nothing in the last 10 minutes." in waiting(visitor, key)
+
+    sent(requests=3)
+
+    words = waiting(visitor, key)
+    assert "From your network address, without an accepted key" in words
+    assert "chat 401 invalid_key ×3" in words
+    assert f"{MISSING} curl " in words
+    assert "Everybody behind your network address sees the same lines" in words
+
+
+def test_an_unknown_program_is_called_what_it_calls_itself(alice, key):
+    sent(user_agent="my-program/1.0")
+    assert f"{MISSING} my-program/1.0 " in waiting(logged_in(alice), key)
+
+
+def test_another_address_sees_nothing(alice, key):
+    sent(ELSEWHERE)
+    assert "Nothing in the last 10 minutes." in waiting(logged_in(alice), key)
+
+
+def test_behind_a_proxy_the_address_is_the_clients(alice, key):
+    sent(ELSEWHERE)
+    visitor = logged_in(alice)
+    forwarded = {"headers": {"x-forwarded-for": f"{HERE}, {ELSEWHERE}"}}
+
+    assert MISSING not in waiting(visitor, key, **forwarded)
+    with config(trusted_proxy_count=1):
+        assert MISSING in waiting(visitor, key, **forwarded)
+        other = {"headers": {"x-forwarded-for": f"{ELSEWHERE}, {HERE}"}}
+        assert MISSING not in waiting(visitor, key, **other)
+
+
+def test_a_browser_without_an_address_sees_nothing(alice, key):
+    visitor = Visitor(address="")
+    visitor.client.force_login(alice)
+    sent()
+    assert "Nothing in the last 10 minutes." in waiting(visitor, key)
+
+
+def test_rows_are_shown_for_ten_minutes_even_if_they_are_not_deleted(alice, key):
+    sent(seconds_ago=601, detail="Too old.")
+    sent(seconds_ago=590, detail="Still shown.")
+
+    words = waiting(logged_in(alice), key)
+    assert "Too old." not in words and "Still shown." in words
+
+
+def test_the_last_request_comes_first(alice, key):
+    for number in range(5):
+        sent(seconds_ago=60 - number, detail=f"Number {number}.")
+    words = waiting(logged_in(alice), key)
+    places = [words.index(f"Number {number}.") for number in range(5)]
+    assert places == sorted(places, reverse=True)
+
+
+def test_the_live_part_changes_with_every_new_request(alice, key):
+    visitor = logged_in(alice)
+    path, versions = f"/keys/{key.pk}/arrived/", []
+    for _ in range(3):
+        page = visitor.get(path)
+        versions.append(page.headers["X-Version"])
+        again = visitor.get(f"{path}?seen={versions[-1]}")
+        assert (again.status_code, again.content) == (204, b"")
+        sent()
+    assert len(set(versions)) == 3
+
+
+def test_once_a_request_has_arrived_the_waiting_page_shows_only_that(alice, key):
+    sent()
+    entry(key)
+    assert MISSING not in waiting(logged_in(alice), key)
+
+
+def test_the_page_of_a_key_leads_to_the_same_lines(alice, key):
+    sent()
+    visitor = logged_in(alice)
+    path = f"/keys/{key.pk}/unmatched/"
+
+    assert f'href="{path}"' in text_of(visitor.get(f"/keys/{key.pk}/"))
+    assert MISSING not in words_of(visitor.get(f"/keys/{key.pk}/"))
+    assert MISSING in words_of(visitor.get(path))
+    assert MISSING in words_of(visitor.get(f"{path}recent/"))
+
+
+def test_only_the_owner_of_a_key_can_open_its_page(alice, key):
+    bob = account(BOB)
+    for path in (f"/keys/{key.pk}/unmatched/", f"/keys/{key.pk}/unmatched/recent/"):
+        assert logged_in(bob).get(path).status_code == 404
+        assert Visitor().get(path).status_code == 302
+
+
+def test_the_sentence_is_translated_and_the_detail_is_not(alice, key):
+    sent()
+    page = logged_in(alice, "ru").get(f"/keys/{key.pk}/unmatched/")
+    assert "С вашего сетевого адреса, без принятого ключа" in words_of(page)
+    assert "Ключ не принят." in words_of(page)
+    assert f'lang="en">{MISSING}</p>' in text_of(page)
+
+
+def test_turned_off_nothing_is_shown_and_no_table_is_read(alice, key):
+    sent()
+    visitor = logged_in(alice)
+    with config(unmatched_requests=False), CaptureQueriesContext(connection) as queries:
+        words = waiting(visitor, key)
+        page = text_of(visitor.get(f"/keys/{key.pk}/"))
+        missing = visitor.get(f"/keys/{key.pk}/unmatched/")
+
+    assert "Waiting for your first request…" in words
+    assert "network address" not in words
+    assert "unmatched" not in page
+    assert missing.status_code == 404
+    tables = str([query["sql"] for query in queries])
+    assert "unmatched" not in tables and "networkkey" not in tables
+
+
+def test_a_code_of_a_newer_version_is_left_out(alice, key):
+    sent(code="of_the_future")
+    assert "Nothing in the last 10 minutes." in waiting(logged_in(alice), key)
+
+
+def test_without_a_network_key_nothing_is_written_or_shown(alice, key):
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM cabinet_networkkey")
+    sent()
+    assert "Nothing in the last 10 minutes." in waiting(logged_in(alice), key)
+
+
+def test_deleting_an_account_leaves_the_lines_of_its_network(alice, key):
+    sent()
+    alice.delete()
+    bob = account(BOB)
+    other = services.key_create(bob, "laptop").key
+    assert MISSING in waiting(logged_in(bob), other)

@@ -1,0 +1,241 @@
+"""Requests without an accepted key: which are kept, how many, and for whom.
+
+With two workers and both kinds of database; with two API processes on one PostgreSQL.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from readback import keys
+from readback.api.data.unmatched_table import CELLS
+from tests.scale.conftest import Site
+from tests.support.keys import mistyped
+from tests.support.load import pipeline, spread
+from tests.support.metrics import metrics
+from tests.support.waiting import wait_until
+from tests.support.wire import Fields, exchange, request
+
+FLOOD = 50_000
+# One reads the cells, one writes the rows.
+STATEMENTS_PER_ROUND = 2
+ROUNDS_A_SECOND = 2
+WORKERS = 2
+
+
+def stored(site: Site) -> list[tuple[Any, ...]]:
+    return site.database.rows(
+        "SELECT endpoint, code, detail, user_agent, requests"
+        " FROM cabinet_unmatchedrequest ORDER BY at"
+    )
+
+
+def raw(
+    site: Site, method: str, target: str, *fields: tuple[str, str], body: bytes = b""
+) -> bytes:
+    host: Fields = [("Host", site.endpoint.authority), *fields]
+    return request(method, target, host, body)
+
+
+def bearer(key: str) -> tuple[str, str]:
+    return ("Authorization", f"Bearer {key}")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
+    return start(request.param, READBACK_WORKERS=f"{WORKERS}")
+
+
+@pytest.fixture(autouse=True)
+def empty(request: pytest.FixtureRequest) -> None:
+    if "site" in request.fixturenames:
+        site = request.getfixturevalue("site")
+        site.database.rows("DELETE FROM cabinet_unmatchedrequest")
+
+
+KEPT = {
+    "no header": (lambda s: raw(s, "GET", "/v1/models"), "models", "invalid_key"),
+    "a mistyped key": (
+        lambda s: raw(s, "GET", "/v1/models", bearer(mistyped(keys.mint()))),
+        *("models", "invalid_key"),
+    ),
+    "an unknown key": (
+        lambda s: raw(s, "POST", "/v1/chat/completions", bearer(keys.mint())),
+        *("chat", "invalid_key"),
+    ),
+    "a revoked key": (
+        lambda s: raw(s, "GET", "/v1/models", bearer(revoked_key(s))),
+        *("models", "invalid_key"),
+    ),
+    "another header": (
+        lambda s: raw(s, "GET", "/v1/models", ("x-api-key", s.new_keys(1)[0])),
+        *("models", "invalid_key"),
+    ),
+    "a preflight": (
+        lambda s: raw(s, "OPTIONS", "/v1/models", ("Origin", "https://x.example")),
+        *("other", "not_found"),
+    ),
+    "a wrong path without a key": (
+        lambda s: raw(s, "GET", "/models"),
+        *("other", "not_found"),
+    ),
+    "a wrong path with an unknown key": (
+        lambda s: raw(s, "GET", "/models", bearer(keys.mint())),
+        *("other", "not_found"),
+    ),
+    "the first bytes of TLS": (
+        lambda s: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        *("other", "malformed_request"),
+    ),
+}
+
+
+def revoked_key(site: Site) -> str:
+    [key] = site.new_keys(1)
+    site.database.rows(
+        "UPDATE cabinet_key SET revoked_at = created_at WHERE digest = ?",
+        keys.digest(key.encode()),
+    )
+    return key
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_a_request_without_an_accepted_key_is_kept(site, kind):
+    make, endpoint, code = KEPT[kind]
+
+    answer = exchange(site.endpoint, make(site))
+
+    assert answer.reason.endswith(f"({code})")
+    wait_until(lambda: stored(site), "the request is written")
+    detail = answer.header("X-Error-Detail")
+    assert stored(site) == [(endpoint, code, detail, "", 1)]
+
+
+def test_equal_requests_are_counted_by_all_workers_together(site):
+    asked = raw(site, "GET", "/v1/models", ("User-Agent", "curl/8"))
+    assert spread(site.endpoint, [asked] * 1000, connections=20) == {401: 1000}
+
+    wait_until(lambda: sum(row[-1] for row in stored(site)) == 1000, "all are counted")
+    # Workers that write for the first time at the same moment may use two rows.
+    assert len(stored(site)) <= WORKERS
+
+
+def test_a_request_with_an_accepted_key_is_not_kept(site):
+    [key] = site.new_keys(1)
+    sent = {
+        200: raw(site, "GET", "/v1/models", bearer(key)),
+        404: raw(site, "GET", "/models", bearer(key)),
+        415: raw(site, "POST", "/v1/chat/completions", bearer(key)),
+    }
+    for status, asked in sent.items():
+        assert exchange(site.endpoint, asked).status == status
+    marker = raw(site, "GET", "/v1/models", ("User-Agent", "marker"))
+    exchange(site.endpoint, marker)
+
+    wait_until(lambda: stored(site), "the marker is written")
+    assert [row[3] for row in stored(site)] == ["marker"]
+
+
+def test_beyond_the_rate_of_failures_that_is_what_is_kept(start):
+    site = start(
+        "sqlite",
+        READBACK_WORKERS="1",
+        READBACK_AUTH_FAILURE_RATE="1",
+        READBACK_AUTH_FAILURE_BURST="5",
+    )
+    asked = raw(site, "GET", "/v1/models")
+    statuses = pipeline(site.endpoint, [asked] * 50)
+
+    wait_until(lambda: sum(row[-1] for row in stored(site)) == 50, "all are counted")
+    counts = {code: requests for _, code, *_, requests in stored(site)}
+    assert counts == {"invalid_key": statuses[401], "rate_limited": statuses[429]}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_flood_from_many_addresses_is_bounded_and_leaves_no_key(start, kind):
+    site = start(kind, READBACK_WORKERS=f"{WORKERS}", READBACK_TRUSTED_PROXY_COUNT="1")
+    made_up = [mistyped(keys.mint()) for _ in range(FLOOD)]
+    flood = [
+        raw(
+            site,
+            "GET",
+            "/v1/models",
+            ("X-Forwarded-For", f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}"),
+            ("User-Agent", f"agent {n % 977}"),
+            bearer(key),
+        )
+        for n, key in enumerate(made_up)
+    ]
+    before = metrics(site.server.ops_url)["statements_total"]
+    rounds = Rounds()
+
+    assert spread(site.endpoint, flood, connections=10) == {401: FLOOD}
+    wait_until(lambda: stored(site), "something is written")
+
+    # Refreshing the keys takes one statement in a round, writing these takes two.
+    allowed = rounds.until_now() * WORKERS * (1 + STATEMENTS_PER_ROUND)
+    assert metrics(site.server.ops_url)["statements_total"] - before <= allowed
+    assert 0 < len(stored(site)) <= CELLS
+    assert not keys_in(everything_stored(site), made_up)
+    logged = (site.server.folder / "stderr").read_text()
+    assert not keys_in(logged, made_up)
+
+
+class Rounds:
+    """How many rounds there may have been since this was made."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def until_now(self) -> float:
+        # The first, the last, and one more for tolerance.
+        return (time.monotonic() - self._began) * ROUNDS_A_SECOND + 3
+
+
+def keys_in(text: str, made_up: list[str]) -> set[str]:
+    secrets = {key.removeprefix(keys.PREFIX) for key in made_up}
+    return set(re.findall(r"[0-9A-Za-z]{38}", text)) & secrets
+
+
+def everything_stored(site: Site) -> str:
+    names = (
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        if site.database.is_sqlite
+        else "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+    )
+    tables = [name for (name,) in site.database.rows(names)]
+    assert "cabinet_unmatchedrequest" in tables
+    return str([site.database.rows(f'SELECT * FROM "{table}"') for table in tables])
+
+
+def test_turned_off_nothing_is_kept_and_nothing_written(start):
+    site = start("sqlite", READBACK_WORKERS="1", READBACK_UNMATCHED_REQUESTS="off")
+    before = metrics(site.server.ops_url)["statements_total"]
+    rounds = Rounds()
+    asked = raw(site, "GET", "/v1/models")
+    assert pipeline(site.endpoint, [asked] * 1000) == {401: 1000}
+    # What is written now was received after it.
+    [key] = site.new_keys(1)
+    exchange(site.endpoint, raw(site, "GET", "/v1/models", bearer(key)))
+    wait_until(lambda: site.database.usage(key), "the next round is written")
+
+    assert stored(site) == []
+    statements = metrics(site.server.ops_url)["statements_total"] - before
+    # A refresh in each round; the look-up and the usage of the key; two deletions.
+    assert statements <= rounds.until_now() + 1 + 8 + 2
+
+
+def test_two_api_processes_count_together(start):
+    first = start("postgresql", READBACK_WORKERS="1")
+    url = first.database.url
+    second = start("postgresql", READBACK_WORKERS="1", READBACK_DATABASE_URL=url)
+    asked = raw(first, "GET", "/v1/models", ("User-Agent", "curl/8"))
+    for site in (first, second):
+        assert pipeline(site.endpoint, [asked] * 10) == {401: 10}
+
+    wait_until(lambda: sum(row[-1] for row in stored(first)) == 20, "all are counted")
+    # At the same moment they may use two rows.
+    assert len(stored(first)) <= 2

@@ -1,0 +1,56 @@
+"""Unmatched requests in memory: merged, bounded, and fair to every address."""
+
+from readback.api.data.unmatched import (
+    CAPACITY,
+    UnmatchedEvent,
+    UnmatchedRequests,
+)
+from readback.contract import UNMATCHED_ROWS
+
+
+def count(requests: UnmatchedRequests, address: str, agent: str = "curl") -> None:
+    requests.count(address, "chat", "invalid_key", "A detail.", agent)
+
+
+def test_equal_requests_are_counted_together_until_they_are_fetched():
+    requests = UnmatchedRequests()
+    for _ in range(3):
+        count(requests, "192.0.2.1")
+    count(requests, "192.0.2.2")
+
+    one = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "A detail.", "curl")
+    assert requests.fetch() == {one: 3, one._replace(address="192.0.2.2"): 1}
+    assert requests.fetch() == {}
+
+
+def test_in_a_flood_new_requests_are_dropped_and_known_ones_counted():
+    requests = UnmatchedRequests()
+    for number in range(10 * CAPACITY):
+        count(requests, f"192.0.2.{number}")
+        count(requests, "192.0.2.0")
+
+    counts = requests.fetch()
+    assert len(counts) == CAPACITY
+    assert counts.popitem()[1] == 1
+    assert max(counts.values()) == 10 * CAPACITY + 1
+
+
+def test_one_address_leaves_room_for_others():
+    requests = UnmatchedRequests()
+    for number in range(10 * CAPACITY):
+        count(requests, "192.0.2.1", f"agent {number}")
+    count(requests, "192.0.2.2")
+
+    assert len(requests.fetch()) == UNMATCHED_ROWS + 1
+
+
+def test_a_client_without_an_address_is_not_counted():
+    requests = UnmatchedRequests()
+    count(requests, "")
+    assert requests.fetch() == {}
+
+
+def test_nothing_is_counted_without_capacity():
+    requests = UnmatchedRequests(0)
+    count(requests, "192.0.2.1")
+    assert requests.fetch() == {}
