@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clients.relay import Relay, Request
-from readback.contract import MODEL, VERSION_PREFIX
+from readback.contract import MODEL
 
 TEXT = "Ready to copy?"
 SHOWN_LENGTH = 300
@@ -66,14 +66,6 @@ class Call:
     @property
     def accepted(self) -> bool:
         return self.exit_code == 0 and any(one.status == 200 for one in self.requests)
-
-    @property
-    def named_differences(self) -> list[str]:
-        """The differences in the journal; without any, the paths that do not exist."""
-        missing = (one.path for one in self.requests if one.status == 404)
-        return self.differences or [
-            path.removeprefix(VERSION_PREFIX) for path in dict.fromkeys(missing)
-        ]
 
 
 def call(

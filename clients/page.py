@@ -126,7 +126,7 @@ def _overview(result: Result) -> list[str]:
         return [name, "", f"not run: {_cell(result.not_run)}", "", "", ""]
     default = result.calls[DEFAULT]
     agents = dict.fromkeys(one.user_agent for one in default.requests)
-    differences = ", ".join(f"`{one}`" for one in default.named_differences)
+    differences = ", ".join(f"`{one}`" for one in default.differences)
     return [
         name,
         result.version,

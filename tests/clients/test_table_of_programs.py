@@ -8,7 +8,14 @@ import pytest
 from clients import drivers, page, results
 from clients.__main__ import run_all
 from clients.paths import LOCKS, PAGE
-from clients.scenarios import DEFAULT, RATE_LIMITED, SETTINGS, UNAVAILABLE, Result
+from clients.scenarios import (
+    DEFAULT,
+    NO_VERSION,
+    RATE_LIMITED,
+    SETTINGS,
+    UNAVAILABLE,
+    Result,
+)
 
 from readback import programs
 
@@ -36,8 +43,8 @@ def assert_matches_the_table(result: Result) -> None:
     row, default = PROGRAMS[result.program], result.calls[DEFAULT]
     assert any(row.user_agent.search(one.user_agent) for one in default.requests)
     assert row.complies == complies(result)
-    assert row.sends <= {*default.named_differences}
-    for difference in default.named_differences:
+    assert row.sends <= {*default.differences}
+    for difference in default.differences:
         every = "*" in row.cannot
         assert difference in {*row.switches, *row.cannot} or every, difference
 
@@ -114,6 +121,7 @@ def test_the_clients_of_this_environment_do_what_the_table_says():
             continue
         assert not result.not_run, result
         assert_matches_the_table(result)
+        assert result.calls[NO_VERSION].differences == ["base_url"]
         for scenario in (RATE_LIMITED, UNAVAILABLE):
             attempts = len(result.calls[scenario].requests)
             assert attempts == ATTEMPTS.get(name, 1), (name, scenario)
