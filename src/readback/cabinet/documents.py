@@ -21,7 +21,7 @@ _IN_REPOSITORY = Path(__file__).parents[3] / "docs"
 FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
 # The audience of each page, in the order of the index.
-FOR_CLIENTS = ("connect", "contract", "errors", "cabinet", "cli")
+FOR_CLIENTS = ("connect", "clients", "contract", "errors", "cabinet", "cli")
 FOR_OPERATORS = (
     "operations",
     "settings",
