@@ -20,6 +20,7 @@ from readback.contract import (
     MODELS_PATH,
     OTHER,
 )
+from readback.programs import recognise
 
 # The same in every program that is built on a browser; its name comes after this.
 _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
@@ -70,7 +71,11 @@ def endpoint_of(head: Head) -> str:
 
 def _explain_not_found(head: Head) -> NearMiss:
     from_browser = head.first(b"origin") is not None
-    return explain_not_found(head.method, head.target, from_browser=from_browser)
+    miss = explain_not_found(head.method, head.target, from_browser=from_browser)
+    program = miss.difference and recognise(_user_agent(head), [miss.difference])
+    if program and (instruction := program.instruction(miss.difference)):
+        return miss._replace(sentence=f"{miss.sentence} {instruction}")
+    return miss
 
 
 def explain_media_type(head: Head) -> str:
