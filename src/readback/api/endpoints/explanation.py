@@ -52,15 +52,20 @@ def _also(shorts: Sequence[str], room: int) -> str:
 
 def _hint(program: RecognisedProgram | None, differences: Collection[str]) -> str:
     """Return the one thing that helps most against these differences."""
-    if program is not None:
-        if any(map(program.cannot_remove, differences)):
-            subject = f"{program.name} cannot"
-            if not program.certain:
-                subject = f"If you use {program.name}, it cannot"
-            return f"{subject} {_CANNOT_COMPLY}"
-        if instructions := list(filter(None, map(program.instruction, differences))):
-            return instructions[0]
-    return advice(next(iter(differences)))
+    general = advice(next(iter(differences)))
+    special = _special_hint(program, differences) if program else ""
+    if program and program.certain:
+        return special or general
+    return f"{general} {special}".strip()
+
+
+def _special_hint(program: RecognisedProgram, differences: Collection[str]) -> str:
+    if any(map(program.cannot_remove, differences)):
+        subject = f"{program.name} cannot"
+        if not program.certain:
+            subject = f"If you use {program.name}, it cannot"
+        return f"{subject} {_CANNOT_COMPLY}"
+    return next(filter(None, map(program.instruction, differences)), "")
 
 
 def _joined(differences: Collection[str]) -> str:
