@@ -10,7 +10,7 @@ MINUTES ?= 10
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test check fleet bench soak fuzz lock clean
+.PHONY: help install run test check fleet clients bench soak fuzz lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,10 @@ test: .venv/dev.stamp ## Run the tests, including a real browser; pytest options
 fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip and HAProxy.
 	@echo "Starting PostgreSQL, three replicas, two cabinets and HAProxy, each on its own machine."
 	@$(BIN)/python -m pytest tests/fleet -rP $(ARGS)
+
+clients: .venv/dev.stamp ## Run real clients and write docs/clients.md; names in ARGS=.
+	@echo "Installing and running the clients. All of them take about fifteen minutes."
+	@$(BIN)/python -m clients $(ARGS)
 
 check: .venv/dev.stamp ## Check style, format and types.
 	@echo "Checking style with ruff check."
@@ -59,7 +63,7 @@ lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 
 clean: ## Remove .venv, caches and build artefacts; keep the data in var/.
 	@echo "Removing .venv, caches and build artefacts."
-	@rm -rf .venv .bench .fuzz build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .bench .clients .fuzz build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './node_modules/*' -prune -exec rm -rf {} +
 
 .venv/%.stamp: requirements/%.txt pyproject.toml scripts/install

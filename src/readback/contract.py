@@ -78,7 +78,8 @@ _ROWS = (
         HTTPStatus.BAD_REQUEST,
         "The request is not well-formed HTTP/1.1.",
         "Use an HTTP client library. If you do, look for a proxy that "
-        "rewrites requests, or for HTTPS sent to a plain HTTP port.",
+        "rewrites requests, or for https:// where the port expects http://, or "
+        "http:// where it expects https://.",
     ),
     Refusal(
         "unsupported_transfer_coding",

@@ -24,7 +24,9 @@ _PAIRS = [(first + second).encode() for first in ALPHABET for second in ALPHABET
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
 # What could be a key, of ours or of another service, and so must never be repeated to
 # anybody. A word such as "task-runner" is not one.
-KEY_LIKE = re.compile(rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}", re.ASCII)
+KEY_LIKE = re.compile(
+    rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}|AIza[\w-]{{30,}}", re.ASCII
+)
 _HIDDEN = "[key]"
 
 
@@ -56,12 +58,14 @@ def digest(key: bytes) -> bytes:
 def contains_key(data: bytes) -> bool:
     """Return whether a part of the data could be a key."""
     # Nearly all data fail the first test, which is many times as fast as the second.
-    return b"sk-" in data and KEY_LIKE.search(data.decode("latin-1")) is not None
+    if b"sk-" not in data and b"AIza" not in data:
+        return False
+    return KEY_LIKE.search(data.decode("latin-1")) is not None
 
 
 def hidden(text: str) -> str:
     """Return a text without anything that could be a key."""
-    return KEY_LIKE.sub(_HIDDEN, text) if "sk-" in text else text
+    return KEY_LIKE.sub(_HIDDEN, text) if "sk-" in text or "AIza" in text else text
 
 
 def last_characters(key: str) -> str:

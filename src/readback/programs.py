@@ -47,6 +47,12 @@ class RecognisedProgram(NamedTuple):
         """Return what removes a difference in this program; empty if not known."""
         return self.program.switches.get(difference, "")
 
+    def instruction(self, difference: str) -> str:
+        """Return the switch with the name of the program, as a sentence."""
+        name = self.name if self.certain else f"If you use {self.name}"
+        switch = self.switch(difference)
+        return f"{name}: {switch}." if switch else ""
+
     def cannot_remove(self, difference: str) -> bool:
         cannot = self.program.cannot
         return not self.switch(difference) and (
@@ -69,8 +75,7 @@ def recognise(
     if not fitting:
         return None
     best = max(fitting, key=lambda row: len(row.sends))
-    shared = any(row.user_agent == best.user_agent for row in table() if row != best)
-    return RecognisedProgram(best, certain=not (best.sends and shared))
+    return RecognisedProgram(best, certain=not best.sends)
 
 
 def _program(

@@ -141,13 +141,13 @@ def test_tls_is_among_what_works_if_the_address_has_it(alice, key):
 def test_a_change_names_the_setting_of_the_program(alice, key):
     curl, library = "curl/8.5.0", "OpenAI/Python 3.49.0"
     refused(key, "unsupported_media_type", 415, "x", **sent_by(curl, "content-type"))
-    refused(key, "unknown_field", 400, "x", **sent_by(library, "temperature"))
+    refused(key, "unknown_field", 400, "x", **sent_by(library, "n"))
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
     assert "curl: -H 'Content-Type: application/json'" in words
-    assert "If you use LlamaIndex: additional_kwargs=" in words
-    assert "perhaps LlamaIndex OpenAI/Python 3.49.0" in words
+    assert "If you use Haystack: generation_kwargs=" in words
+    assert "perhaps Haystack OpenAI/Python 3.49.0" in words
 
 
 def test_a_program_that_cannot_comply_is_told_that_this_is_fine(alice, key):

@@ -10,7 +10,9 @@ from tests.support.api import (
     CHAT,
     MODELS,
     Api,
+    assert_echo,
     assert_refused,
+    assert_success,
     compact,
     draft,
 )
@@ -103,14 +105,28 @@ def test_the_asterisk_of_options_is_not_found(api: Api) -> None:
     assert_refused(api.ask("OPTIONS", "*"), "not_found")
 
 
-def test_a_cors_preflight_is_not_found(api: Api) -> None:
+ORIGIN = ("Origin", "https://example.org")
+
+
+@pytest.mark.parametrize("path", [CHAT, MODELS, "/", "/v1/responses", "/zebra"])
+def test_a_cors_preflight_is_not_found(api: Api, path: str) -> None:
     preflight = [
-        ("Origin", "https://example.org"),
+        ORIGIN,
         ("Access-Control-Request-Method", "POST"),
+        ("Access-Control-Request-Headers", "authorization,content-type"),
     ]
-    answer = api.ask("OPTIONS", CHAT, [api.host, *preflight])
-    assert_refused(answer, "not_found")
+    answer = api.ask("OPTIONS", path, [api.host, *preflight])
+    assert assert_refused(answer, "not_found") == (
+        "A web page asked, through a browser, for permission to call this API (CORS). "
+        "Web pages get none, because anyone can read a key in a page; call the API "
+        "from a server or a program. To test a key, use curl."
+    )
     assert not [name for name, _ in answer.headers if "access-control" in name.lower()]
+
+
+def test_an_origin_makes_no_difference_to_a_request_with_a_key(api: Api) -> None:
+    assert_success(api.ask("GET", MODELS, [*api.usual_fields, ORIGIN]))
+    assert_echo(api.chat(draft("hello"), extra=[ORIGIN]), "hello")
 
 
 @pytest.mark.parametrize("path", [MODELS, CHAT, "/", "/v1/nothing", "/v1/models?x"])
@@ -180,6 +196,29 @@ NEAR_MISSES = {
     "a method of models": ("POST", "/v1/models", "GET"),
     "a rare method": ("PUT", "/v1/chat/completions", "POST"),
     "an unknown method": ("FOO", "/v1/models", "GET"),
+    "an endpoint twice": ("POST", f"{CHAT}/chat/completions", "a whole endpoint"),
+    "an endpoint twice, models": ("GET", "/v1/models/models", "a whole endpoint"),
+    "models after chat": ("GET", "/v1/chat/completions/models", "a whole endpoint"),
+    "an endpoint twice, no version": ("GET", "/models/models", "a whole endpoint"),
+    "the base URL": ("GET", "/v1", "it has no page"),
+    "the base URL and a slash": ("GET", "/v1/", "it has no page"),
+    "the root": ("GET", "/", "it has no page"),
+    "a message to the base URL": ("POST", "/v1", "the base URL itself"),
+    "an Azure client": (
+        "POST",
+        "/openai/deployments/echo/chat/completions?api-version=2024-10-21",
+        "set up for Azure OpenAI",
+    ),
+    "an Azure client, our path": ("POST", f"{CHAT}?api-version=1", "Azure OpenAI"),
+    "an Ollama client": ("GET", "/api/tags", "the Ollama API"),
+    "an Ollama client, chat": ("POST", "/api/chat", "the Ollama API"),
+    "a Gemini client": ("GET", "/v1beta/models", "the Gemini API"),
+    "a Gemini client, chat": ("POST", "/v1beta/models/x:generateContent", "Gemini API"),
+    "a health check": ("GET", "/health", "Health checks"),
+    "a scrape": ("GET", "/metrics", "Health checks and metrics"),
+    "a reader": ("GET", "/docs", "in the cabinet"),
+    "a reader of OpenAPI": ("GET", "/openapi.json", "in the cabinet"),
+    "a browser": ("GET", "/favicon.ico", "browsers and crawlers"),
     "a parameter": ("GET", "/v1/models?limit=20", "parameter"),
     "an empty parameter": ("GET", "/v1/models?", "parameter"),
     "a parameter of chat": ("POST", "/v1/chat/completions?stream=1", "parameter"),

@@ -9,8 +9,9 @@ import re
 
 from readback.api.endpoints.explanation import explain
 from readback.api.endpoints.near_misses import explain_not_found
+from readback.api.endpoints.presented_key import credentials_in, presented_key
 from readback.api.endpoints.refusal import examine
-from readback.api.endpoints.request_info import explain_media_type, presented_key
+from readback.api.endpoints.request_info import explain_media_type
 from readback.api.http.head import Head
 from readback.contract import MAX_BODY_BYTES, REFUSALS
 from readback.keys import KEY_LIKE
@@ -24,11 +25,14 @@ def check(data: bytes) -> None:
     _assert_text_makes_no_difference(body)
     method, _, target = data.partition(b" ")
     media_type = Head(method, target, [(b"content-type", data)], is_http_10=False)
+    fields = [(name, data) for name in (b"authorization", b"cookie", b"x-api-key")]
+    credentials = credentials_in(Head(method, target, fields, is_http_10=False))
     for sentence in (
         detail,
-        explain_not_found(method, target),
+        explain_not_found(method, target, from_browser=data.endswith(b" ")).sentence,
         explain_media_type(media_type),
-        presented_key(data).detail,
+        presented_key(data, credentials.elsewhere).detail,
+        credentials.key.detail if credentials.key else "",
     ):
         assert not sentence or _SENTENCE.fullmatch(sentence), repr(sentence)
         assert not KEY_LIKE.search(sentence), "the detail contains a key"

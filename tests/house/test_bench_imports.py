@@ -1,12 +1,15 @@
-"""The benchmark and the soak may use the helpers of the tests, but not the reverse."""
+"""Bench, soak and clients may use the helpers of the tests, but not the reverse."""
 
 from pathlib import Path
+
+import pytest
 
 from tests.support.files import imports_of, python_files
 
 ROOT = Path(__file__).parents[2]
-# These run in an environment of their own and import each other by file name.
+# These run in environments of their own and import packages that are absent from ours.
 PEERS = ROOT / "bench" / "peers"
+DRIVERS = ROOT / "clients" / "drivers"
 
 
 def importers(folder: str, package: str) -> dict[str, set[str]]:
@@ -16,7 +19,7 @@ def importers(folder: str, package: str) -> dict[str, set[str]]:
             name for name in imports_of(path) if f"{name}.".startswith(f"{package}.")
         }
         for path in python_files(ROOT / folder)
-        if PEERS not in path.parents
+        if not {PEERS, DRIVERS} & {*path.parents}
     }
     return {path: names for path, names in found.items() if names}
 
@@ -26,17 +29,18 @@ def test_no_test_and_no_part_of_the_product_imports_the_benchmark() -> None:
     assert importers("src", "bench") == {}
 
 
-def test_only_its_own_tests_import_the_soak() -> None:
-    assert importers("src", "soak") == {}
-    assert importers("bench", "soak") == {}
-    found = importers("tests", "soak")
-    assert {path for path in found if not path.startswith("tests/soak/")} == set()
+@pytest.mark.parametrize("package", ["clients", "soak"])
+def test_only_its_own_tests_import_the_package(package: str) -> None:
+    for folder in {"src", "bench", "clients", "soak"} - {package}:
+        assert importers(folder, package) == {}
+    found = importers("tests", package)
+    assert {path for path in found if not path.startswith(f"tests/{package}/")} == set()
 
 
-def test_the_benchmark_and_the_soak_import_only_the_support_package() -> None:
-    for folder in ("bench", "soak"):
-        found = importers(folder, "tests")
-        assert found, f"{folder} uses helpers of the tests"
-        names = set().union(*found.values())
-        others = {name for name in names if not name.startswith("tests.support.")}
-        assert others == set()
+@pytest.mark.parametrize("folder", ["bench", "clients", "soak"])
+def test_the_package_imports_only_the_support_package(folder: str) -> None:
+    found = importers(folder, "tests")
+    assert found, f"{folder} uses helpers of the tests"
+    names = set().union(*found.values())
+    others = {name for name in names if not name.startswith("tests.support.")}
+    assert others == set()

@@ -14,6 +14,7 @@ def reachable_from(start: object) -> Iterator[object]:
         one = waiting.pop()
         yield one
         for other in gc.get_referents(one):
-            if id(other) not in seen and not isinstance(other, _CODE):
+            # Not isinstance, which makes a lazy object of Django evaluate itself.
+            if id(other) not in seen and not issubclass(type(other), _CODE):
                 seen.add(id(other))
                 waiting.append(other)

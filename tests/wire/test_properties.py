@@ -1,13 +1,14 @@
 """Properties of any text, any splits and any bytes, checked with Hypothesis."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.api import CHAT, MODELS, Api, compact, draft
+from tests.support.api import CHAT, MODELS, Api, assert_refused, compact, draft
 from tests.support.raw_requests import ask
 from tests.support.wire import Answer, chunked, request
 
@@ -159,6 +160,35 @@ def test_a_request_changed_anywhere_gets_a_sane_answer_or_none(
     at = int(place * len(raw))
     changed = raw[:at] + change + raw[at + removed :]
     assert_sane(ask(api.endpoint, changed))
+
+
+field_values = st.one_of(
+    st.text(st.characters(max_codepoint=255), max_size=60),
+    st.sampled_from(["Bearer ", "Basic ", "Bearer $KEY", "Bearer '", "sk-proj-", "<"]),
+).map(lambda text: re.sub(r"[\x00-\x08\x0a-\x1f\x7f]", "", text))
+
+
+@settings(bounded, max_examples=150)
+@given(
+    method=st.sampled_from(["GET", "POST", "OPTIONS", "BREW"]),
+    path=st.from_regex(r"/[!-\"$-~]{0,40}", fullmatch=True),
+    values=st.dictionaries(
+        st.sampled_from(["Authorization", "Cookie", "X-Api-Key", "Api-Key", "Origin"]),
+        field_values,
+    ),
+)
+def test_any_path_and_credentials_are_explained_without_repeating_them(
+    api: Api, method: str, path: str, values: dict[str, str]
+) -> None:
+    secret = "Zq9Zq8Zq7Zq6Zq5"
+    fields = [(name, value + secret) for name, value in values.items()]
+    answer = api.ask(method, path + secret, [api.host, *fields])
+    sentences = [assert_refused(answer, "not_found")]
+    answer = api.ask("GET", MODELS, [api.host, *fields])
+    sentences.append(assert_refused(answer, "invalid_key"))
+    for sentence in sentences:
+        assert len(sentence) <= 400
+        assert secret not in sentence
 
 
 @settings(bounded, max_examples=100)

@@ -3,8 +3,11 @@
 import pytest
 
 from tests.support.api import Api, assert_refused, assert_success
+from tests.support.database import Database
 from tests.support.raw_requests import GOOD, ask, assert_closing_refusal, statuses
+from tests.support.server import Server
 from tests.support.tables import words
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
 # RFC 9112 §3.2.3 and §3.2.4: some of these forms are only for CONNECT and OPTIONS; a
@@ -80,3 +83,24 @@ def test_connect_opens_no_tunnel(api: Api, target: bytes, body: bytes) -> None:
     answers = ask(api.endpoint, head % (target, len(body)) + body + GOOD)
     assert [answer.status in (400, 404) for answer in answers] == [True]
     assert answers[0].header("Connection") == "close"
+
+
+def test_the_difference_of_a_wrong_path_is_in_the_journal(
+    server: Server, api: Api, new_key: str
+) -> None:
+    api = api.with_key(new_key)
+    wrong = {"/v1/responses": "/responses", "/models/models": "base_url", "/zebra": ""}
+    for path in wrong:
+        assert_refused(api.ask("POST", path), "not_found")
+    database = Database(f"sqlite:///{server.folder}/data/readback.sqlite3")
+
+    def stored() -> set[str]:
+        with database.connected() as connection:
+            rows = connection.execute(
+                "SELECT differences FROM cabinet_journalentry JOIN cabinet_key"
+                " ON cabinet_key.id = key_id WHERE last_four = ?",
+                (new_key[-4:],),
+            )
+            return {differences for (differences,) in rows}
+
+    wait_until(lambda: stored() == set(wrong.values()), lambda: f"stored: {stored()}")

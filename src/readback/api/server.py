@@ -58,9 +58,6 @@ class ApiApplication(BaseApplication):
             "control_socket_disable": True,
             "pre_fork": _assign_counters_row,
         }
-        if config.tls_certificate and config.tls_key:
-            settings["certfile"] = str(config.tls_certificate)
-            settings["keyfile"] = str(config.tls_key)
         for name, value in settings.items():
             self.cfg.set(name, value)
 

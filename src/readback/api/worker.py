@@ -8,15 +8,13 @@ import asyncio
 import gc
 import os
 import signal
-import ssl
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from math import inf
 from typing import Any, Protocol, cast
 
 import uvloop
-from gunicorn import sock
 from gunicorn.workers.base import Worker
 
 from readback.api.data.clerk import Clerk
@@ -31,6 +29,7 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.registry import SWEEP_SECONDS, ConnectionRegistry, Limits
+from readback.api.http.tls import TlsConnection, TlsContext
 from readback.api.ops import Ops
 from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.memory import SharedMemory
@@ -143,11 +142,21 @@ class ApiWorker(Worker):
         self._descriptors = Descriptors(self._api_connections)
 
     async def _listen(self, listener: Any) -> asyncio.Server:
-        return await asyncio.get_running_loop().create_server(
-            self._connections(listener),
+        listen = partial(
+            asyncio.get_running_loop().create_server,
             sock=listener.sock,
             backlog=BACKLOG,
-            ssl=self._tls(listener),
+        )
+        if listener is self.sockets[-1]:
+            return await listen(partial(Connection, self._ops_connections))
+        certificate, key = self.config.tls_certificate, self.config.tls_key
+        if not certificate or not key:
+            return await listen(partial(Connection, self._api_connections))
+        return await listen(
+            partial(TlsConnection, self._api_connections),
+            ssl=TlsContext(certificate, key),
+            # Before the first byte of a head, and no longer than for the head itself.
+            ssl_handshake_timeout=self.config.head_timeout,
         )
 
     async def _stop(self, servers: list[asyncio.Server]) -> None:
@@ -192,21 +201,10 @@ class ApiWorker(Worker):
     def _handshake_seconds(self) -> float:
         if self._lifecycle.is_hurried:
             return _MOMENT_SECONDS
-        if self.cfg.is_ssl:
+        if self.config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
         busy = self._api_connections.connections
         return _HANDSHAKE_SECONDS if busy else _MOMENT_SECONDS
-
-    def _connections(self, listener: Any) -> Callable[[], Connection]:
-        if listener is self.sockets[-1]:
-            return partial(Connection, self._ops_connections)
-        return partial(Connection, self._api_connections)
-
-    def _tls(self, listener: Any) -> ssl.SSLContext | None:
-        if not self.cfg.is_ssl or listener is self.sockets[-1]:
-            return None
-        context: ssl.SSLContext = sock.ssl_context(self.cfg)
-        return context
 
     async def _tick_during(self, work: Coroutine[Any, Any, object]) -> None:
         """Call the periodic work until this coroutine has ended."""

@@ -21,7 +21,7 @@ _IN_REPOSITORY = Path(__file__).parents[3] / "docs"
 FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
 # The audience of each page, in the order of the index.
-FOR_CLIENTS = ("connect", "contract", "errors", "cabinet", "cli")
+FOR_CLIENTS = ("connect", "clients", "contract", "errors", "cabinet", "cli")
 FOR_OPERATORS = (
     "operations",
     "settings",
@@ -66,7 +66,9 @@ def _render(name: str, text: str, language: str) -> DocPage:
         token.children = [_link_to_page(child) for child in _without_images(token)]
     _add_heading_ids(tokens)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
-    # Wide tables scroll in their own box, so that the page does not scroll sideways.
+    # Wide tables and long lines scroll in their own box, so that the page does not
+    # scroll sideways; the keyboard must reach that box.
+    html = html.replace("<pre>", '<pre tabindex="0">')
     html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>')
     html = html.replace("</table>", "</table></div>")
     # Safe: the Markdown is ours and is rendered with HTML disabled.

@@ -49,9 +49,12 @@ def check(context: ProbeContext) -> Diagnosis:
         response = context.get(_UNKNOWN_PATH, with_key=False)
     except ProbeError as error:
         raise _examine_port(context, error) from None
+    # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
+    if response.status == HTTPStatus.BAD_REQUEST and _is_tls_port(context):
+        raise ProbeError("http.tls_port", port=context.base_url.port)
     refusal = parse_refusal(response)
     if refusal is None:
-        raise _not_readback(context, response)
+        raise unexpected_response(response, f"{context.base_url}{_UNKNOWN_PATH}")
     if refusal.code != "not_found":
         raise refusal_error(response, refusal)
     context.help_link = _help_link(response)
@@ -128,13 +131,6 @@ def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
     start = tcp.first_bytes(context.route, context.timeout)
     is_http = not start or start.startswith(b"HTTP/")
     return error if is_http else ProbeError("http.not_http", port=port)
-
-
-def _not_readback(context: ProbeContext, response: ProbeResponse) -> ProbeError:
-    # Many web servers respond to plain HTTP on their TLS port with 400.
-    if response.status == HTTPStatus.BAD_REQUEST and _is_tls_port(context):
-        return ProbeError("http.tls_port", port=context.base_url.port)
-    return unexpected_response(response, f"{context.base_url}{_UNKNOWN_PATH}")
 
 
 def _is_tls_port(context: ProbeContext) -> bool:

@@ -58,10 +58,8 @@ def _hint(program: RecognisedProgram | None, differences: Collection[str]) -> st
             if not program.certain:
                 subject = f"If you use {program.name}, it cannot"
             return f"{subject} {_CANNOT_COMPLY}"
-        for difference in differences:
-            if switch := program.switch(difference):
-                name = program.name if program.certain else f"If you use {program.name}"
-                return f"{name}: {switch}."
+        if instructions := list(filter(None, map(program.instruction, differences))):
+            return instructions[0]
     return advice(next(iter(differences)))
 
 

@@ -1,10 +1,19 @@
 """What a 404 explains: which mistake leads from our two addresses to the one received.
 
-Pure: a method and a target in, an explanation out, which quotes nothing of the target.
-The mistakes are those that real clients make.
+Pure: the method, the target and whether a browser sent them in, an explanation out,
+which quotes nothing of the target. The mistakes are those that real clients make.
 """
 
+import re
+from typing import NamedTuple
+
 from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
+from readback.keys import contains_key
+
+# No mistake needs more to be recognised, so a long target costs no more time.
+_EXAMINED_BYTES = 512
+# The difference of a request whose path shows that the base URL is wrong.
+BASE_URL = "base_url"
 
 _METHODS = {MODELS_PATH: "GET", CHAT_PATH: "POST"}
 _TAILS = tuple(path.removeprefix(VERSION_PREFIX) for path in _METHODS)
@@ -12,74 +21,210 @@ _AVAILABLE = "This API serves only " + " and ".join(
     f"{method} {path}" for path, method in _METHODS.items()
 )
 
-# Endpoints of other APIs, and what to change in a client that uses them.
-_OTHER_ENDPOINTS = {
+
+class NearMiss(NamedTuple):
+    """A mistake that leads to a 404."""
+
+    sentence: str
+    # What to change: the path of another API, or the base URL. Empty for other
+    # mistakes. See `differences.py`.
+    difference: str = ""
+
+
+_CORS = NearMiss(
+    "A web page asked, through a browser, for permission to call this API (CORS). Web "
+    "pages get none, because anyone can read a key in a page; call the API from a "
+    "server or a program. To test a key, use curl."
+)
+_KEY_IN_URL = (
+    "The URL contains what looks like a key. URLs are written to logs, so revoke that "
+    "key, and send a new one in the Authorization header."
+)
+# Parameters in which other services accept a key.
+_KEY_PARAMETER = re.compile(
+    r"[?&](?:[\w-]*[_-])?(?:api|auth)?(?:key|token)=.", re.IGNORECASE
+)
+
+# Other APIs: what to change in a client that uses them. The keys are the differences.
+_COMPATIBLE = "; choose an OpenAI-compatible provider with Chat Completions."
+_AZURE = "/openai/deployments"
+_ADVICE = {
     "/responses": "This client uses the Responses API; switch it to Chat Completions.",
-    "/messages": "This client uses the Anthropic API; choose an OpenAI-compatible "
-    "provider with Chat Completions.",
+    "/messages": f"This client uses the Anthropic API{_COMPATIBLE}",
     "/completions": "This client uses the legacy Completions endpoint; switch it to "
     "Chat Completions.",
     "/embeddings": "Embeddings are not available.",
     "/files": "Files are not available.",
     "/uploads": "File upload is not available.",
+    _AZURE: f"This client is set up for Azure OpenAI{_COMPATIBLE}",
+    "/api": f"This client uses the Ollama API{_COMPATIBLE}",
+    "/v1beta": f"This client uses the Gemini API{_COMPATIBLE}",
+}
+# Their paths after /v1, if these are not the difference and everything below it.
+_PATHS = {
+    "/api": r"/api/(?:chat|embed|embeddings|generate|ps|pull|show|tags|version)",
+    "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
+}
+_OTHER_APIS = [
+    NearMiss(f"{advice} {_AVAILABLE}.", difference)
+    for difference, advice in _ADVICE.items()
+]
+# With one group for each of them.
+_PATH_OF_OTHER_API = re.compile(
+    "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in _ADVICE)
+)
+# Clients that are set up for Azure send this to every path.
+_AZURE_PARAMETER = re.compile(r"[?&]api-version=")
+
+# What people and programs expect at the address of any service.
+_OTHER_LISTENER = (
+    "Health checks and metrics are not on the address of the API: the operator has a "
+    "separate one for them."
+)
+_CABINET = "The documentation is in the cabinet; the Link header leads to it."
+_NO_PAGES = (
+    "Nothing is served at this path: browsers and crawlers ask for it, and this is the "
+    "address of an API. The pages are in the cabinet."
+)
+_ELSEWHERE = {
+    _OTHER_LISTENER: "/health /healthz /live /livez /metrics /ping /ready /readyz "
+    "/status",
+    _CABINET: "/api-docs /docs /openapi.json /openapi.yaml /redoc /swagger "
+    "/swagger-ui /swagger-ui.html /swagger.json",
+    _NO_PAGES: "/apple-touch-icon.png /favicon.ico /index.html /robots.txt "
+    "/sitemap.xml",
+}
+_SENTENCES = {
+    path: sentence for sentence, paths in _ELSEWHERE.items() for path in paths.split()
 }
 
+_WHOLE_ENDPOINT = NearMiss(
+    "The base URL contains a whole endpoint, and the client adds another one. The base "
+    f"URL must end in {VERSION_PREFIX}.",
+    BASE_URL,
+)
 
-def explain_not_found(method: bytes, target: bytes) -> str:
-    """Return what is wrong with a method and a target that are not served."""
-    path, question_mark, _ = target.decode("latin-1").partition("?")
-    verb = method.decode("latin-1")
-    if question_mark and path in _METHODS:
-        return (
-            f"{path} takes no URL parameters; remove the question mark and everything "
-            "after it."
-        )
+
+def _wrong_base_urls() -> dict[str, NearMiss]:
+    """Return the paths that a wrong base URL leads to."""
+    endpoints = (*_METHODS, *_TAILS)
+    misses = {
+        base + added: _WHOLE_ENDPOINT
+        for base in endpoints
+        for added in (*endpoints, *_ADVICE)
+    }
+    missing = f"{VERSION_PREFIX} is missing at the end of the base URL."
+    twice = f"{VERSION_PREFIX} appears twice in the base URL."
+    no_slash = f"A slash is missing after {VERSION_PREFIX} in the base URL."
+    for tail in _TAILS:
+        for path, mistake in (
+            (tail, missing),
+            (tail + "/", missing),
+            (VERSION_PREFIX * 2 + tail, twice),
+            (VERSION_PREFIX + tail[1:], no_slash),
+        ):
+            right = f"The path is {VERSION_PREFIX}{tail}."
+            misses[path] = NearMiss(f"{mistake} {right}", BASE_URL)
+    return misses
+
+
+_WRONG_BASE_URL = _wrong_base_urls()
+
+
+def explain_not_found(
+    method: bytes, target: bytes, *, from_browser: bool = False
+) -> NearMiss:
+    """Return what is wrong with a method and a target that are not served.
+
+    A browser names the origin of the web page; programs do not.
+    """
+    verb, text = method.decode("latin-1"), target[:_EXAMINED_BYTES].decode("latin-1")
+    miss = _CORS if verb == "OPTIONS" and from_browser else _explain(verb, text)
+    if contains_key(target) or _KEY_PARAMETER.search(text):
+        return miss._replace(sentence=f"{miss.sentence} {_KEY_IN_URL}")
+    return miss
+
+
+def _explain(verb: str, target: str) -> NearMiss:
+    path, question_mark, _ = target.partition("?")
     if path in _METHODS:
-        return f"{path} only accepts {_METHODS[path]}."
+        if _AZURE_PARAMETER.search(target):
+            return NearMiss(
+                f"{_ADVICE[_AZURE]} {path} takes no URL parameters.", _AZURE
+            )
+        if question_mark:
+            return NearMiss(
+                f"{path} takes no URL parameters; remove the question mark and "
+                "everything after it."
+            )
+        return NearMiss(f"{path} only accepts {_METHODS[path]}.")
     return (
-        _wrong_prefix(path)
+        _base_url_alone(path, verb)
+        or _WRONG_BASE_URL.get(path)
         or _wrong_form(path)
-        or _other_endpoint(path, verb)
-        or f"Nothing is served at this path. {_AVAILABLE}."
+        or _other_api(path)
+        or _elsewhere(path)
+        or _fallback(verb)
     )
 
 
-def _wrong_prefix(path: str) -> str:
-    for tail in _TAILS:
-        right = f"The path is {VERSION_PREFIX}{tail}."
-        if path in (tail, tail + "/"):
-            return f"{VERSION_PREFIX} is missing at the end of the base URL. {right}"
-        if path == f"{VERSION_PREFIX}{VERSION_PREFIX}{tail}":
-            return f"{VERSION_PREFIX} appears twice in the base URL. {right}"
-        if path == f"{VERSION_PREFIX}{tail[1:]}":
-            return f"A slash is missing after {VERSION_PREFIX} in the base URL. {right}"
-        if path.endswith(VERSION_PREFIX + tail) and "//" not in path:
-            return f"The path has something before {VERSION_PREFIX}. {right}"
-    return ""
+def _base_url_alone(path: str, verb: str) -> NearMiss | None:
+    if path not in ("/", VERSION_PREFIX, VERSION_PREFIX + "/"):
+        return None
+    if verb == "POST":
+        return NearMiss(
+            "The request was sent to the base URL itself. If this program wants the "
+            f"whole address of an endpoint, enter the one that ends in {CHAT_PATH}.",
+            BASE_URL,
+        )
+    return NearMiss(
+        "This is the address of an API for programs; it has no page. In a program, "
+        f"enter it as the base URL, which ends in {VERSION_PREFIX}. {_AVAILABLE}."
+    )
 
 
-def _wrong_form(path: str) -> str:
+def _wrong_form(path: str) -> NearMiss | None:
+    without_empty_segments = "/" + "/".join(filter(None, path.split("/")))
     for right in _METHODS:
-        if path.rstrip("/") == right:
-            return f"The path has an extra slash at the end. The path is {right}."
-        if _without_empty_segments(path) == right:
-            return f"The path has an extra slash inside. The path is {right}."
-        if path.lower() == right:
-            return f"The path is case-sensitive. The path is {right}."
-    return ""
+        difference = BASE_URL
+        if path.endswith(right) and "//" not in path:
+            mistake = f"The path has something before {VERSION_PREFIX}."
+        elif path.rstrip("/") == right:
+            mistake, difference = "The path has an extra slash at the end.", ""
+        elif without_empty_segments == right:
+            mistake = "The path has an extra slash inside."
+        elif path.lower() == right:
+            mistake = "The path is case-sensitive."
+        else:
+            continue
+        return NearMiss(f"{mistake} The path is {right}.", difference)
+    return None
 
 
-def _without_empty_segments(path: str) -> str:
-    return "/" + "/".join(segment for segment in path.split("/") if segment)
-
-
-def _other_endpoint(path: str, verb: str) -> str:
-    tail = path.removeprefix(VERSION_PREFIX)
+def _other_api(path: str) -> NearMiss | None:
+    other = _PATH_OF_OTHER_API.fullmatch(_after_version(path))
+    if other and other.lastindex:
+        return _OTHER_APIS[other.lastindex - 1]
     if path.startswith(MODELS_PATH + "/"):
-        return f"A single model is not available; the list is GET {MODELS_PATH}."
-    for start, advice in _OTHER_ENDPOINTS.items():
-        if tail == start or tail.startswith(start + "/"):
-            return f"{advice} {_AVAILABLE}."
+        return NearMiss(
+            f"A single model is not available; the list is GET {MODELS_PATH}."
+        )
+    return None
+
+
+def _elsewhere(path: str) -> NearMiss | None:
+    sentence = _SENTENCES.get(_after_version(path).rstrip("/"))
+    return NearMiss(f"{sentence} {_AVAILABLE}.") if sentence else None
+
+
+def _after_version(path: str) -> str:
+    versioned = path.startswith(VERSION_PREFIX + "/")
+    return path.removeprefix(VERSION_PREFIX) if versioned else path
+
+
+def _fallback(verb: str) -> NearMiss:
     if verb == "OPTIONS":
-        return f"OPTIONS is not available, so browsers cannot use CORS. {_AVAILABLE}."
-    return ""
+        return NearMiss(
+            f"OPTIONS is not available, so browsers cannot use CORS. {_AVAILABLE}."
+        )
+    return NearMiss(f"Nothing is served at this path. {_AVAILABLE}.")

@@ -4,10 +4,12 @@ Worked out once per distinct head (`http/head_cache.py`). Nothing here looks at 
 at the database or at the clock.
 """
 
+import re
 from typing import NamedTuple
 
 from readback import keys
-from readback.api.endpoints.near_misses import explain_not_found
+from readback.api.endpoints.near_misses import NearMiss, explain_not_found
+from readback.api.endpoints.presented_key import Credentials, credentials_in, times
 from readback.api.http.head import Head
 from readback.client_address import forwarded_address
 from readback.contract import (
@@ -18,21 +20,17 @@ from readback.contract import (
     MODELS_PATH,
     OTHER,
 )
+from readback.programs import recognise
 
+# The same in every program that is built on a browser; its name comes after this.
+_BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 _ENDPOINTS = {
     (b"GET", MODELS_PATH.encode()): MODELS,
     (b"POST", CHAT_PATH.encode()): CHAT,
 }
+_FOUND = NearMiss("")
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
-_SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
-
-
-class PresentedKey(NamedTuple):
-    """A key as a client presents it; nothing has been looked up yet."""
-
-    digest: bytes
-    detail: str  # why it cannot be a key; empty if it can
 
 
 class RequestInfo(NamedTuple):
@@ -40,7 +38,8 @@ class RequestInfo(NamedTuple):
 
     endpoint: str
     not_found_detail: str
-    presented_key: PresentedKey | None  # None if the head cache has cut out the key
+    not_found_difference: str  # see `near_misses.py`
+    credentials: Credentials
     media_type_detail: str
     user_agent: str
     asks_to_explain: bool  # in the body of a refusal, beyond the contract
@@ -51,11 +50,12 @@ class RequestInfo(NamedTuple):
 
 def describe(head: Head, trusted_proxies: int) -> RequestInfo:
     endpoint = endpoint_of(head)
-    known = endpoint != OTHER
+    miss = _FOUND if endpoint != OTHER else _explain_not_found(head)
     return RequestInfo(
         endpoint=endpoint,
-        not_found_detail="" if known else explain_not_found(head.method, head.target),
-        presented_key=_key_in(head),
+        not_found_detail=miss.sentence,
+        not_found_difference=miss.difference,
+        credentials=credentials_in(head),
         media_type_detail=explain_media_type(head),
         user_agent=_user_agent(head),
         asks_to_explain=_prefers(head, b"explain"),
@@ -69,28 +69,13 @@ def endpoint_of(head: Head) -> str:
     return _ENDPOINTS.get((head.method, head.target), OTHER)
 
 
-def _key_in(head: Head) -> PresentedKey | None:
-    values = head.all(b"authorization")
-    if not values:
-        detail = f"The Authorization header is missing. {_SEND_KEY}"
-        return PresentedKey(b"", detail)
-    if len(values) > 1:
-        detail = f"The Authorization header appears {_times(values)}; send it once."
-        return PresentedKey(b"", detail)
-    # RFC 9110 §11.1: the scheme is case-insensitive.
-    scheme, _, key = values[0].partition(b" ")
-    if scheme == b"Bearer" and not key:
-        return None  # the head cache has cut out the key
-    return presented_key(key.strip(b" ") if scheme.lower() == b"bearer" else b"")
-
-
-def presented_key(key: bytes) -> PresentedKey:
-    if not key:
-        detail = "The Authorization header does not have the form 'Bearer <key>'."
-        return PresentedKey(b"", f"{detail} {_SEND_KEY}")
-    if why := keys.why_invalid(key):
-        return PresentedKey(b"", f"This is not a valid key: {why}.")
-    return PresentedKey(keys.digest(key), "")
+def _explain_not_found(head: Head) -> NearMiss:
+    from_browser = head.first(b"origin") is not None
+    miss = explain_not_found(head.method, head.target, from_browser=from_browser)
+    program = miss.difference and recognise(_user_agent(head), [miss.difference])
+    if program and (instruction := program.instruction(miss.difference)):
+        return miss._replace(sentence=f"{miss.sentence} {instruction}")
+    return miss
 
 
 def explain_media_type(head: Head) -> str:
@@ -101,7 +86,7 @@ def explain_media_type(head: Head) -> str:
     if not types:
         return "The Content-Type header is missing; it must be application/json."
     if len(types) > 1:
-        return f"The Content-Type header appears {_times(types)}; send it once."
+        return f"The Content-Type header appears {times(types)}; send it once."
     media_type = types[0].split(b";", 1)[0].strip(b" \t").lower()
     if media_type == _JSON_TYPE:
         return ""
@@ -110,15 +95,12 @@ def explain_media_type(head: Head) -> str:
     return "The Content-Type must be application/json."
 
 
-def _times(values: list[bytes]) -> str:
-    return "twice" if len(values) == 2 else f"{len(values)} times"
-
-
 def _user_agent(head: Head) -> str:
     """Return the name of the client program in printable ASCII, without any key."""
     agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
-    return keys.hidden(printable)[:JOURNAL_USER_AGENT_LENGTH]
+    telling = _BROWSER_ENGINE.sub("", printable, count=1)
+    return keys.hidden(telling)[:JOURNAL_USER_AGENT_LENGTH]
 
 
 def _prefers(head: Head, preference: bytes) -> bool:

@@ -19,13 +19,8 @@ from readback.api.endpoints.exchange import (
     journal_event,
 )
 from readback.api.endpoints.models import ModelList
-from readback.api.endpoints.request_info import (
-    PresentedKey,
-    RequestInfo,
-    describe,
-    endpoint_of,
-    presented_key,
-)
+from readback.api.endpoints.presented_key import PresentedKey, presented_key
+from readback.api.endpoints.request_info import RequestInfo, describe, endpoint_of
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
@@ -80,7 +75,7 @@ class Api:
     def begin(
         self, info: RequestInfo, key: bytes, origin: RequestOrigin
     ) -> Outcome | None:
-        presented = info.presented_key
+        presented, elsewhere = info.credentials
         digest = presented.digest if presented else keys.digest(key)
         address = info.forwarded_address
         if address is None:
@@ -89,7 +84,7 @@ class Api:
         if record is not None and not info.not_found_detail:
             return self._admit(info, record, address)
         # Why a key cannot exist matters only now, and costs more than to find it.
-        presented = presented or presented_key(key)
+        presented = presented or presented_key(key, elsewhere)
         if info.not_found_detail:
             return _repeatable(partial(self._not_found, info, presented, address))
         if presented.detail:
@@ -210,8 +205,10 @@ class Api:
         def enter(found: Found) -> None:
             if not isinstance(found, Record):
                 return self._count_not_found(info, address)
-            detail = info.not_found_detail
-            event = journal_event(found.key_id, info, address, "not_found", detail, "")
+            detail, difference = info.not_found_detail, info.not_found_difference
+            event = journal_event(
+                found.key_id, info, address, "not_found", detail, difference
+            )
             self._services.journal.note(event, info.request_bytes, answer_bytes)
 
         record = self._keyring.find(presented.digest)

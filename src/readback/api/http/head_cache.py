@@ -14,6 +14,11 @@ from readback.api.http.head import Head, check_beginning, parse
 
 Info = TypeVar("Info")
 
+# Fields whose values are keys, passwords or the like, here or at other services.
+CREDENTIAL_FIELDS = frozenset(
+    b"authorization proxy-authorization cookie api-key x-api-key x-goog-api-key "
+    b"x-auth-token".split()
+)
 _MAX_HEADS = 512
 # Larger heads are parsed every time, which bounds the memory: 512 heads of 2 KiB.
 _MAX_CACHED_BYTES = 2048
@@ -58,9 +63,14 @@ class HeadCache(Generic[Info]):
         return head, info, key
 
     def _may_keep(self, data: bytes, head: Head, without_secrets: list[bytes]) -> bool:
-        """Return whether a head is small and contains no key, password or the like."""
+        """Return whether a head is small and contains no key, password or the like.
+
+        The values of URL parameters may be anything; we serve no such URL.
+        """
+        credentials = [v for name, v in head.fields if name in CREDENTIAL_FIELDS]
         return (
             len(data) <= _MAX_CACHED_BYTES
-            and head.all(b"authorization") == without_secrets
+            and credentials == without_secrets
+            and b"?" not in head.target
             and not self._handler.contains_secret(data)
         )

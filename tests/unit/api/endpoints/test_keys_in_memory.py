@@ -7,6 +7,7 @@ collector knows of, so that no cache is forgotten.
 import asyncio
 import gc
 import re
+import secrets
 from collections.abc import Iterator
 
 import pytest
@@ -37,8 +38,28 @@ HEADS = {
     "the program": (MODELS, b"Authorization: Bearer KEY\r\nUser-Agent: x KEY"),
     "the method": (b"KEY /v1/models", b"Accept: */*"),
     "a malformed head": (MODELS, b"Authorization : Bearer KEY"),
+    "quotes": (MODELS, b'Authorization: Bearer "KEY"'),
+    "the scheme twice": (MODELS, b"Authorization: Bearer Bearer KEY"),
+    "beside a wrong key": (MODELS, b"Authorization: Bearer x\r\nX-Api-Key: KEY"),
 }
 KEY = re.compile(rb"sk-echo-[0-9A-Za-z]{38}")
+# SECRET is replaced by what does not look like a key: other services have any form.
+OTHER_SECRETS = {
+    "the usual form": (MODELS, b"Authorization: Bearer SECRET"),
+    "another scheme": (MODELS, b"Authorization: Basic SECRET"),
+    "no scheme": (MODELS, b"Authorization: SECRET"),
+    "a proxy's login": (MODELS, b"Proxy-Authorization: Basic SECRET"),
+    "x-api-key": (MODELS, b"X-API-Key: SECRET"),
+    "api-key": (MODELS, b"api-key: SECRET"),
+    "x-goog-api-key": (MODELS, b"x-goog-api-key: SECRET"),
+    "beside a key": (MODELS, b"Authorization: Bearer x\r\nx-api-key: SECRET"),
+    "a cookie": (MODELS, b"Cookie: session=SECRET"),
+    "a parameter": (b"GET /v1/models?key=SECRET", b"Accept: */*"),
+    "a parameter of another path": (b"GET /v1beta/models?key=SECRET", b"Accept: */*"),
+    "Google": (b"GET /AIzaSECRET/models", b"Accept: */*"),
+    "OpenAI": (b"GET /v1/sk-proj-SECRET", b"User-Agent: sk-proj-SECRET"),
+}
+SECRET = re.compile(rb"zebra[0-9a-f]{32}")
 
 
 @pytest.fixture
@@ -49,23 +70,24 @@ def worker() -> Iterator[Worker]:
     asyncio._set_running_loop(None)
 
 
-def send_with_key(worker: Worker, place: str, reversed_key: bytes) -> None:
-    raw = b"%b HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % HEADS[place]
+def send(worker: Worker, head: tuple[bytes, bytes], reversed_secret: bytes) -> None:
+    raw = b"%b HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % head
     connection, _ = worker.connect()
     for _ in range(3):
-        connection.data_received(raw.replace(b"KEY", reversed_key[::-1]))
+        secret = reversed_secret[::-1]
+        connection.data_received(raw.replace(b"KEY", secret).replace(b"SECRET", secret))
         worker.settle()
     connection.connection_lost(None)
 
 
-def reversed_keys_in_memory() -> set[bytes]:
+def reversed_in_memory(pattern: re.Pattern[bytes]) -> set[bytes]:
     gc.collect()
     found: set[bytes] = set()
     for one in reachable_from(gc.get_objects()):
-        if isinstance(one, str) and "sk-echo-" in one:
+        if isinstance(one, str):
             one = one.encode(errors="replace")
-        if isinstance(one, bytes | bytearray) and b"sk-echo-" in one:
-            found.update(key[::-1] for key in KEY.findall(one))
+        if isinstance(one, bytes | bytearray):
+            found.update(secret[::-1] for secret in pattern.findall(one))
     return found
 
 
@@ -76,7 +98,21 @@ def test_no_key_stays_in_memory(worker: Worker, exist: bool) -> None:
     for reversed_key, place in sent.items():
         if exist:
             worker._add_key(keys.digest(reversed_key[::-1]))
-        send_with_key(worker, place, reversed_key)
-    kept = reversed_keys_in_memory() & sent.keys()
-    assert [sent[key] for key in kept] == []
-    assert worker.key.encode()[::-1] in reversed_keys_in_memory(), "the search works"
+        send(worker, HEADS[place], reversed_key)
+    found = reversed_in_memory(KEY)
+    assert [sent[key] for key in found & sent.keys()] == []
+    assert worker.key.encode()[::-1] in found, "the search works"
+
+
+def test_no_secret_of_another_service_stays_in_memory(worker: Worker) -> None:
+    sent = {
+        (b"zebra" + secrets.token_hex(16).encode())[::-1]: place
+        for place in OTHER_SECRETS
+    }
+    for reversed_secret, place in sent.items():
+        send(worker, OTHER_SECRETS[place], reversed_secret)
+    no_secret = (b"zebra" + b"0" * 32)[::-1]
+    send(worker, (b"GET /SECRET", b"Accept: */*"), no_secret)
+    found = reversed_in_memory(SECRET)
+    assert [sent[secret] for secret in found & sent.keys()] == []
+    assert no_secret in found, "the search works: a path is kept"

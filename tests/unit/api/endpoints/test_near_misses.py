@@ -1,8 +1,18 @@
-"""The sentence of a 404 names the mistake."""
+"""The sentence of a 404 names the mistake, and the difference says what to change."""
 
 import pytest
+from tests.support.tables import words
 
-from readback.api.endpoints.near_misses import explain_not_found
+from readback.api.endpoints.near_misses import NearMiss, explain_not_found
+from readback.differences import ADVICE
+
+OPENAI_COMPATIBLE = "choose an OpenAI-compatible provider with Chat Completions."
+KEY = "sk-echo-0123456789abcdefghijABCDEFGHIJ01abcdef"
+
+
+def explain(request_line: str) -> NearMiss:
+    method, target = request_line.encode().split(b" ")
+    return explain_not_found(method, target)
 
 
 @pytest.mark.parametrize(
@@ -28,14 +38,201 @@ from readback.api.endpoints.near_misses import explain_not_found
         ("GET /v1/models?", "no URL parameters"),
         ("OPTIONS *", "cannot use CORS"),
         ("GET /favicon.ico", "Nothing is served"),
+        ("GET /", "it has no page"),
+        ("HEAD /v1", "it has no page"),
+        ("GET /v1/", "it has no page"),
+        ("POST /v1", "was sent to the base URL itself"),
+        ("POST /", "the one that ends in /v1/chat/completions"),
+        ("GET /robots.txt", "this is the address of an API"),
+        ("GET /v1beta", "the Gemini API"),
+        ("GET /zebra", "Nothing is served at this path. This API serves only"),
+        ("GET /api/v0/models", "Nothing is served at this path. This API serves only"),
+        ("GET /v1x/files", "Nothing is served at this path. This API serves only"),
     ],
 )
 def test_the_mistake_is_named(request_line: str, expected: str) -> None:
-    method, target = request_line.encode().split(b" ")
-    assert expected in explain_not_found(method, target)
+    assert expected in explain(request_line).sentence
+
+
+@pytest.mark.parametrize(
+    "path",
+    words("""
+        /v1/chat/completions/chat/completions /v1/models/models
+        /v1/chat/completions/models /v1/models/chat/completions
+        /chat/completions/chat/completions /models/models /chat/completions/models
+        /v1/chat/completions/v1/chat/completions /v1/chat/completions/v1/models
+        /chat/completions/v1/models /v1/chat/completions/responses
+        /v1/chat/completions/completions /v1/models/embeddings
+    """),
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_base_url_that_is_a_whole_endpoint_is_named(method: str, path: str) -> None:
+    assert explain(f"{method} {path}") == (
+        "The base URL contains a whole endpoint, and the client adds another one. The "
+        "base URL must end in /v1.",
+        "base_url",
+    )
+
+
+# The targets of clients that use another API, with and without our /v1 before them.
+OTHER_APIS = {
+    "/openai/deployments": (
+        "Azure OpenAI",
+        """
+        /openai/deployments/gpt-4o/chat/completions
+        /openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21
+        /v1/openai/deployments/echo/chat/completions?api-version=2024-10-21
+        /openai/deployments /openai/deployments?api-version=preview
+        /v1/chat/completions?api-version=preview /v1/models?x=1&api-version=2024
+        """,
+    ),
+    "/api": (
+        "the Ollama API",
+        """
+        /api/tags /api/chat /api/generate /api/show /api/version /api/ps /api/embed
+        /v1/api/tags /v1/api/chat
+        """,
+    ),
+    "/v1beta": (
+        "the Gemini API",
+        """
+        /v1beta /v1beta/models /v1beta/models/gemini-2.0-flash:generateContent
+        /v1beta/models/gemini-2.0-flash:streamGenerateContent?alt=sse
+        /v1/models/gemini-2.0-flash:generateContent /v1/v1beta/models
+        /models/x:countTokens
+        """,
+    ),
+    "/messages": ("the Anthropic API", "/v1/messages /messages /v1/messages/batches"),
+}
+
+
+@pytest.mark.parametrize(
+    "target, name, difference",
+    [
+        (target, name, difference)
+        for difference, (name, targets) in OTHER_APIS.items()
+        for target in words(targets)
+    ],
+)
+def test_a_client_of_another_api_is_told_to_choose_another_provider(
+    target: str, name: str, difference: str
+) -> None:
+    miss = explain(f"POST {target}")
+    assert name in miss.sentence
+    assert OPENAI_COMPATIBLE in miss.sentence
+    assert miss.difference == difference
+    assert difference in ADVICE
+
+
+@pytest.mark.parametrize(
+    "path",
+    words("/health /healthz /livez /readyz /ping /metrics /status /v1/health /health/"),
+)
+def test_a_health_check_is_told_that_there_is_another_address(path: str) -> None:
+    assert explain(f"GET {path}").sentence.startswith(
+        "Health checks and metrics are not on the address of the API: the operator has "
+        "a separate one for them."
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    words("/docs /docs/ /redoc /openapi.json /swagger /v1/docs /v1/openapi.json"),
+)
+def test_a_reader_of_the_documentation_is_sent_to_the_cabinet(path: str) -> None:
+    assert explain(f"GET {path}").sentence.startswith(
+        "The documentation is in the cabinet; the Link header leads to it."
+    )
+
+
+@pytest.mark.parametrize(
+    "request_line, difference",
+    [
+        ("POST /chat/completions", "base_url"),
+        ("POST /v1/v1/chat/completions", "base_url"),
+        ("POST /v1chat/completions", "base_url"),
+        ("POST /v1//chat/completions", "base_url"),
+        ("POST /api/v1/chat/completions", "base_url"),
+        ("POST /V1/chat/completions", "base_url"),
+        ("POST /v1", "base_url"),
+        ("POST /v1/responses", "/responses"),
+        ("GET /responses/resp_1", "/responses"),
+        ("POST /v1/completions", "/completions"),
+        ("POST /v1/embeddings", "/embeddings"),
+        ("POST /v1/files", "/files"),
+        ("POST /v1/uploads", "/uploads"),
+        ("GET /v1", ""),
+        ("GET /health", ""),
+        ("GET /v1/models?limit=1", ""),
+        ("GET /v1/chat/completions", ""),
+        ("POST /v1/chat/completions/", ""),
+        ("GET /v1/models/gpt-4o", ""),
+        ("OPTIONS /v1/models", ""),
+        ("GET /zebra", ""),
+    ],
+)
+def test_the_difference_says_what_to_change(request_line: str, difference: str) -> None:
+    assert explain(request_line).difference == difference
+    assert not difference or difference in ADVICE
+
+
+CORS = (
+    "A web page asked, through a browser, for permission to call this API (CORS). Web "
+    "pages get none, because anyone can read a key in a page; call the API from a "
+    "server or a program. To test a key, use curl."
+)
+
+
+@pytest.mark.parametrize(
+    "target", words("/v1/chat/completions /v1/models /v1 / /zebra /v1/responses *")
+)
+def test_a_browser_that_asks_for_permission_is_told_why_there_is_none(
+    target: str,
+) -> None:
+    miss = explain_not_found(b"OPTIONS", target.encode(), from_browser=True)
+    assert miss == (CORS, "")
+
+
+def test_only_options_asks_for_permission() -> None:
+    for method in (b"GET", b"POST"):
+        miss = explain_not_found(method, b"/v1/responses", from_browser=True)
+        assert miss == explain_not_found(method, b"/v1/responses")
+    assert explain("OPTIONS /v1/models").sentence == "/v1/models only accepts GET."
+
+
+REVOKE = (
+    "The URL contains what looks like a key. URLs are written to logs, so revoke that "
+    "key, and send a new one in the Authorization header."
+)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"/v1/models?api_key={KEY}",
+        f"/v1/{KEY}/chat/completions",
+        f"/{KEY}",
+        "/v1/models?key=AIzaSy0123456789abcdefghijABCDEFGHIJ012",
+        "/v1/chat/completions?access_token=abc",
+        "/v1/models?limit=1&apikey=abc",
+        "/v1/models?API-KEY=abc",
+        "/v1/models?token=abc",
+    ],
+)
+def test_a_key_in_the_url_must_be_revoked(target: str) -> None:
+    sentence = explain(f"GET {target}").sentence
+    assert sentence.endswith(REVOKE)
+    assert len(sentence) <= 400
+
+
+@pytest.mark.parametrize(
+    "target", ["/v1/models?monkey=1", "/v1/models?key=", "/v1/keys", "/v1/task-runner"]
+)
+def test_what_is_no_key_need_not_be_revoked(target: str) -> None:
+    assert "revoke" not in explain(f"GET {target}").sentence
 
 
 @pytest.mark.parametrize("marker", [b"/s3cr3t-sk-echo", b"/v1/models?key=s3cr3t"])
 def test_nothing_of_the_target_is_repeated(marker: bytes) -> None:
-    assert "s3cr3t" not in explain_not_found(b"GET", marker)
-    assert "s3cr3t" not in explain_not_found(b"s3cr3t", b"/v1/models")
+    assert "s3cr3t" not in explain_not_found(b"GET", marker).sentence
+    assert "s3cr3t" not in explain_not_found(b"s3cr3t", b"/v1/models").sentence

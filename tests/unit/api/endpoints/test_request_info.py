@@ -5,6 +5,11 @@ import pytest
 from readback.api.endpoints.request_info import describe
 from readback.api.http.head import parse
 
+ELECTRON = (
+    b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    b"CherryStudio/2.0.8 Chrome/142.0.7444.59 Electron/41.8.0 Safari/537.36"
+)
+
 
 @pytest.mark.parametrize(
     "sent, shown",
@@ -15,8 +20,37 @@ from readback.api.http.head import parse
         (b"tool/1 sk-echo-0123456789abcdef!", "tool/1 [key]!"),
         (b"x" * 70 + b" sk-proj-" + b"y" * 60, "x" * 70 + " [key]"),
         (b"task-runner/2", "task-runner/2"),
+        (
+            ELECTRON,
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) "
+            "CherryStudio/2.0.8 Chrome/142.0.7444.5",
+        ),
+        (
+            b"sk- AppleWebKit/1 (KHTML, like Gecko)echo-0123456789abcdef",
+            "[key]",
+        ),
     ],
 )
 def test_a_user_agent_is_shown_in_printable_ascii(sent: bytes, shown: str) -> None:
     data = b"GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: " + sent + b"\r\n\r\n"
     assert describe(parse(data, 100), 0).user_agent == shown
+
+
+def not_found_detail(request_line: bytes, user_agent: bytes) -> str:
+    fields = b"Host: x\r\nUser-Agent: " + user_agent
+    data = request_line + b" HTTP/1.1\r\n" + fields + b"\r\n\r\n"
+    return describe(parse(data, 100), 0).not_found_detail
+
+
+def test_a_wrong_path_has_a_hint_for_the_program() -> None:
+    agents = not_found_detail(b"POST /v1/responses", b"Agents/Python 0.24.0")
+    curl = not_found_detail(b"POST /v1/responses", b"curl/8.5.0")
+
+    assert agents.startswith(curl)
+    assert "OpenAI Agents SDK: set_default_openai_api('chat_completions')" in agents
+
+
+def test_a_path_that_is_no_mistake_of_a_program_has_no_hint() -> None:
+    plain = not_found_detail(b"GET /favicon.ico", b"zebra/1")
+
+    assert not_found_detail(b"GET /favicon.ico", b"Agents/Python 0.24.0") == plain

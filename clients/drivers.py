@@ -1,0 +1,56 @@
+"""The drivers: one small program for each client, found by listing their folder.
+
+A driver is called as `NAME base_url api_key model variant`. It sends one message as the
+client's own documentation shows it and prints the reply, or fails as its user would see
+it. The variant is `default` (as the client comes) or `settings` (with the switches of
+the table of programs). Comments at the top of a driver say what it belongs to:
+
+    program: the name of the entry in programs.toml
+    environment: the environments that it runs in, see `environments`
+    package: whose version to report (not for a program of the system)
+    runs: what is run, if the name of the program does not tell it
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from clients.paths import DRIVERS
+
+SUFFIXES = {".py", ".mjs", ".sh"}
+_HEADER = re.compile(r"^(?:#|//) (program|environment|package|runs): (.+)$", re.M)
+
+
+@dataclass(frozen=True)
+class Client:
+    """A driver in one environment."""
+
+    name: str
+    driver: Path
+    program: str
+    environment: str
+    package: str
+    runs: str
+
+
+def all_clients() -> list[Client]:
+    """Return every client, in the order of their names."""
+    found = sorted(path for path in DRIVERS.iterdir() if path.suffix in SUFFIXES)
+    return [client for driver in found for client in clients_of(driver)]
+
+
+def clients_of(driver: Path) -> list[Client]:
+    """Return the clients of one driver: one for each of its environments."""
+    header = dict(_HEADER.findall(driver.read_text(encoding="utf-8")))
+    environments = header["environment"].split()
+    return [
+        Client(
+            name=driver.stem if len(environments) == 1 else f"{driver.stem}@{one}",
+            driver=driver,
+            program=header["program"],
+            environment=one,
+            package=header.get("package", ""),
+            runs=header.get("runs", ""),
+        )
+        for one in environments
+    ]

@@ -1,0 +1,180 @@
+"""What a 401 explains: how a key was presented, and what to change.
+
+Pure: the credentials of a head in, a digest or an explanation out, which quotes nothing
+of them. The mistakes are those that people and programs make. Nothing is looked up.
+"""
+
+import re
+from typing import NamedTuple
+
+from readback import keys
+from readback.api.http.head import Head
+from readback.api.http.head_cache import CREDENTIAL_FIELDS
+
+_SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
+_PREFIX = keys.PREFIX.encode()
+
+# How the keys of other services begin.
+_OTHER_SERVICES = {
+    b"sk-ant-": "Anthropic",
+    b"sk-or-": "OpenRouter",
+    b"sk-proj-": "OpenAI",
+    b"sk-svcacct-": "OpenAI",
+    b"sk-admin-": "OpenAI",
+    b"AIza": "Google",
+    b"gsk_": "Groq",
+    b"hf_": "Hugging Face",
+    b"xai-": "xAI",
+    b"sk-": "another service",
+}
+_OTHER_BEGINNINGS = tuple(_OTHER_SERVICES)
+# A shorter word is a placeholder or a typing error.
+_MIN_KEY_LENGTH = 20
+# No mistake needs more to be recognised, so a long header costs no more time.
+_EXAMINED_BYTES = 256
+
+# Quotation marks, escaped or not: of ASCII, those in UTF-8, and those on Windows.
+_QUOTES = b"\"'`\\" + "‘’‚‛“”„‟«»".encode() + b"\x91\x92\x93\x94"
+_BRACKETS = b"<>[](){}"
+# Without these a placeholder is one word.
+_SEPARATORS = _BRACKETS + b"-_. *:"
+_UNSET = frozenset(b"none null nil undefined false nan empty objectobject".split())
+_PLACEHOLDER = re.compile(
+    rb"(?:sk|skecho)?(?:x*|changeme|dummy|fake|notneeded|placeholder|test"
+    rb"|(?:add|enter|insert|my|paste|put|the|your)?(?:openai|readback|real|secret)?"
+    rb"(?:api)?(?:key|token)(?:here|goeshere)?)"
+)
+_VARIABLE = re.compile(rb"\$[\w({]|%\w+%|\{\{|process\.env|environ")
+# White space, an escaped line end or tab, and spaces that nobody sees.
+_SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf")
+
+
+class PresentedKey(NamedTuple):
+    """A key as a client presents it; nothing has been looked up yet."""
+
+    digest: bytes
+    detail: str  # why it cannot be a key; empty if it can
+
+
+class Credentials(NamedTuple):
+    """What a head contains that could be a key."""
+
+    key: PresentedKey | None  # None if the head cache has cut it out
+    elsewhere: str  # advice if a key is where it is not read; may be empty
+
+
+def credentials_in(head: Head) -> Credentials:
+    found = [(name, value) for name, value in head.fields if name in CREDENTIAL_FIELDS]
+    if found == [(b"authorization", b"Bearer")]:
+        return Credentials(None, "")
+    values = [value for name, value in found if name == b"authorization"]
+    elsewhere = _elsewhere([field for field in found if field[0] != b"authorization"])
+    if values == [b"Bearer"]:
+        return Credentials(None, elsewhere)
+    if len(values) == 1:
+        return Credentials(_read(values[0], elsewhere), elsewhere)
+    if values:
+        detail = f"The Authorization header appears {times(values)}; send it once."
+    else:
+        detail = f"The Authorization header is missing. {elsewhere or _SEND_KEY}"
+    return Credentials(PresentedKey(b"", detail), elsewhere)
+
+
+def presented_key(key: bytes, elsewhere: str = "") -> PresentedKey:
+    """Return what follows Bearer as a key, or why it cannot be one."""
+    why = keys.why_invalid(key)
+    if why is None:
+        return PresentedKey(keys.digest(key), "")
+    # A typing error needs no closer look, and neither does a flood of made-up keys.
+    looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
+    mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
+    detail = mistake or f"This is not a valid key: {why}."
+    return PresentedKey(b"", f"{detail} {elsewhere}".rstrip())
+
+
+def times(values: list[bytes]) -> str:
+    return "twice" if len(values) == 2 else f"{len(values)} times"
+
+
+def _read(value: bytes, elsewhere: str) -> PresentedKey:
+    # RFC 9110 §11.1: the scheme is case-insensitive.
+    scheme, space, rest = value.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return presented_key(rest.strip(b" "), elsewhere)
+    if scheme.lower() == b"basic":
+        detail = (
+            "The Authorization header uses Basic, as for a .netrc file, a login in the "
+            f"URL or a proxy. {_SEND_KEY}"
+        )
+    elif scheme.lower().startswith(b"bearer"):
+        detail = (
+            "In the Authorization header, put a space, and nothing else, between "
+            "Bearer and the key."
+        )
+    elif space:
+        detail = f"The Authorization header does not use Bearer. {_SEND_KEY}"
+    else:
+        mistake = _name_mistake(value[:_EXAMINED_BYTES])
+        detail = mistake or (
+            f"Bearer is missing in the Authorization header. {_SEND_KEY}"
+        )
+    return PresentedKey(b"", f"{detail} {elsewhere}".rstrip())
+
+
+def _name_mistake(key: bytes) -> str:
+    """Return what was sent in place of a key; empty if it may be mistyped."""
+    unquoted = key.strip(_QUOTES)
+    bare = unquoted.strip(_BRACKETS)
+    word = bare.translate(None, _SEPARATORS).lower()
+    if of_other_service := _explain_other_service(bare):
+        return of_other_service
+    if bare[:7].lower() == b"bearer ":
+        return "Bearer appears twice: the program adds it, so enter only the key."
+    if not unquoted or word in _UNSET:
+        return (
+            "No key was sent: the setting or variable that should contain it is empty. "
+            "Put a key from the cabinet there."
+        )
+    if _VARIABLE.search(unquoted):
+        return (
+            "The name of a variable was sent instead of its value. In a shell, put the "
+            "header in double quotes, not in single ones."
+        )
+    in_brackets = bare != unquoted
+    if _PLACEHOLDER.fullmatch(word) or (in_brackets and not bare.startswith(_PREFIX)):
+        return "This is a placeholder. Put a key from the cabinet in its place."
+    if _SPACE.search(key):
+        return (
+            "The key contains a space, a line break or an invisible character; copy it "
+            "again in one piece."
+        )
+    if bare != key:
+        return "The key is in quotation marks or brackets; remove them."
+    return ""
+
+
+def _explain_other_service(key: bytes) -> str:
+    """Return a warning if this is a key of another service, else nothing."""
+    if not key.startswith(_OTHER_BEGINNINGS) or key.startswith(_PREFIX):
+        return ""
+    for beginning, service in _OTHER_SERVICES.items():
+        if key.startswith(beginning) and len(key) >= _MIN_KEY_LENGTH:
+            return (
+                f"This looks like a key of {service}: never send it here. Use a key "
+                f"from the cabinet, which begins with {keys.PREFIX}."
+            )
+    return ""
+
+
+def _elsewhere(fields: list[tuple[bytes, bytes]]) -> str:
+    """Return what to do about a key that is in another field than Authorization."""
+    for name, value in fields:
+        if name != b"cookie":
+            not_read = f"The key in {name.decode().title()} is not read."
+            return f"{not_read} {_explain_other_service(value) or _SEND_KEY}"
+        if keys.contains_key(value):
+            return (
+                "A cookie contains what looks like a key. Browsers and proxies store "
+                f"cookies, so revoke that key. {_SEND_KEY}"
+            )
+    return ""

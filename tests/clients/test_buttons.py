@@ -1,0 +1,176 @@
+"""Real "test connection" buttons and chats, replayed from buttons.toml.
+
+A person presses the button, reads the journal of the key, changes what it names and
+presses again. One answer must be enough to make the request comply.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from readback import keys, programs
+from tests.support.database import Database
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
+
+CHAT = "/chat/completions"
+MODEL = "vendor-cabinet-preview-echo"
+COMPLYING = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}
+# How a detail calls a difference that is not a field.
+WORDS = {
+    "messages.system": "a system prompt",
+    "messages.history": "earlier messages",
+    "message.content": "content",
+    "/responses": "the Responses API",
+}
+# The journal is written twice a second.
+JOURNAL_SECONDS = 30.0
+
+
+class Button(NamedTuple):
+    """One request of a program; see buttons.toml."""
+
+    program: str
+    request: str
+    read_from: str
+    user_agent: str
+    path: str = CHAT
+    body: str = ""
+
+
+class Row(NamedTuple):
+    """The row of the journal for one refused request."""
+
+    detail: str
+    user_agent: str
+    differences: list[str]
+
+
+TABLE = tomllib.loads(Path(__file__).with_name("buttons.toml").read_text())["button"]
+BUTTONS = [Button(**row) for row in TABLE]
+PROGRAMS = {row.name: row for row in programs.table()}
+
+
+def each(buttons: list[Button]) -> pytest.MarkDecorator:
+    names = [f"{one.program}: {one.request}" for one in buttons]
+    return pytest.mark.parametrize("button", buttons, ids=names)
+
+
+class Site(NamedTuple):
+    """A running server, its database and an account for the keys."""
+
+    server: Server
+    database: Database
+    account: int
+
+    def new_key(self) -> str:
+        key = keys.mint()
+        self.database.add_keys(self.account, [key])
+        return key
+
+    def press(self, button: Button, key: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key}", "User-Agent": button.user_agent}
+        url = f"{self.server.base_url}{button.path}"
+        if not button.body:
+            return httpx.get(url, headers=headers)
+        return httpx.post(url, headers=headers, json=json.loads(button.body))
+
+    def refused_row(self, key: str) -> Row:
+        """Return the only refused row in the journal of a key."""
+        statement = (
+            "SELECT detail, user_agent, differences FROM cabinet_journalentry AS entry"
+            " JOIN cabinet_key AS key ON key.id = entry.key_id"
+            " WHERE key.last_four = ? AND NOT entry.accepted"
+        )
+        rows: list[tuple[str, str, str]] = []
+
+        def written() -> bool:
+            rows[:] = self.database.rows(statement, key[-4:])
+            return bool(rows)
+
+        wait_until(written, lambda: "the journal has the request", JOURNAL_SECONDS)
+        [[detail, user_agent, differences]] = rows
+        return Row(detail, user_agent, differences.split())
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
+        path = Path(server.environment["READBACK_DATA_DIR"]) / "readback.sqlite3"
+        database = Database(f"sqlite:///{path}")
+        yield Site(server, database, database.add_account("buttons@example.com"))
+
+
+def changed(button: Button, differences: list[str]) -> Button:
+    """Return the request after a person has removed these differences, and no other."""
+    if any(difference.startswith("/") for difference in differences):
+        return button._replace(path=CHAT, body=json.dumps(COMPLYING))
+    body = json.loads(button.body)
+    for difference in sorted(differences, key=lambda each: "messages" not in each):
+        _remove(body, difference)
+    return button._replace(body=json.dumps(body))
+
+
+def _remove(body: dict[str, Any], difference: str) -> None:
+    messages = body["messages"]
+    match difference.split("."):
+        case ["messages", "system"]:
+            messages[:] = [one for one in messages if one["role"] != "system"]
+        case ["messages", "history"]:
+            del messages[:-1]
+        case ["message", "content"]:
+            parts = messages[-1]["content"]
+            messages[-1]["content"] = "".join(part["text"] for part in parts)
+        case ["model"]:
+            body["model"] = MODEL
+        case ["stream"]:
+            body["stream"] = False
+        case ["max_tokens"]:
+            body["max_tokens"] = 2000
+        case [field]:
+            del body[field]
+        case _:
+            raise AssertionError(f"nobody knows how to remove {difference}")
+
+
+def test_every_button_belongs_to_a_program_of_the_table():
+    assert {button.program for button in BUTTONS} <= PROGRAMS.keys()
+
+
+@each([button for button in BUTTONS if not button.body])
+def test_a_check_that_lists_the_models_complies(button: Button, site: Site):
+    assert site.press(button, site.new_key()).status_code == 200
+
+
+@each([button for button in BUTTONS if button.body])
+def test_one_answer_names_all_that_must_change(button: Button, site: Site):
+    key = site.new_key()
+
+    refused = site.press(button, key)
+    row = site.refused_row(key)
+    again = site.press(changed(button, row.differences), key)
+
+    assert refused.status_code in (400, 404)
+    assert refused.headers["X-Error-Detail"] == row.detail
+    for difference in row.differences:
+        assert WORDS.get(difference, difference) in row.detail
+    assert again.status_code == 200, again.headers["X-Error-Detail"]
+
+
+@each([button for button in BUTTONS if button.body and button.user_agent])
+def test_the_journal_recognises_the_program(button: Button, site: Site):
+    key = site.new_key()
+
+    site.press(button, key)
+    row = site.refused_row(key)
+    found = programs.recognise(row.user_agent, row.differences)
+
+    assert found and found.name == button.program
+    assert found.program.sends <= set(row.differences)
+    # The answer to a wrong path names the API that was meant, not the program.
+    assert found.name in row.detail or button.path != CHAT

@@ -1,0 +1,131 @@
+"""Drivers, table of programs, results and page tell the same about every client."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from clients import drivers, page, results
+from clients.__main__ import run_all
+from clients.paths import LOCKS, PAGE
+from clients.scenarios import DEFAULT, RATE_LIMITED, SETTINGS, UNAVAILABLE, Result
+
+from readback import programs
+
+CLIENTS = drivers.all_clients()
+PROGRAMS = {row.name: row for row in programs.table()}
+BUTTONS = Path(__file__).with_name("buttons.toml")
+DAY, RESULTS = results.load()
+
+# Installed with the tests of this project, or part of the system.
+QUICK = {
+    "aiohttp",
+    "curl",
+    "httpx",
+    "langchain-python",
+    "openai-python@dev",
+    "requests",
+    "urllib-request",
+}
+# OpenAI's library tries a request three times.
+ATTEMPTS = {"langchain-python": 3, "openai-python@dev": 3}
+
+
+def assert_matches_the_table(result: Result) -> None:
+    """Compare what a client did with what the table of programs says about it."""
+    row, default = PROGRAMS[result.program], result.calls[DEFAULT]
+    assert any(row.user_agent.search(one.user_agent) for one in default.requests)
+    assert row.complies == complies(result)
+    assert row.sends <= {*default.named_differences}
+    for difference in default.named_differences:
+        every = "*" in row.cannot
+        assert difference in {*row.switches, *row.cannot} or every, difference
+
+
+def complies(result: Result) -> str:
+    if result.calls[DEFAULT].accepted:
+        return "as it comes"
+    return "with settings" if result.calls[SETTINGS].accepted else "never"
+
+
+def each(clients: dict[str, Result]) -> pytest.MarkDecorator:
+    ran = [result for result in clients.values() if not result.not_run]
+    return pytest.mark.parametrize("result", ran, ids=lambda result: result.client)
+
+
+def test_every_program_that_was_run_has_a_driver_or_a_recorded_request():
+    run = {row.name for row in PROGRAMS.values() if row.checked == "run"}
+    buttons = tomllib.loads(BUTTONS.read_text(encoding="utf-8"))["button"]
+
+    driven = {client.program for client in CLIENTS}
+    assert driven <= run
+    # Applications are too large to be installed here; their requests are replayed.
+    assert run - driven <= {button["program"] for button in buttons}
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+def test_a_driver_runs_in_an_environment_that_exists(client: drivers.Client):
+    locks = {path.stem for path in LOCKS.glob("*.txt")}
+
+    assert client.environment in {"dev", "node", "system", *locks}
+
+
+def test_every_environment_is_locked_and_used():
+    sources = {path.stem for path in LOCKS.glob("*.in")}
+
+    assert sources == {path.stem for path in LOCKS.glob("*.txt")}
+    assert sources <= {client.environment for client in CLIENTS}
+
+
+def test_the_page_has_a_row_for_every_client():
+    assert {client.name for client in CLIENTS} == RESULTS.keys()
+    text = PAGE.read_text(encoding="utf-8")
+    for result in RESULTS.values():
+        assert re.search(rf"^\| {re.escape(page.title(result))}\b", text, re.M)
+
+
+def test_the_page_is_written_from_the_results_and_the_table():
+    # Else: .venv/bin/python -m clients --render
+    assert PAGE.read_text(encoding="utf-8") == page.markdown(DAY, RESULTS.values())
+
+
+def test_the_page_contains_no_key_and_no_folder_of_a_machine():
+    text = PAGE.read_text(encoding="utf-8")
+
+    assert not re.search(r"sk-echo-\w{6}", text)
+    assert not re.search(r"/(tmp|home|root|Users)/", text)
+
+
+@each(RESULTS)
+def test_the_published_results_match_the_table(result: Result):
+    assert_matches_the_table(result)
+    assert result.version in PROGRAMS[result.program].version
+
+
+@pytest.mark.timeout(300)
+def test_the_clients_of_this_environment_do_what_the_table_says():
+    chosen = [client for client in CLIENTS if client.name in QUICK]
+
+    found = run_all(chosen)
+
+    assert found.keys() == QUICK
+    for name, result in found.items():
+        if name == "curl" and result.not_run:
+            continue
+        assert not result.not_run, result
+        assert_matches_the_table(result)
+        for scenario in (RATE_LIMITED, UNAVAILABLE):
+            attempts = len(result.calls[scenario].requests)
+            assert attempts == ATTEMPTS.get(name, 1), (name, scenario)
+
+
+def test_a_client_that_cannot_be_installed_is_reported_with_the_reason(tmp_path: Path):
+    driver = tmp_path / "absent.sh"
+    driver.write_text(
+        "# program: curl\n# environment: system\n# package: zyzzyva-47\nexit 0\n"
+    )
+
+    [result] = run_all(drivers.clients_of(driver)).values()
+
+    assert result.not_run == "zyzzyva-47 is not on PATH"
+    assert not result.calls

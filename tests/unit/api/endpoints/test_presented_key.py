@@ -1,0 +1,251 @@
+"""The sentence of a 401 says how the key was presented, and what to change."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.tables import each
+
+from readback import keys
+from readback.api.endpoints.presented_key import presented_key
+from readback.api.endpoints.request_info import describe
+from readback.api.http.head import Head
+
+KEY = keys.mint()
+SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
+Fields = list[tuple[bytes, bytes]]
+
+
+def detail_for(fields: Fields, cut_out: bytes = b"") -> str:
+    """Return the detail of a 401; `cut_out` is the key that the head cache took out."""
+    head = Head(b"GET", b"/v1/models", fields, is_http_10=False)
+    presented, elsewhere = describe(head, 0).credentials
+    return (presented or presented_key(cut_out, elsewhere)).detail
+
+
+def detail_of(value: str | bytes) -> str:
+    raw = value if isinstance(value, bytes) else value.encode()
+    return detail_for([(b"authorization", raw.strip(b" \t"))])
+
+
+NO_KEY = (
+    "No key was sent: the setting or variable that should contain it is empty. Put a "
+    "key from the cabinet there."
+)
+VARIABLE = (
+    "The name of a variable was sent instead of its value. In a shell, put the header "
+    "in double quotes, not in single ones."
+)
+PLACEHOLDER = "This is a placeholder. Put a key from the cabinet in its place."
+ENCLOSED = "The key is in quotation marks or brackets; remove them."
+SPACE = (
+    "The key contains a space, a line break or an invisible character; copy it again "
+    "in one piece."
+)
+TWICE = "Bearer appears twice: the program adds it, so enter only the key."
+BASIC = (
+    "The Authorization header uses Basic, as for a .netrc file, a login in the URL or "
+    f"a proxy. {SEND_KEY}"
+)
+OTHER_SCHEME = f"The Authorization header does not use Bearer. {SEND_KEY}"
+NO_SCHEME = f"Bearer is missing in the Authorization header. {SEND_KEY}"
+ONE_SPACE = (
+    "In the Authorization header, put a space, and nothing else, between Bearer and "
+    "the key."
+)
+
+
+def other_service(name: str) -> str:
+    return (
+        f"This looks like a key of {name}: never send it here. Use a key from the "
+        "cabinet, which begins with sk-echo-."
+    )
+
+
+MISTAKES: dict[str, tuple[str | bytes, str]] = {
+    "empty": ("", NO_KEY),
+    "the scheme alone": ("Bearer", NO_KEY),
+    "None": ("Bearer None", NO_KEY),
+    "null": ("Bearer null", NO_KEY),
+    "undefined": ("Bearer undefined", NO_KEY),
+    "undefined without a scheme": ("undefined", NO_KEY),
+    "empty quotes": ('Bearer ""', NO_KEY),
+    "an object of JavaScript": ("Bearer [object Object]", NO_KEY),
+    "basic": ("Basic YWxpY2U6c2VjcmV0", BASIC),
+    "basic in small letters": ("basic YWxpY2U6c2VjcmV0", BASIC),
+    "a token": (f"Token {KEY}", OTHER_SCHEME),
+    "a key": (f"Key {KEY}", OTHER_SCHEME),
+    "digest": ('Digest username="alice"', OTHER_SCHEME),
+    "a bare key": (KEY, NO_SCHEME),
+    "a bare word": ("letmein", NO_SCHEME),
+    "no space": (f"Bearer{KEY}", ONE_SPACE),
+    "a colon": (f"Bearer: {KEY}", ONE_SPACE),
+    "a tab": (f"Bearer\t{KEY}", ONE_SPACE),
+    "the scheme twice": (f"Bearer Bearer {KEY}", TWICE),
+    "the scheme twice, otherwise": (f"bearer bearer {KEY}", TWICE),
+    "double quotes": (f'Bearer "{KEY}"', ENCLOSED),
+    "single quotes": (f"Bearer '{KEY}'", ENCLOSED),
+    "one quote": (f"Bearer {KEY}'", ENCLOSED),
+    "escaped quotes": (f'Bearer \\"{KEY}\\"', ENCLOSED),
+    "typographic quotes": (f"Bearer “{KEY}”", ENCLOSED),
+    "typographic quotes of Windows": (
+        b"Bearer \x93" + KEY.encode() + b"\x94",
+        ENCLOSED,
+    ),
+    "angle quotes": (f"Bearer «{KEY}»", ENCLOSED),
+    "angle brackets": (f"Bearer <{KEY}>", ENCLOSED),
+    "a variable of a shell": ("Bearer $OPENAI_API_KEY", VARIABLE),
+    "a variable in braces": ("Bearer ${OPENAI_API_KEY}", VARIABLE),
+    "a variable of PowerShell": ("Bearer $env:OPENAI_API_KEY", VARIABLE),
+    "a command": ("Bearer $(cat key)", VARIABLE),
+    "a variable of Windows": ("Bearer %OPENAI_API_KEY%", VARIABLE),
+    "a template": ("Bearer {{ api_key }}", VARIABLE),
+    "a variable of Node": ("Bearer process.env.API_KEY", VARIABLE),
+    "a variable in quotes": ("Bearer '$OPENAI_API_KEY'", VARIABLE),
+    "a variable without a scheme": ("$OPENAI_API_KEY", VARIABLE),
+    "the name of a variable": ("Bearer OPENAI_API_KEY", PLACEHOLDER),
+    "<key>": ("Bearer <key>", PLACEHOLDER),
+    "<API_KEY>": ("Bearer <API_KEY>", PLACEHOLDER),
+    "a sentence": ("Bearer <the key from Alice>", PLACEHOLDER),
+    "your-api-key": ("Bearer your-api-key", PLACEHOLDER),
+    "YOUR_API_KEY_HERE": ("Bearer YOUR_API_KEY_HERE", PLACEHOLDER),
+    "[your key]": ("Bearer [your key]", PLACEHOLDER),
+    "dummy": ("Bearer dummy", PLACEHOLDER),
+    "dots": ("Bearer sk-...", PLACEHOLDER),
+    "crosses": ("Bearer sk-echo-xxxxxxxx", PLACEHOLDER),
+    "our prefix alone": ("Bearer sk-echo-", PLACEHOLDER),
+    "OpenAI": ("Bearer sk-proj-0123456789abcdefghijklmnop", other_service("OpenAI")),
+    "Anthropic": ("Bearer sk-ant-api03-0123456789abcdef", other_service("Anthropic")),
+    "Google": ("Bearer AIzaSy0123456789abcdef", other_service("Google")),
+    "in quotes": ("Bearer 'sk-proj-0123456789abcdef'", other_service("OpenAI")),
+    "OpenAI without a scheme": ("sk-proj-0123456789abcdef", other_service("OpenAI")),
+    "an older key": ("Bearer sk-" + "0a" * 24, other_service("another service")),
+    "a space inside": (f"Bearer {KEY[:20]} {KEY[20:]}", SPACE),
+    "a tab inside": (f"Bearer {KEY[:20]}\t{KEY[20:]}", SPACE),
+    "an escaped line break": (f"Bearer {KEY}\\n", SPACE),
+    "a no-break space": (f"Bearer {KEY}\u00a0", SPACE),
+    "a zero-width space": (f"Bearer \u200b{KEY}", SPACE),
+    "a byte order mark": (f"Bearer \ufeff{KEY}", SPACE),
+    "another word": (
+        "Bearer letmein",
+        "This is not a valid key: a key begins with sk-echo-.",
+    ),
+    "cut off": (
+        f"Bearer {KEY[:-1]}",
+        "This is not a valid key: a key has 46 characters, and this one has 45.",
+    ),
+}
+
+
+@each("value, expected", MISTAKES)
+def test_the_mistake_is_named(value: str | bytes, expected: str) -> None:
+    assert detail_of(value) == expected
+
+
+@each("value, expected", MISTAKES)
+def test_the_head_cache_makes_no_difference(value: str | bytes, expected: str) -> None:
+    raw = value if isinstance(value, bytes) else value.encode()
+    scheme, _, key = raw.partition(b" ")
+    if scheme == b"Bearer":
+        assert detail_for([(b"authorization", b"Bearer")], key) == expected
+
+
+@pytest.mark.parametrize(
+    "form", ["Bearer {}", "bearer {}", "BEARER   {}", "Bearer {} "]
+)
+def test_a_good_key_has_no_detail(form: str) -> None:
+    assert detail_of(form.format(KEY)) == ""
+
+
+@pytest.mark.parametrize(
+    "name, shown",
+    [
+        (b"x-api-key", "X-Api-Key"),
+        (b"api-key", "Api-Key"),
+        (b"x-goog-api-key", "X-Goog-Api-Key"),
+        (b"proxy-authorization", "Proxy-Authorization"),
+    ],
+)
+def test_a_key_in_another_header_is_named(name: bytes, shown: str) -> None:
+    advice = f"The key in {shown} is not read. {SEND_KEY}"
+    other = (name, KEY.encode())
+    assert detail_for([other]) == f"The Authorization header is missing. {advice}"
+    # Also if there is an Authorization header that cannot be right.
+    wrong = (b"authorization", b"Bearer")
+    for fields in ([other, wrong], [wrong, other]):
+        assert detail_for(fields, b"dummy") == f"{PLACEHOLDER} {advice}"
+        assert detail_for(fields, KEY.encode()) == ""
+
+
+def test_a_key_of_another_service_in_its_own_header_is_named() -> None:
+    assert detail_for([(b"x-api-key", b"sk-ant-api03-0123456789abcdef")]) == (
+        "The Authorization header is missing. The key in X-Api-Key is not read. "
+        + other_service("Anthropic")
+    )
+
+
+def test_a_key_in_a_cookie_must_be_revoked() -> None:
+    cookie = (b"cookie", b"theme=dark; key=" + KEY.encode())
+    assert detail_for([cookie]) == (
+        "The Authorization header is missing. A cookie contains what looks like a key. "
+        f"Browsers and proxies store cookies, so revoke that key. {SEND_KEY}"
+    )
+    assert detail_for([(b"cookie", b"theme=dark")]) == (
+        f"The Authorization header is missing. {SEND_KEY}"
+    )
+
+
+def test_a_repeated_header_is_named() -> None:
+    field = (b"authorization", b"Bearer x")
+    assert "appears twice; send it once." in detail_for([field, field])
+    assert "appears 3 times; send it once." in detail_for([field] * 3)
+
+
+SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,398}[.?]")
+SECRET = "Zq9Zq8Zq7Zq6Zq5"
+anything = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from([value for value, _ in MISTAKES.values()]).map(
+        lambda value: value if isinstance(value, bytes) else value.encode()
+    ),
+    st.sampled_from(
+        b"sk- sk-echo- sk-proj- AIza $ ${ %% {{ < ' \" Bearer bearer Basic ?key= / "
+        b"/v1/models /v1/chat/completions /openai/deployments/ /api/tags".split()
+    ),
+)
+values = st.lists(anything, max_size=4).map(
+    lambda parts: b" ".join([*parts, SECRET.encode()])
+)
+names = st.sampled_from(
+    [b"authorization", b"cookie", b"x-api-key", b"api-key", b"origin", b"content-type"]
+)
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=500)
+@given(
+    method=st.one_of(st.sampled_from([b"GET", b"POST", b"OPTIONS"]), values),
+    target=values,
+    fields=st.lists(st.tuples(names, values), max_size=5),
+    cut_out=values,
+)
+def test_no_explanation_fails_or_quotes_anything(
+    method: bytes, target: bytes, fields: Fields, cut_out: bytes
+) -> None:
+    info = describe(Head(method, target, fields, is_http_10=False), 0)
+    presented, elsewhere = info.credentials
+    details = [
+        info.not_found_detail,
+        info.not_found_difference,
+        elsewhere,
+        presented.detail if presented else "",
+        presented_key(cut_out, elsewhere).detail,
+    ]
+    assert SENTENCE.fullmatch(info.not_found_detail)
+    assert SENTENCE.fullmatch(details[-1])
+    for detail in details:
+        assert detail.isascii()
+        assert len(detail) <= 400
+        assert SECRET not in detail
+        assert not keys.KEY_LIKE.search(detail)
+    assert re.fullmatch(r"(/[a-z0-9/]+|base_url)?", info.not_found_difference)

@@ -1,0 +1,284 @@
+"""The port for TLS: what it negotiates, and what a client without TLS is told."""
+
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.api import MODELS, Api, assert_refused, assert_success, draft
+from tests.support.authority import Authority
+from tests.support.metrics import metrics, requests_by_outcome
+from tests.support.raw_requests import pieces_of
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
+from tests.support.wire import Answer, Connection, Endpoint, request
+
+HEAD_SECONDS = 2
+# The sweep that closes connections, the time to linger, and a busy machine.
+CLOSING_SECONDS = 20
+SENTENCE = (
+    "This port uses TLS, but the request was sent as plain HTTP; use https:// instead "
+    "of http:// in the base URL."
+)
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A server with a certificate, and how a client without TLS connects to it."""
+
+    server: Server
+    api: Api
+    authority: Authority
+
+    @property
+    def plain(self) -> Endpoint:
+        return Endpoint("127.0.0.1", self.api.endpoint.port)
+
+    def handshake(self, *protocols: str) -> ssl.SSLSocket:
+        context = ssl.create_default_context(cafile=str(self.authority.root))
+        if protocols:
+            context.set_alpn_protocols(protocols)
+        address = ("127.0.0.1", self.api.endpoint.port)
+        raw = socket.create_connection(address, timeout=10)
+        return context.wrap_socket(raw, server_hostname="localhost")
+
+    @property
+    def models(self) -> bytes:
+        return request("GET", MODELS, self.api.usual_fields)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    folder = tmp_path_factory.mktemp("secured")
+    authority = Authority(folder / "authority")
+    certificate = str(authority.issue("localhost"))
+    settings = UNLIMITED | {
+        "READBACK_TLS_CERTIFICATE": certificate,
+        "READBACK_TLS_KEY": certificate,
+        "READBACK_HEAD_TIMEOUT": str(HEAD_SECONDS),
+        "READBACK_WORKERS": "1",
+    }
+    with ephemeral_server(folder, settings) as server:
+        yield Secured(server, Api.of(server), authority)
+
+
+def assert_told_to_use_https(answer: Answer, *, bodiless: bool = False) -> None:
+    sentence = assert_refused(answer, "malformed_request", bodiless=bodiless)
+    assert sentence == SENTENCE
+    assert answer.header("Connection") == "close"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_plain_http_is_told_to_use_https(secured: Secured, method: str) -> None:
+    bodiless = method == "HEAD"
+    with secured.plain.connect() as connection:
+        connection.send(request(method, MODELS, secured.api.usual_fields))
+        assert_told_to_use_https(
+            connection.read_answer(bodiless=bodiless), bodiless=bodiless
+        )
+        connection.finish_sending()
+        assert connection.rest() == b""
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_it_does_not_matter_how_the_bytes_are_cut(
+    secured: Secured, method: str, size: int
+) -> None:
+    bodiless = method == "HEAD"
+    raw = request(method, "/v1", [("Host", "x")])
+    with secured.plain.connect() as connection:
+        connection.send_in_segments(*pieces_of(raw, size))
+        assert_told_to_use_https(
+            connection.read_answer(bodiless=bodiless), bodiless=bodiless
+        )
+
+
+def test_a_client_that_closes_its_side_is_told(secured: Secured) -> None:
+    with secured.plain.connect() as connection:
+        connection.send(secured.models)
+        connection.finish_sending()
+        assert_told_to_use_https(connection.read_answer())
+
+
+def test_a_large_body_is_answered_without_a_reset(secured: Secured) -> None:
+    raw = request("POST", "/v1/files", [("Host", "x"), ("Content-Length", "5000000")])
+    with secured.plain.connect() as connection:
+        connection.send(raw + b"x" * 5_000_000)
+        assert_told_to_use_https(connection.read_answer())
+
+
+def test_nothing_else_is_ever_answered_in_the_clear(secured: Secured) -> None:
+    with secured.plain.connect() as connection:
+        for _ in range(3):
+            connection.send(secured.models + secured.api.chat_bytes(draft("x")))
+        received = connection.rest()
+    assert received.count(b"HTTP/1.1 ") == 1
+    assert received.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET", b"GET /v1/mod"])
+def test_a_client_that_stops_or_never_closes_is_closed(
+    secured: Secured, sent: bytes
+) -> None:
+    with secured.plain.connect(patience=HEAD_SECONDS + CLOSING_SECONDS) as connection:
+        connection.send(sent)
+        received = connection.rest()
+    # Three letters may yet become a HEAD.
+    assert received.startswith(b"HTTP/1.1 400 ") == (len(sent) > 4)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00" * 20,
+        b"\x16\x03\x01\xff\xff" + b"x" * 300,
+        b"\x80\x2e\x01\x03",
+        b"\r\n\n",
+    ],
+    ids=["zeros", "a bad record", "SSL 2", "empty lines"],
+)
+def test_garbage_gets_no_http_answer(secured: Secured, garbage: bytes) -> None:
+    with secured.plain.connect(patience=HEAD_SECONDS + CLOSING_SECONDS) as connection:
+        connection.send(garbage)
+        connection.finish_sending()
+        assert b"HTTP" not in connection.rest()
+
+
+def test_such_connections_are_counted_and_do_not_stay_open(secured: Secured) -> None:
+    ops_url = secured.server.ops_url
+    counted = ("other", "malformed_request")
+
+    def count() -> int:
+        return requests_by_outcome(ops_url).get(counted, 0)
+
+    before = count()
+    connections = [secured.plain.connect() for _ in range(50)]
+    try:
+        for connection in connections:
+            connection.send(secured.models)
+            assert_told_to_use_https(connection.read_answer())
+        wait_until(lambda: count() >= before + 50, "they are counted")
+        # None of the clients closes its end.
+        wait_until(
+            lambda: metrics(ops_url)["open_connections"] == 0,
+            "the server closes them",
+            CLOSING_SECONDS,
+        )
+    finally:
+        for connection in connections:
+            connection.__exit__(None, None, None)
+
+
+def test_the_handshake_may_arrive_in_any_pieces(secured: Secured) -> None:
+    context = ssl.create_default_context(cafile=str(secured.authority.root))
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    address = ("127.0.0.1", secured.api.endpoint.port)
+    with socket.create_connection(address, timeout=10) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while True:
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                for piece in pieces_of(outgoing.read(), 100):
+                    sock.sendall(piece)
+                incoming.write(sock.recv(65_536))
+        client.write(secured.models)
+        sock.sendall(outgoing.read())
+        received = b""
+        while not received.endswith(b"}"):
+            incoming.write(sock.recv(65_536))
+            try:
+                received += client.read()
+            except ssl.SSLWantReadError:
+                continue
+    assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize(
+    "offered, agreed",
+    [
+        (["http/1.1"], "http/1.1"),
+        (["h2", "http/1.1"], "http/1.1"),
+        # The client learns that there is no h2, and may still speak HTTP/1.1.
+        (["h2"], None),
+        ([], None),
+    ],
+)
+def test_http_1_1_is_the_only_protocol(
+    secured: Secured, offered: list[str], agreed: str | None
+) -> None:
+    encrypted = secured.handshake(*offered)
+    with Connection(encrypted) as connection:
+        assert encrypted.selected_alpn_protocol() == agreed
+        connection.send(secured.models)
+        assert_success(connection.read_answer())
+
+
+def run_curl(*arguments: str) -> str:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("curl is not installed")
+    command = [curl, "--silent", "--show-error", "--include", "--max-time", "20"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
+def test_curl_shows_the_answer_to_plain_http(secured: Secured, method: str) -> None:
+    url = f"http://{secured.plain.authority}{MODELS}"
+    body = ["--data", "{}"] if method in ("POST", "PUT") else []
+    shown = run_curl("--request", method, *body, url)
+    assert shown.startswith("HTTP/1.1 400 Bad Request (malformed_request)\n")
+    assert f"X-Error-Detail: {SENTENCE}\n" in shown
+    assert shown.endswith('\n{"error":{"code":"malformed_request"}}')
+
+
+def test_curl_negotiates_http_1_1(secured: Secured) -> None:
+    port = secured.api.endpoint.port
+    key = f"Authorization: Bearer {secured.api.key}"
+    trust = ["--cacert", str(secured.authority.root)]
+    shown = run_curl(
+        *["--http2", "--verbose", *trust, "--header", key],
+        f"https://localhost:{port}{MODELS}",
+    )
+    assert "server accepted http/1.1" in shown
+    assert "HTTP/1.1 200 OK\n" in shown
+
+
+def test_the_probe_names_the_mistake(secured: Secured, tmp_path: Path) -> None:
+    key_file = tmp_path / "key"
+    key_file.write_text(secured.api.key)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "readback",
+            "probe",
+            "--json",
+            "--key-file",
+            str(key_file),
+        ]
+        + [f"http://localhost:{secured.api.endpoint.port}/v1"],
+        env={
+            **secured.server.environment,
+            "SSL_CERT_FILE": str(secured.authority.root),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 13
+    steps = json.loads(done.stdout)["steps"]
+    assert [s["id"] for s in steps if s["verdict"] == "fail"] == ["http.tls_port"]
