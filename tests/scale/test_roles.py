@@ -306,7 +306,7 @@ def test_the_role_has_exactly_these_privileges(installation_with_key):
         ("SELECT", "account_emailaddress"): {"user_id", "verified", "primary"},
         ("SELECT", "cabinet_key"): {
             *("id", "owner_id", "digest", "expires_at", "revoked_at"),
-            *("last_used_at", "last_created"),
+            *("last_used_at", "last_created", "explains_refusals"),
         },
         ("UPDATE", "cabinet_key"): {"last_used_at", "last_created"},
         ("SELECT", "cabinet_usage"): usage,

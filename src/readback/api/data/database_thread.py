@@ -53,8 +53,8 @@ LOOK_UP_BURST = 50
 CLEANING_SECONDS = 3600.0
 # How often to delete unmatched requests that are no longer shown.
 EXPIRY_SECONDS = 30.0
-# If they cannot be written or deleted, nothing else must wait for them for this long.
-UNMATCHED_RETRY_SECONDS = 5.0
+# If they cannot be written, nothing else must wait for them again for this long.
+UNMATCHED_RETRY_SECONDS = 1.0
 # How often to ask what became of a transaction.
 SETTLING_SECONDS = 0.5
 # While there is more to delete, and after an error, this long passes between attempts.
@@ -285,16 +285,29 @@ class DatabaseThread:
         except StoreError as error:
             self._note_error(self._health.unmatched, error)
             self._unmatched_from = now + UNMATCHED_RETRY_SECONDS
+            self._next_expiry = min(self._next_expiry, self._unmatched_from)
         else:
             self._health.unmatched.succeeded()
 
     def _delete_unmatched(self) -> None:
-        self._next_expiry = time.monotonic() + EXPIRY_SECONDS
+        """Delete what is no longer shown, and find out whether an error has ended.
+
+        There may be nothing to write for hours. A write that has just failed counts
+        for more than a deletion that finds nothing.
+        """
+        now = time.monotonic()
+        self._next_expiry = now + UNMATCHED_RETRY_SECONDS
+        if self._health.reading.error:
+            return
         try:
             self._store.unmatched.delete_old(time.time())
         except StoreError as error:
             self._note_error(self._health.unmatched, error)
-            self._next_expiry = time.monotonic() + UNMATCHED_RETRY_SECONDS
+        else:
+            if now >= self._unmatched_from + UNMATCHED_RETRY_SECONDS:
+                self._health.unmatched.succeeded()
+        if not self._health.unmatched.error:
+            self._next_expiry = now + EXPIRY_SECONDS
 
     def _clean(self) -> None:
         done = True

@@ -275,6 +275,39 @@ def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
     run(data, work)
 
 
+def test_an_error_of_unmatched_requests_ends_without_another_request(data, monkeypatch):
+    retry = "readback.api.data.database_thread.UNMATCHED_RETRY_SECONDS"
+    monkeypatch.setattr(retry, 0.05)
+
+    async def work() -> None:
+        data.table.broken = True
+        note_unmatched(data)
+        await data.until(data.health.errors, "operators see it")
+        data.table.broken = False
+        await data.until(lambda: not data.health.errors(), "the error has ended")
+        assert data.table.attempts == [1]
+
+    run(data, work)
+
+
+def test_while_writes_fail_a_deletion_does_not_end_the_error(data, monkeypatch, caplog):
+    retry = "readback.api.data.database_thread.UNMATCHED_RETRY_SECONDS"
+    monkeypatch.setattr(retry, 0.05)
+
+    async def work() -> None:
+        data.table.broken = True
+
+        def tried_again() -> bool:
+            note_unmatched(data)
+            return len(data.table.attempts) > 5 and data.table.deletions > 2
+
+        await data.until(tried_again, "several writes have failed")
+
+    run(data, work)
+    assert caplog.text.count("cannot write unmatched requests") == 1
+    assert "recovered" not in caplog.text
+
+
 def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
     monkeypatch.setattr("readback.api.data.database_thread.EXPIRY_SECONDS", 0.01)
     data = DataLayer(tmp_path / "database")
