@@ -22,11 +22,14 @@ run: .venv/run.stamp ## Start the API and the cabinet on this machine; options i
 	@echo "Starting Readback."
 	@$(BIN)/readback serve $(ARGS)
 
+# The tests start hundreds of processes, and each would compile the modules again if the
+# environment forbids Python to store them.
 test: .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
 	@echo "Looking for Chromium."
 	@chromium=$$(scripts/chromium) && \
 	echo "Running the tests with $$chromium." && \
-	READBACK_TEST_CHROMIUM=$$chromium $(BIN)/python -m pytest $(XDIST) $(ARGS)
+	READBACK_TEST_CHROMIUM=$$chromium PYTHONDONTWRITEBYTECODE= \
+	$(BIN)/python -m pytest $(XDIST) $(ARGS)
 
 fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip and HAProxy.
 	@echo "Starting PostgreSQL, three replicas, two cabinets and HAProxy, each on its own machine."
