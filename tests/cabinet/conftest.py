@@ -5,7 +5,6 @@ run once for each; every test gets a copy.
 """
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ import pytest
 
 from readback.config import Config
 from tests.cabinet.outgoing import mail_server_at, sending
+from tests.support import migrated
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres, postgres
 
@@ -90,34 +90,13 @@ def postgresql() -> Iterator[Postgres]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from readback.cabinet import schema
-
-    path = tmp_path_factory.mktemp("template") / "migrated.sqlite3"
-    with _connected(f"sqlite:///{path}"):
-        schema.migrate()
-    return path
-
-
-@pytest.fixture(scope="session")
-def migrated_postgresql(postgresql: Postgres) -> str:
-    from readback.cabinet import schema
-
-    url = postgresql.new_database()
-    with _connected(url):
-        schema.migrate()
-    return url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a migrated database used only by this test."""
     if request.param == "sqlite":
-        template = request.getfixturevalue("migrated_sqlite")
-        return f"sqlite:///{shutil.copy(template, tmp_path / 'readback.sqlite3')}"
-    server = request.getfixturevalue("postgresql")
-    return server.new_database(request.getfixturevalue("migrated_postgresql"))
+        migrated.copy_to(tmp_path / "readback.sqlite3")
+        return f"sqlite:///{tmp_path}/readback.sqlite3"
+    return request.getfixturevalue("postgresql").migrated_database()
 
 
 @pytest.fixture

