@@ -1,12 +1,12 @@
 """Django in the test process, with a fresh, migrated database for every test.
 
 Each test that uses `database` runs twice: on SQLite and on PostgreSQL. The migrations
-run once for each; every test gets a copy.
+run once for each; a test gets a copy of the file, or the emptied database.
 """
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.cabinet.outgoing import mail_server_at, sending
 from tests.support import migrated
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres, postgres
+from tests.support.reused_database import ReusedDatabase
 
 
 def _set_up_django() -> None:
@@ -110,13 +111,26 @@ def postgresql() -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def clean_postgresql(postgresql: Postgres) -> Callable[[], str]:
+    """Return the URL of a database as the migrations left it."""
+    reused: list[ReusedDatabase] = []
+
+    def url() -> str:
+        if not reused or not reused[0].restore():
+            reused[:] = [ReusedDatabase(postgresql.migrated_database())]
+        return reused[0].url
+
+    return url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a migrated database used only by this test."""
     if request.param == "sqlite":
         migrated.copy_to(tmp_path / "readback.sqlite3")
         return f"sqlite:///{tmp_path}/readback.sqlite3"
-    return request.getfixturevalue("postgresql").migrated_database()
+    return request.getfixturevalue("clean_postgresql")()
 
 
 @pytest.fixture
