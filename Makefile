@@ -3,7 +3,10 @@
 
 # Number of parallel test processes; TESTS_IN_PARALLEL= (empty) runs the tests in one.
 TESTS_IN_PARALLEL ?= 2
-XDIST = $(if $(TESTS_IN_PARALLEL),-n $(TESTS_IN_PARALLEL) --dist loadscope)
+# A file stays in one process. xdist would begin with the files that have most tests, and
+# the longest have few; tests/conftest.py orders them.
+XDIST = $(if $(TESTS_IN_PARALLEL),\
+	-n $(TESTS_IN_PARALLEL) --dist loadscope --no-loadscope-reorder)
 
 MINUTES ?= 10
 
