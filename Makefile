@@ -3,7 +3,10 @@
 
 # Number of parallel test processes; TESTS_IN_PARALLEL= (empty) runs the tests in one.
 TESTS_IN_PARALLEL ?= 2
-XDIST = $(if $(TESTS_IN_PARALLEL),-n $(TESTS_IN_PARALLEL) --dist loadscope)
+# A file stays in one process. xdist would begin with the files that have most tests, and
+# the longest have few; tests/conftest.py orders them.
+XDIST = $(if $(TESTS_IN_PARALLEL),\
+	-n $(TESTS_IN_PARALLEL) --dist loadscope --no-loadscope-reorder)
 
 MINUTES ?= 10
 
@@ -22,11 +25,14 @@ run: .venv/run.stamp ## Start the API and the cabinet on this machine; options i
 	@echo "Starting Readback."
 	@$(BIN)/readback serve $(ARGS)
 
+# The tests start hundreds of processes, and each would compile the modules again if the
+# environment forbids Python to store them.
 test: .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
 	@echo "Looking for Chromium."
 	@chromium=$$(scripts/chromium) && \
 	echo "Running the tests with $$chromium." && \
-	READBACK_TEST_CHROMIUM=$$chromium $(BIN)/python -m pytest $(XDIST) $(ARGS)
+	READBACK_TEST_CHROMIUM=$$chromium PYTHONDONTWRITEBYTECODE= \
+	$(BIN)/python -m pytest $(XDIST) $(ARGS)
 
 fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip and HAProxy.
 	@echo "Starting PostgreSQL, three replicas, two cabinets and HAProxy, each on its own machine."

@@ -46,4 +46,4 @@ def start_postgres() -> "AbstractContextManager[Postgres]":
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR is not set")
         from tests.support.postgres import postgres
-    return postgres()
+    return postgres(durable=True)

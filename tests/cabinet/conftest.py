@@ -1,13 +1,12 @@
 """Django in the test process, with a fresh, migrated database for every test.
 
 Each test that uses `database` runs twice: on SQLite and on PostgreSQL. The migrations
-run once for each; every test gets a copy.
+run once for each; a test gets a copy of the file, or the emptied database.
 """
 
 import os
-import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,8 +14,10 @@ import pytest
 
 from readback.config import Config
 from tests.cabinet.outgoing import mail_server_at, sending
+from tests.support import migrated
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres, postgres
+from tests.support.reused_database import ReusedDatabase
 
 
 def _set_up_django() -> None:
@@ -29,6 +30,7 @@ def _set_up_django() -> None:
     os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
     django.setup()
     _hash_quickly()
+    _list_static_files_once()
     del os.environ["READBACK_SECRET_KEY"]
     os.environ |= environment
 
@@ -39,6 +41,25 @@ def _hash_quickly() -> None:
 
     Argon2PasswordHasher.memory_cost = 1024
     Argon2PasswordHasher.parallelism = 1
+
+
+def _list_static_files_once() -> None:
+    """Give the list to each new visitor, whose middleware would make it again.
+
+    Making it took a third of the run.
+    """
+    from whitenoise.middleware import WhiteNoiseMiddleware
+
+    make_list = WhiteNoiseMiddleware.add_files_from_finders
+    known: dict[str, object] = {}
+
+    def add_known_files(self: WhiteNoiseMiddleware) -> None:
+        if not known:
+            make_list(self)
+            known.update(self.files)
+        self.files.update(known)
+
+    WhiteNoiseMiddleware.add_files_from_finders = add_known_files
 
 
 _set_up_django()
@@ -91,22 +112,15 @@ def postgresql() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session")
-def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from readback.cabinet import schema
+def clean_postgresql(postgresql: Postgres) -> Callable[[], str]:
+    """Return the URL of a database as the migrations left it."""
+    reused: list[ReusedDatabase] = []
 
-    path = tmp_path_factory.mktemp("template") / "migrated.sqlite3"
-    with _connected(f"sqlite:///{path}"):
-        schema.migrate()
-    return path
+    def url() -> str:
+        if not reused or not reused[0].restore():
+            reused[:] = [ReusedDatabase(postgresql.migrated_database())]
+        return reused[0].url
 
-
-@pytest.fixture(scope="session")
-def migrated_postgresql(postgresql: Postgres) -> str:
-    from readback.cabinet import schema
-
-    url = postgresql.new_database()
-    with _connected(url):
-        schema.migrate()
     return url
 
 
@@ -114,10 +128,9 @@ def migrated_postgresql(postgresql: Postgres) -> str:
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a migrated database used only by this test."""
     if request.param == "sqlite":
-        template = request.getfixturevalue("migrated_sqlite")
-        return f"sqlite:///{shutil.copy(template, tmp_path / 'readback.sqlite3')}"
-    server = request.getfixturevalue("postgresql")
-    return server.new_database(request.getfixturevalue("migrated_postgresql"))
+        migrated.copy_to(tmp_path / "readback.sqlite3")
+        return f"sqlite:///{tmp_path}/readback.sqlite3"
+    return request.getfixturevalue("clean_postgresql")()
 
 
 @pytest.fixture

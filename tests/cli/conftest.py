@@ -8,12 +8,20 @@ import pytest
 pytest.register_assert_rewrite("tests.cli.program")
 
 from tests.cli.program import Program, local_settings  # noqa: E402
+from tests.support import migrated as migrated_databases  # noqa: E402
 from tests.support.postgres import Postgres, postgres  # noqa: E402
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     return Program(tmp_path, local_settings(tmp_path))
+
+
+@pytest.fixture
+def migrated(program: Program) -> Program:
+    """The program with a migrated SQLite database."""
+    migrated_databases.provide(program.settings)
+    return program
 
 
 @pytest.fixture(scope="session")

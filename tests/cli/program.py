@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+from tests.support.commands import run_command
+
 TIMEOUT = 30.0
 READBACK = [sys.executable, "-m", "readback"]
 
@@ -53,14 +55,8 @@ class Program:
 
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command to its end, without a terminal."""
-        return subprocess.run(
-            [*READBACK, *arguments],
-            env=environment(self.settings),
-            cwd=self.folder,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
+        return run_command(
+            environment(self.settings), *arguments, stdin=stdin, folder=self.folder
         )
 
     def output(self, *arguments: str, stdin: str = "") -> str:

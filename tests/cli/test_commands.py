@@ -1,25 +1,22 @@
 """The commands `readback account`, `key`, `migrate` and `manage`."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.cli.program import READBACK, Program, environment, key_in
 from tests.cli.terminal import type_into
+from tests.support.database import Database
 
 ALICE = "alice@example.org"
 PASSWORD = "correct horse battery staple"
 
 
 @pytest.fixture
-def migrated(program: Program) -> Program:
-    program.output("migrate")
-    return program
-
-
-@pytest.fixture
 def with_alice(migrated: Program) -> Program:
-    migrated.output("account", "create", ALICE, "--confirmed")
+    database = Path(migrated.settings["READBACK_DATA_DIR"], "readback.sqlite3")
+    Database(f"sqlite:///{database}").add_account(ALICE)
     return migrated
 
 

@@ -40,8 +40,7 @@ def test_both_planes_can_run_as_separate_commands_on_one_database(on_each_databa
 
 
 def test_the_api_alone_creates_no_secret_key_and_no_file(program, postgresql, tmp_path):
-    program.settings["READBACK_DATABASE_URL"] = postgresql.new_database()
-    program.output("migrate")
+    program.settings["READBACK_DATABASE_URL"] = postgresql.migrated_database()
     empty = tmp_path / "empty"
     program.settings["READBACK_DATA_DIR"] = str(empty)
 
@@ -52,8 +51,8 @@ def test_the_api_alone_creates_no_secret_key_and_no_file(program, postgresql, tm
     assert not empty.exists()
 
 
-def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(program):
-    program.output("migrate")
+def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(migrated):
+    program = migrated
     program.output("account", "create", "alice@example.org", "--confirmed")
     key = key_in(program.output("key", "create", "alice@example.org"))
     with listening() as ops, listening() as public:
@@ -69,8 +68,8 @@ def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(program):
             assert process.wait(30) == 0
 
 
-def test_the_cabinet_does_not_remove_a_unix_socket_of_systemd(program, tmp_path):
-    program.output("migrate")
+def test_the_cabinet_does_not_remove_a_unix_socket_of_systemd(migrated, tmp_path):
+    program = migrated
     path = tmp_path / "activated"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

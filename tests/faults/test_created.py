@@ -110,7 +110,7 @@ def test_a_restart_repeats_no_value(
 ) -> None:
     url = f"sqlite:///{tmp_path}/readback.sqlite3"
     if kind == "postgresql":
-        url = request.getfixturevalue("postgresql").new_database()
+        url = request.getfixturevalue("postgresql").migrated_database()
     chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url}
     for start in ("first", "second", "third"):
         (tmp_path / start).mkdir()
@@ -126,7 +126,7 @@ def test_a_restart_repeats_no_value(
 def test_a_move_to_another_replica_and_back_repeats_no_value(
     tmp_path: Path, postgresql: Postgres
 ) -> None:
-    url = postgresql.new_database()
+    url = postgresql.migrated_database()
     chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url}
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -159,7 +159,7 @@ def wait_for_refresh(server: Server) -> None:
 def test_a_stopping_replica_writes_its_values_before_its_last_request_ends(
     tmp_path: Path, postgresql: Postgres
 ) -> None:
-    url = postgresql.new_database()
+    url = postgresql.migrated_database()
     chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url, "READBACK_STOP_TIMEOUT": "20"}
     with ephemeral_server(tmp_path, chosen) as server:
         api, database = a_key(server, url)

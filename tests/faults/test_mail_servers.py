@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.faults.serving import EMAIL, running
+from tests.support import migrated
 from tests.support.bad_mail_servers import (
     HangingServer,
     dripping_server,
@@ -107,7 +108,7 @@ def test_a_command_leaves_its_mail_to_a_running_cabinet(tmp_path: Path) -> None:
             "READBACK_SMTP_URL": mails.url,
         }
         environment = environment_with(settings)
-        run_readback(environment, "migrate")
+        migrated.provide(environment)
         run_readback(environment, "account", "create", EMAIL, "--confirmed")
         created = run_readback(environment, "key", "create", EMAIL)
         assert created.stdout.startswith("sk-echo-")

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.faults.serving import running
-from tests.support.commands import environment_with, free_port, run_readback
+from tests.support import migrated
+from tests.support.commands import (
+    environment_with,
+    free_port,
+    run_command,
+    run_readback,
+)
 
 NOBODY = 65534
 # Root, but subject to the permissions of files like any other user.
@@ -36,7 +41,7 @@ def environment(data: Path) -> dict[str, str]:
 @pytest.fixture
 def old_installation(data: Path, environment: dict[str, str]) -> Path:
     """The data directory of a service that left its files readable by everyone."""
-    run_readback(environment, "migrate")
+    migrated.provide(environment)
     run_readback(environment, "account", "create", EMAIL, "--confirmed")
     data.chmod(0o755)
     for path in data.iterdir():
@@ -53,13 +58,7 @@ def mode(path: Path) -> int:
 
 
 def run(environment: dict[str, str], *arguments: str, prefix: Sequence[str] = ()):
-    done = subprocess.run(
-        [*prefix, sys.executable, "-m", "readback", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_command(environment, *arguments, prefix=prefix)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

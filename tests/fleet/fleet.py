@@ -1,5 +1,7 @@
 """The whole fleet: PostgreSQL, three replicas of the API, two cabinets and HAProxy."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +16,6 @@ from tests.fleet.member import START_SECONDS, Member
 from tests.fleet.network import Network, network
 from tests.fleet.traffic import Prepare, Traffic, echoes, pages, traffic
 from tests.support.api import Api
-from tests.support.commands import run_readback
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
@@ -51,7 +52,12 @@ class Fleet:
         """Run a command on a machine of the fleet; return its stdout."""
         member = self.replicas["one"]
         with self.network.on(member.machine):
-            return run_readback(member.environment, *arguments).stdout
+            return subprocess.check_output(
+                [sys.executable, "-m", "readback", *arguments],
+                env=member.environment,
+                text=True,
+                timeout=60,
+            )
 
     def new_keys(self, number: int) -> list[str]:
         """Add an account with this many keys."""

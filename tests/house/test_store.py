@@ -4,7 +4,6 @@ The cabinet's migrations define the tables, and the store has its own SQL; only 
 tests check that the two fit together.
 """
 
-import shutil
 import sqlite3
 import threading
 import time
@@ -21,7 +20,7 @@ from readback.api.data.store import TRIM_EVERY, Store, StoreError
 from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS
-from tests.support.commands import environment_with, run_readback
+from tests.support import migrated
 from tests.support.database import Database
 from tests.support.postgres import Postgres, postgres
 
@@ -35,26 +34,12 @@ def postgresql() -> Iterator[Postgres]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def template(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> str:
-    """The URL of a migrated database that each test copies."""
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('template')}/migrated.sqlite3"
-    else:
-        url = request.getfixturevalue("postgresql").new_database()
-    settings = {"READBACK_DATABASE_URL": url, "READBACK_SECRET_KEY": "x" * 50}
-    run_readback(environment_with(settings), "migrate")
-    return url
-
-
-@pytest.fixture
-def database(template: str, request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    if template.startswith("sqlite"):
-        copy = shutil.copy(template.removeprefix("sqlite:///"), tmp_path / "copy")
-        return Database(f"sqlite:///{copy}")
-    return Database(request.getfixturevalue("postgresql").new_database(template))
+        migrated.copy_to(tmp_path / "copy")
+        return Database(f"sqlite:///{tmp_path}/copy")
+    return Database(request.getfixturevalue("postgresql").migrated_database())
 
 
 @pytest.fixture

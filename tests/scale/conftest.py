@@ -54,7 +54,7 @@ def start(
             if kind == "sqlite":
                 url = f"sqlite:///{folder}/readback.sqlite3"
             else:
-                url = request.getfixturevalue("postgresql").new_database()
+                url = request.getfixturevalue("postgresql").migrated_database()
             chosen = {**UNLIMITED, "READBACK_DATABASE_URL": url, **settings}
             server = stack.enter_context(ephemeral_server(folder, chosen))
             return Site(server, Database(url))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from readback import keys
+from tests.support import migrated
 from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 
@@ -43,10 +44,11 @@ def explained(
 ) -> dict[str, Any]:
     """The plan and the number of rows of each query, on a full database."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('full')}/readback.sqlite3"
+        path = tmp_path_factory.mktemp("full") / "readback.sqlite3"
+        migrated.copy_to(path)
+        url = f"sqlite:///{path}"
     else:
-        url = request.getfixturevalue("postgresql").new_database()
-    readback(url, "migrate")
+        url = request.getfixturevalue("postgresql").migrated_database()
     database = Database(url)
     account = database.add_account("alice@example.com")
     database.add_keys(account, [keys.mint() for _ in range(KEYS)])

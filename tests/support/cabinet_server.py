@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import migrated
 from tests.support.commands import environment_with, free_port, run_readback
 from tests.support.waiting import wait_until
 
@@ -51,7 +52,10 @@ class CabinetServer:
 def cabinet_server(
     folder: Path, settings: Mapping[str, str]
 ) -> Iterator[CabinetServer]:
-    """Serve the cabinet on the database in the folder, which is created if needed."""
+    """Serve the cabinet on the database in the folder, which is created if needed.
+
+    A PostgreSQL database must be migrated.
+    """
     environment = environment_with(
         {
             "READBACK_DATA_DIR": str(folder / "data"),
@@ -59,7 +63,7 @@ def cabinet_server(
             **settings,
         }
     )
-    run_readback(environment, "migrate")
+    migrated.provide(environment)
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(
             [sys.executable, "-m", "readback", "serve", "cabinet"],

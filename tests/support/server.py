@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import migrated
 from tests.support.commands import environment_with, run_readback
 from tests.support.waiting import wait_until
 
@@ -68,11 +69,13 @@ class Server:
 def ephemeral_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
     """Run `readback serve --ephemeral`; at the end stop it and expect exit code 0.
 
-    It does not inherit the READBACK_ variables of this process.
+    It does not inherit the READBACK_ variables of this process. A SQLite database is
+    migrated already.
     """
     data = folder / "data"
-    data.mkdir()
+    data.mkdir(mode=0o700)
     environment = environment_with({"READBACK_DATA_DIR": str(data), **settings})
+    migrated.provide(environment)
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(
             [sys.executable, "-m", "readback", "serve", "--ephemeral", "--json"],

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-POLL_SECONDS = 0.01
+POLL_SECONDS, LONGEST_POLL_SECONDS = 0.01, 0.1
 
 What = str | Callable[[], str]
 """What is waited for, in words; a function if the words depend on the outcome."""
@@ -14,10 +14,15 @@ def wait_until(
     condition: Callable[[], object], what: What, seconds: float = 10
 ) -> None:
     """Return as soon as the condition is true; fail after this many seconds."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
+    deadline = began + seconds
     while not condition():
         _check(deadline, what, seconds)
-        time.sleep(POLL_SECONDS)
+        # A check that scans processes or renders metrics takes longer than the pause,
+        # and would use the CPU time that the condition needs to become true.
+        pause = 3 * (time.monotonic() - began)
+        time.sleep(min(max(pause, POLL_SECONDS), LONGEST_POLL_SECONDS))
+        began = time.monotonic()
 
 
 async def wait_in_loop_until(

@@ -78,7 +78,7 @@ def start_behind_gate(gated: GatedPostgres, start: Start) -> Start:
     """Start a server that reaches PostgreSQL only through the gate."""
 
     def _start(**settings: str) -> Site:
-        direct = gated.server.new_database()
+        direct = gated.server.migrated_database()
         name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
         url = f"postgresql://postgres@127.0.0.1:{gated.gate.port}/{name}"
         return start(url, direct, **settings)

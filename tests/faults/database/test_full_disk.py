@@ -174,7 +174,7 @@ def test_an_unreachable_postgresql_is_unavailable_and_no_error_of_ours(
     gated: GatedPostgres, tmp_path: Path
 ):
     settings = {
-        "READBACK_DATABASE_URL": gated.server.new_database(),
+        "READBACK_DATABASE_URL": gated.server.migrated_database(),
         "READBACK_SECRET_KEY": "x" * 50,
     }
     with cabinet_server(tmp_path, settings) as server:

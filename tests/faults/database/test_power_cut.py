@@ -15,6 +15,7 @@ import pytest
 
 from readback.api.data.dialects import dialect
 from readback.config import Config
+from tests.support import migrated
 from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 
@@ -27,7 +28,7 @@ SETTING += "print(cursor.execute('PRAGMA synchronous').fetchone()[0])"
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     made = environment_with({"READBACK_DATA_DIR": str(tmp_path / "data")})
-    run_readback(made, "migrate")
+    migrated.provide(made)
     return made
 
 
