@@ -24,6 +24,8 @@ class Program(NamedTuple):
     user_agent: re.Pattern[str]
     # The differences that its requests always have; empty if the User-Agent is enough.
     sends: frozenset[str]
+    # Whether its requests have no other difference, as those of a connection test.
+    nothing_else: bool
     complies: Literal["as it comes", "with settings", "never"]
     # What to set, in Markdown; empty if nothing.
     setup: str
@@ -71,11 +73,15 @@ def recognise(
 ) -> RecognisedProgram | None:
     """Return the program whose request has these differences, or None."""
     matching = [row for row in table() if row.user_agent.search(user_agent)]
-    fitting = [row for row in matching if row.sends <= set(differences)]
+    fitting = [row for row in matching if _fits(row, set(differences))]
     if not fitting:
         return None
     best = max(fitting, key=lambda row: len(row.sends))
     return RecognisedProgram(best, certain=not best.sends)
+
+
+def _fits(row: Program, differences: set[str]) -> bool:
+    return row.sends == differences if row.nothing_else else row.sends <= differences
 
 
 def _program(
@@ -86,6 +92,7 @@ def _program(
     checked: Literal["run", "read"],
     version: str,
     sends: Collection[str] = (),
+    nothing_else: bool = False,
     setup: str = "",
     cannot: Collection[str] = (),
     switches: Mapping[str, str] | None = None,
@@ -94,6 +101,7 @@ def _program(
         name=name,
         user_agent=re.compile(user_agent),
         sends=frozenset(sends),
+        nothing_else=nothing_else,
         complies=complies,
         setup=setup,
         checked=checked,

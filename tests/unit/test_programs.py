@@ -64,6 +64,14 @@ def test_a_program_that_shares_its_user_agent_is_recognised_by_its_differences()
     assert above and above.name == "Haystack" and not above.certain
 
 
+def test_a_connection_test_is_recognised_only_if_nothing_else_differs():
+    alone = programs.recognise("OpenAI/Python 3.49.0", ["max_tokens"])
+    other = programs.recognise("OpenAI/Python 3.49.0", ["max_tokens", "top_p"])
+
+    assert alone and alone.name == "LiteLLM proxy" and not alone.certain
+    assert other and other.name == "openai for Python"
+
+
 def test_an_unknown_program_is_not_recognised():
     assert programs.recognise("", ["stream"]) is None
     assert programs.recognise("zyzzyva/47", ["stream"]) is None
