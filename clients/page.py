@@ -20,6 +20,7 @@ from clients.scenarios import (
     UNAVAILABLE,
     WRONG_KEY,
     Result,
+    is_refused_for_its_form,
 )
 from readback import programs
 from readback.programs import Program
@@ -174,9 +175,10 @@ def _key_outcome(call: Call) -> str:
         return "accepted"
     if not call.requests:
         return f"not sent: {_local_error(call.shown)}"
-    status = call.requests[-1].status
-    # A client whose requests are refused for their form got past the key.
-    return "accepted" if status in (400, 404, 415) else f"{status}: {_seen(call)}"
+    last = call.requests[-1]
+    if is_refused_for_its_form(last):
+        return "accepted"
+    return f"refused with {last.status} `{last.code}`"
 
 
 def _local_error(shown: str) -> str:

@@ -5,10 +5,11 @@ bytes instead of passing it on.
 """
 
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
@@ -103,6 +104,17 @@ class Relay:
         finally:
             upstream.close()
 
+    def pass_on_bytes(
+        self, head: bytes
+    ) -> tuple[int, str, list[tuple[str, str]], bytes]:
+        """Send a head as it is: the parser of this relay would repair it."""
+        address = (self._upstream.hostname, self._upstream.port)
+        with socket.create_connection(address, UPSTREAM_SECONDS) as upstream:
+            upstream.sendall(head)
+            answer = HTTPResponse(upstream)
+            answer.begin()
+            return answer.status, answer.reason, answer.getheaders(), answer.read()
+
     def record(self, request: Request) -> None:
         with self._lock:
             self._requests.append(request)
@@ -111,9 +123,32 @@ class Relay:
         return type("Handler", (_Handler,), {"relay": self})
 
 
+class _Lines:
+    """The lines that a handler reads as the head of a request."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.head: list[bytes] = []
+        self.read = file.read
+        self.close = file.close
+
+    def readline(self, limit: int = -1) -> bytes:
+        line: bytes = self._file.readline(limit)
+        self.head.append(line)
+        return line
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     relay: Relay
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile: Any = _Lines(self.rfile)
+
+    def handle_one_request(self) -> None:
+        self.rfile.head.clear()
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         self._relay()
@@ -129,6 +164,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _relay(self) -> None:
         treatment = self.relay.treatment
+        head = self.rfile.head
+        if not all(line.endswith(b"\r\n") for line in head):
+            self._answer([], *self.relay.pass_on_bytes(b"".join(head)))
+            self.close_connection = True
+            return
         body = self._body()
         fields = _fields(body)
         if treatment.answer:
@@ -136,7 +176,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if treatment.added_fields and fields:
             body = json.dumps(json.loads(body) | treatment.added_fields).encode()
-        status, reason, headers, answer = self.relay.pass_on(self, body)
+        self._answer(fields, *self.relay.pass_on(self, body))
+
+    def _answer(
+        self,
+        fields: list[str],
+        status: int,
+        reason: str,
+        headers: list[tuple[str, str]],
+        answer: bytes,
+    ) -> None:
         self._record(fields, status, answer)
         self.send_response_only(status, reason)
         for name, value in headers:
@@ -154,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            return bytes(self.rfile.read(int(self.headers.get("Content-Length", 0))))
         body = b""
         while size := int(self.rfile.readline().partition(b";")[0], 16):
             body += self.rfile.read(size)

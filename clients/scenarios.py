@@ -14,7 +14,7 @@ from clients.calls import Call, call
 from clients.drivers import Client
 from clients.environments import NotInstalled
 from clients.refusals import Refusals
-from clients.relay import Relay, Treatment
+from clients.relay import Relay, Request, Treatment
 from readback import keys
 from readback.config import DATABASE_NAME
 
@@ -31,8 +31,9 @@ KEY_AND_SPACE, KEY_AND_NEWLINE = "key and space", "key and newline"
 # What the relay adds to the body of a client whose own request complies.
 ADDED_FIELDS = {"temperature": 0.7}
 EXPLAIN = {"Prefer": "explain"}
-# Refusals of known keys, which are in the journal.
+# Refusals of known keys, which are in the journal, by their status.
 _IN_JOURNAL = (400, 404, 415)
+_MALFORMED = "malformed_request"
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,11 @@ def run(client: Client, site: Site) -> Result:
     return result
 
 
+def is_refused_for_its_form(request: Request) -> bool:
+    """Return whether a request got past its key."""
+    return request.status in _IN_JOURNAL and request.code != _MALFORMED
+
+
 @dataclass(frozen=True)
 class _Caller:
     """Makes the calls of one client, each with its own key."""
@@ -164,7 +170,7 @@ class _Caller:
             variant,
             RETRY_SECONDS if treatment and treatment.answer else CALL_SECONDS,
         )
-        refused = sum(one.status in _IN_JOURNAL for one in made.requests)
+        refused = sum(is_refused_for_its_form(one) for one in made.requests)
         if not refused:
             return made
         found = journal.differences(self.site.database, key.strip(), refused)

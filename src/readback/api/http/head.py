@@ -177,7 +177,9 @@ def check_beginning(window: bytes, checked: int = 0) -> None:
         return
     if bad[0] in b"\r\n":
         raise Refused(
-            MALFORMED_REQUEST, "The head has a line that does not end with CRLF."
+            MALFORMED_REQUEST,
+            "The head has a line that does not end with CRLF. Perhaps a value, such as "
+            "a key, was read with a line break at its end.",
         )
     raise Refused(MALFORMED_REQUEST, "The head contains a control character.")
 
