@@ -69,17 +69,17 @@ def test_no_key_is_created_on_postgresql(program, postgresql):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_both_planes_and_the_exit_code_is_0(program, number):
-    with program.serving() as service:
+def test_a_signal_stops_both_planes_and_the_exit_code_is_0(migrated, number):
+    with migrated.serving() as service:
         assert service.stop(number) == 0
         assert service.stderr == ""
     for name in ("API", "CABINET", "OPS"):
-        assert not is_listening(program.settings[f"READBACK_{name}_BIND"])
+        assert not is_listening(migrated.settings[f"READBACK_{name}_BIND"])
 
 
-def test_ctrl_c_in_a_terminal_lets_running_requests_finish(program):
-    with program.serving() as service:
-        with unfinished_request(program) as client:
+def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
+    with migrated.serving() as service:
+        with unfinished_request(migrated) as client:
             # A terminal sends the signal to its whole process group.
             os.killpg(service.process.pid, signal.SIGINT)
             finish(client)
@@ -87,11 +87,11 @@ def test_ctrl_c_in_a_terminal_lets_running_requests_finish(program):
         assert service.process.wait(30) == 0
 
 
-def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(program):
-    with program.serving() as service, unfinished_request(program):
+def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(migrated):
+    with migrated.serving() as service, unfinished_request(migrated):
         service.process.send_signal(signal.SIGTERM)
         eventually(
-            lambda: not is_listening(program.settings["READBACK_CABINET_BIND"]),
+            lambda: not is_listening(migrated.settings["READBACK_CABINET_BIND"]),
             "the cabinet has stopped",
         )
         assert service.process.poll() is None
@@ -111,20 +111,20 @@ def test_a_reload_drops_no_request(program):
 
 @pytest.mark.parametrize("plane", [0, 1], ids=["cabinet", "api"])
 def test_when_one_plane_exits_the_other_is_stopped_and_its_exit_code_returned(
-    program, plane
+    migrated, plane
 ):
-    with program.serving() as service:
+    with migrated.serving() as service:
         os.kill(service.children()[plane], signal.SIGKILL)
         assert service.process.wait(30) == 128 + signal.SIGKILL
         assert "exited unexpectedly" in service.stderr
 
 
-def test_when_the_program_is_killed_both_planes_stop(program):
-    with program.serving() as service:
+def test_when_the_program_is_killed_both_planes_stop(migrated):
+    with migrated.serving() as service:
         service.process.kill()
         service.process.wait()
     names = ("READBACK_API_BIND", "READBACK_CABINET_BIND", "READBACK_OPS_BIND")
-    addresses = [program.settings[name] for name in names]
+    addresses = [migrated.settings[name] for name in names]
     eventually(
         lambda: not any(is_listening(address) for address in addresses),
         "all ports are closed",
