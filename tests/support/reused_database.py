@@ -4,6 +4,8 @@ A new database has 300 files, and creating and deleting them takes longer than m
 tests. Emptied, it is like new: without rows, and with ids that begin at 1.
 """
 
+from collections.abc import Iterable
+
 import psycopg
 from psycopg.sql import SQL, Identifier
 
@@ -31,15 +33,13 @@ class ReusedDatabase:
         with psycopg.connect(url) as connection:
             self._columns = connection.execute(_COLUMNS).fetchall()
             self._sequences = connection.execute(_SEQUENCES).fetchall()
-            names = [Identifier(name) for (name,) in connection.execute(_TABLES)]
-            self._empty_tables = [
-                name
-                for name in names
-                if not connection.execute(SQL("TABLE {} LIMIT 1").format(name)).rowcount
-            ]
+            names = [name for (name,) in connection.execute(_TABLES)]
+            rows = _rows(connection, names)
+            self._empty_tables = [name for name, stored in rows.items() if not stored]
+            self._stored = {name: stored for name, stored in rows.items() if stored}
 
     def restore(self) -> bool:
-        """Make it like new; return False if a test has changed its tables."""
+        """Make it like new; return False if a test has changed more than its rows."""
         with psycopg.connect(self.url) as connection:
             connection.execute(_END_OTHER_CONNECTIONS)
             if connection.execute(_COLUMNS).fetchall() != self._columns:
@@ -47,7 +47,16 @@ class ReusedDatabase:
             # In any order, without checks of foreign keys.
             connection.execute("SET session_replication_role = replica")
             for name in self._empty_tables:
-                connection.execute(SQL("DELETE FROM {}").format(name))
+                connection.execute(SQL("DELETE FROM {}").format(Identifier(name)))
+            if _rows(connection, self._stored) != self._stored:
+                return False
             for sequence in self._sequences:
                 connection.execute("SELECT setval(%s, %s, %s)", sequence)
         return True
+
+
+def _rows(
+    connection: psycopg.Connection, names: Iterable[str]
+) -> dict[str, list[tuple]]:
+    tables = {name: SQL("TABLE {}").format(Identifier(name)) for name in names}
+    return {name: connection.execute(rows).fetchall() for name, rows in tables.items()}
