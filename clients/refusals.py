@@ -6,16 +6,15 @@ that is really in that state, and the relay repeats it.
 """
 
 import json
-import socket
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.server import Server, ephemeral_server
+from tests.support.wire import Answer, Connection, Endpoint, request
 
 from readback.contract import CHAT_PATH, MODEL
 
-ANSWER_SECONDS = 10
 # One request per second, and one connection at a time.
 _IN_TROUBLE = {
     "READBACK_WORKERS": "1",
@@ -38,52 +37,31 @@ def record() -> Refusals:
     with (
         tempfile.TemporaryDirectory(prefix="readback-clients-") as folder,
         ephemeral_server(Path(folder), _IN_TROUBLE) as server,
-        _connected(server) as first,
+        Endpoint.of(server.base_url).connect() as first,
     ):
         limited = _ask(first, server)
         # On a slow machine, the next second may have begun.
-        while _status(limited) == 200:
+        while limited.status == 200:
             limited = _ask(first, server)
-        with _connected(server) as second:
+        with Endpoint.of(server.base_url).connect() as second:
             unavailable = _ask(second, server)
-    assert (_status(limited), _status(unavailable)) == (429, 503)
-    return Refusals(limited, unavailable)
+    assert (limited.status, unavailable.status) == (429, 503)
+    return Refusals(_bytes(limited), _bytes(unavailable))
 
 
-def _status(answer: bytes) -> int:
-    return int(answer.split()[1])
-
-
-def _connected(server: Server) -> socket.socket:
-    host, _, port = server.base_url.split("/")[2].partition(":")
-    return socket.create_connection((host, int(port)), ANSWER_SECONDS)
-
-
-def _ask(connection: socket.socket, server: Server) -> bytes:
-    """Send one chat request; return the bytes of the answer."""
+def _ask(connection: Connection, server: Server) -> Answer:
+    """Send one chat request; return the answer."""
     message = {"role": "user", "content": "Ready to copy?"}
     body = json.dumps({"model": MODEL, "messages": [message]}).encode()
-    head = (
-        f"POST {CHAT_PATH} HTTP/1.1\r\nHost: localhost\r\n"
-        f"Authorization: Bearer {server.api_key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    connection.sendall(head.encode() + body)
-    answer = b""
-    while b"\r\n\r\n" not in answer:
-        answer += _received(connection)
-    head_bytes, _, start = answer.partition(b"\r\n\r\n")
-    [length] = [
-        int(line.split(b":")[1])
-        for line in head_bytes.splitlines()
-        if line.lower().startswith(b"content-length:")
+    fields = [
+        ("Host", "localhost"),
+        ("Authorization", f"Bearer {server.api_key}"),
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
     ]
-    while len(start) < length:
-        start += _received(connection)
-    return head_bytes + b"\r\n\r\n" + start
+    connection.send(request("POST", CHAT_PATH, fields, body))
+    return connection.read_answer()
 
 
-def _received(connection: socket.socket) -> bytes:
-    data = connection.recv(65536)
-    assert data, "the server closed the connection"
-    return data
+def _bytes(answer: Answer) -> bytes:
+    return answer.head + b"\r\n\r\n" + answer.body
