@@ -6,7 +6,7 @@ means. The statements themselves are not here.
 
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -208,6 +208,11 @@ def dialect(config: Config) -> Dialect:
     if config.sqlite_path:
         return Sqlite(config.sqlite_path.absolute())
     return Postgresql(config.effective_database_url)
+
+
+def marks(values: Iterable[Any]) -> str:
+    """Return a placeholder for each value, as they are listed in a statement."""
+    return ", ".join("?" for _ in values)
 
 
 def _sqlite_kind(error: Exception) -> str:

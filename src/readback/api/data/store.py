@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from readback.api.data.dialects import dialect
+from readback.api.data.dialects import dialect, marks
 from readback.api.data.journal import Tally
 from readback.api.data.unmatched_table import UnmatchedTable
 from readback.config import Config
@@ -233,7 +233,7 @@ class Store:
     def _ids(self, text: str, key_ids: set[int]) -> set[int]:
         dialect = self._dialect
         lock = dialect.lock_skip_locked if self._skip_locked else dialect.lock
-        text = text.format(marks=_marks(key_ids), lock=lock)
+        text = text.format(marks=marks(key_ids), lock=lock)
         rows = self._run(text, tuple(key_ids))
         return {key_id for (key_id,) in rows.fetchall()}
 
@@ -248,7 +248,7 @@ class Store:
             self._untrimmed[tally.event.key_id] += 1
         due = [id_ for id_, rows in self._untrimmed.items() if rows >= TRIM_EVERY]
         if due:
-            text = _TRIM.format(marks=_marks(due))
+            text = _TRIM.format(marks=marks(due))
             self._run(text, (*due, JOURNAL_ROWS))
         # Rarely used keys must not accumulate here.
         full = len(self._untrimmed) >= _MAX_UNTRIMMED
@@ -295,7 +295,7 @@ class Store:
         )
 
     def _run_rows(self, text: str, rows: list[tuple[Any, ...]]) -> None:
-        row = f"({_marks(rows[0])})"
+        row = f"({marks(rows[0])})"
         values = [value for each in rows for value in each]
         self._run(text.format(rows=", ".join([row] * len(rows))), values)
 
@@ -342,10 +342,6 @@ class Store:
             last_created=last_created or 0,
             explains_refusals=bool(explains_refusals),
         )
-
-
-def _marks(values: Iterable[Any]) -> str:
-    return ", ".join("?" for _ in values)
 
 
 def _by_time(tallies: Iterable[Tally]) -> list[Tally]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from readback.api.data.dialects import Dialect
+from readback.api.data.dialects import Dialect, marks
 from readback.api.data.unmatched import UnmatchedEvent
 from readback.client_address import network_digest
 from readback.contract import (
@@ -95,7 +95,7 @@ class UnmatchedTable:
         return {cell: Cell(bytes(digest), at) for cell, digest, at in found}
 
     def _write_rows(self, rows: list[tuple[Any, ...]], wall: float) -> None:
-        text = _WRITE.format(rows=", ".join(f"({_marks(row)})" for row in rows))
+        text = _WRITE.format(rows=", ".join(f"({marks(row)})" for row in rows))
         values = [value for row in rows for value in row]
         self._run(text, [*values, self._dialect.moment(wall - UNMATCHED_SECONDS)])
 
@@ -130,7 +130,3 @@ def _digest(request: UnmatchedEvent, network: bytes) -> bytes:
 def _texts(request: UnmatchedEvent) -> tuple[str, ...]:
     detail = request.detail[:MAX_DETAIL_LENGTH]
     return request.endpoint, request.code, detail, request.user_agent
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join("?" for _ in values)
