@@ -50,14 +50,15 @@ class RequestInfo(NamedTuple):
 
 def describe(head: Head, trusted_proxies: int) -> RequestInfo:
     endpoint = endpoint_of(head)
-    miss = _FOUND if endpoint != OTHER else _explain_not_found(head)
+    user_agent = _user_agent(head)
+    miss = _FOUND if endpoint != OTHER else _explain_not_found(head, user_agent)
     return RequestInfo(
         endpoint=endpoint,
         not_found_detail=miss.sentence,
         not_found_difference=miss.difference,
         credentials=credentials_in(head),
         media_type_detail=explain_media_type(head),
-        user_agent=_user_agent(head),
+        user_agent=user_agent,
         asks_to_explain=_prefers(head, b"explain"),
         forwarded_address=_forwarded_address(head, trusted_proxies),
         request_bytes=head.content_length,
@@ -69,10 +70,10 @@ def endpoint_of(head: Head) -> str:
     return _ENDPOINTS.get((head.method, head.target), OTHER)
 
 
-def _explain_not_found(head: Head) -> NearMiss:
+def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
     from_browser = head.first(b"origin") is not None
     miss = explain_not_found(head.method, head.target, from_browser=from_browser)
-    program = miss.difference and recognise(_user_agent(head), [miss.difference])
+    program = miss.difference and recognise(user_agent, [miss.difference])
     if program and (instruction := program.instruction(miss.difference)):
         return miss._replace(sentence=f"{miss.sentence} {instruction}")
     return miss
