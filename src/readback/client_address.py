@@ -40,10 +40,10 @@ def shorten(address: str) -> str:
 
 
 def network(address: str) -> str:
-    """Return the network that an address stands for; UNKNOWN if it is no address.
+    """Return the network that an address belongs to; UNKNOWN if it is no address.
 
-    An IPv4 address stands for itself, an IPv6 address for its /64, in which devices
-    change their addresses at will. All loopback addresses are one network.
+    An IPv4 address is a network of its own. An IPv6 address belongs to its /64, in
+    which devices change their addresses at will. Loopback addresses are one network.
     """
     try:
         ip = _parse(address.partition("%")[0])

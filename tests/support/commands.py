@@ -1,6 +1,6 @@
 """Run commands of the product as an operator does: as processes, with an environment.
 
-Nothing here looks inside the package.
+`warm_start.py` saves their imports, except for `serve` and behind another program.
 """
 
 import os
