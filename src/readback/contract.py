@@ -57,7 +57,7 @@ REQUIRED_FIELDS = ("model", "messages")
 MESSAGE_FIELDS = ("role", "content")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Refusal:
     """One row of the table of refusals: what a client is told, and how to fix it."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from readback.probe import base_url
+from readback.probe.entered import base_url
 from readback.probe.results import ProbeError
 
 GOOD = "https://echo.example/v1"

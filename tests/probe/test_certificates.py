@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readback.probe import certificates
+from readback.probe.connection import certificates
 from tests.support.authority import DAY, Authority
 
 

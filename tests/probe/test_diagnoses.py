@@ -7,10 +7,7 @@ from string import Formatter
 import pytest
 
 from readback import probe
-from readback.probe.diagnoses import TEMPLATES
-from readback.probe.diagnoses.connection import CONNECTION
-from readback.probe.diagnoses.echo import ECHO
-from readback.probe.diagnoses.service import SERVICE
+from readback.probe.diagnoses import TABLES, TEMPLATES
 from readback.probe.diagnoses.templates import DiagnosisTemplate
 from readback.probe.results import Culprit, FailureFamily, Verdict
 from tests.probe.scenarios import SCENARIOS
@@ -26,7 +23,7 @@ def ids_used_by_the_steps() -> set[str]:
 
 
 def test_every_id_is_unique() -> None:
-    assert len(TEMPLATES) == len(CONNECTION + SERVICE + ECHO)
+    assert len(TEMPLATES) == sum(map(len, TABLES))
 
 
 def test_every_diagnosis_is_used_by_a_step() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.contract import MAX_CONTENT_BYTES
-from readback.probe import differences, echo
+from readback.probe.service import differences, echo
 
 SAMPLES = {
     "ascii": echo.ASCII,

@@ -7,12 +7,12 @@ import threading
 import httpx
 import pytest
 
-from readback.probe import certificates, dns, tcp, tls
-from readback.probe.base_url import BaseUrl
+from readback.probe.connection import certificates, dns, tcp, tls
+from readback.probe.connection.proxies import Route
 from readback.probe.context import ProbeContext
-from readback.probe.proxies import Route
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.secret import Secret
 from readback.probe.results import ProbeError, Verdict
-from readback.probe.secret import Secret
 from tests.probe.relay import relay
 from tests.probe.setups import Resources
 

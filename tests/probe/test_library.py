@@ -3,10 +3,10 @@
 import pytest
 
 from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily
 from readback.probe.runner import OPENAI, STEPS, run_probe
-from readback.probe.secret import Secret
 from tests.probe.displays import SilentDisplay
 from tests.support.server import Server
 

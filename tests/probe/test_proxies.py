@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from readback.probe import proxies
-from readback.probe.base_url import BaseUrl
+from readback.probe.connection import proxies
 from readback.probe.context import ProbeContext
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.results import Verdict
 from readback.probe.runner import STEPS, run_probe
-from readback.probe.secret import Secret
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy

@@ -7,11 +7,11 @@ import pytest
 from readback.probe.client import MAX_REQUESTS
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import TEMPLATES
+from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily, Verdict
 from readback.probe.runner import STEPS, run_probe
-from readback.probe.secret import Secret
 from tests.probe.displays import SilentDisplay
 from tests.probe.scenarios import SCENARIOS
 from tests.probe.setups import ProbeInput, Resources, Scenario

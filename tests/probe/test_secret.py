@@ -4,8 +4,8 @@ import pytest
 
 from readback import keys
 from readback.probe.diagnoses import diagnose
+from readback.probe.entered.secret import Secret, check
 from readback.probe.results import ProbeError
-from readback.probe.secret import Secret, check
 
 # A constant, because test names must be the same in every process.
 KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"

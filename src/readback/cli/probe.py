@@ -104,8 +104,8 @@ def probe(
     """
     from readback.probe import watch as watching
     from readback.probe.context import ProbeContext
+    from readback.probe.entered.secret import Secret
     from readback.probe.runner import OPENAI, STEPS, run_probe
-    from readback.probe.secret import Secret
 
     if watch and form == "markdown":
         raise click.UsageError("--markdown prints a single report; omit --watch.")

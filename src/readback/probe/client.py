@@ -4,16 +4,19 @@ The client follows no redirects and ignores the environment: an earlier step has
 the route, and the report shows it.
 """
 
+from __future__ import annotations
+
 import ssl
+import threading
 import time
 from dataclasses import dataclass, field
 
 import httpx
 
 from readback import __version__
+from readback.probe.entered.secret import Secret
 from readback.probe.formatting import format_seconds, sanitize
 from readback.probe.results import ProbeError
-from readback.probe.secret import Secret
 
 MAX_REQUESTS = 60
 _MAX_BODY_BYTES = 1 << 20
@@ -31,14 +34,16 @@ class RequestBudget:
     def __init__(self, limit: int = MAX_REQUESTS) -> None:
         self.limit = limit
         self.spent = 0
+        self._lock = threading.Lock()  # Steps in the background also spend.
 
     def spend(self) -> None:
-        if self.spent >= self.limit:
-            raise ProbeError("skipped.budget", limit=self.limit)
-        self.spent += 1
+        with self._lock:
+            if self.spent >= self.limit:
+                raise ProbeError("skipped.budget", limit=self.limit)
+            self.spent += 1
 
 
-@dataclass(slots=True)
+@dataclass
 class Timing:
     """Seconds per phase of one request; `connect` is None on a reused connection."""
 
@@ -66,7 +71,7 @@ class Timing:
         return (self.connect or 0.0) + (self.tls or 0.0) + self.answer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProbeResponse:
     status: int
     headers: httpx.Headers
@@ -98,7 +103,7 @@ class ProbeClient:
     def close(self) -> None:
         self._client.close()
 
-    def __enter__(self) -> "ProbeClient":
+    def __enter__(self) -> ProbeClient:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,14 +4,16 @@ A field without a default is set by the step named in its comment, and read only
 steps that need that step.
 """
 
+from __future__ import annotations
+
 import ssl
 from dataclasses import dataclass, field
 
 from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
-from readback.probe.base_url import BaseUrl
 from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
-from readback.probe.proxies import Route
-from readback.probe.secret import Secret
+from readback.probe.connection.proxies import Route
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.secret import Secret
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)

@@ -5,6 +5,8 @@ removes control characters that a terminal would interpret and anything that loo
 a key, and it limits the length.
 """
 
+from __future__ import annotations
+
 import unicodedata
 
 from readback.keys import KEY_LIKE

@@ -1,5 +1,7 @@
 """The report of a finished run: its results and the sentence that sums them up."""
 
+from __future__ import annotations
+
 import platform
 import re
 import ssl

@@ -3,15 +3,27 @@
 This module contains no checks and no output code.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
-from typing import NamedTuple
+from enum import Enum, IntEnum
+from typing import NamedTuple, Union
 
-Fact = str | int | float | None | list["Fact"] | dict[str, "Fact"]
+Fact = Union[str, int, float, None, list["Fact"], dict[str, "Fact"]]
 
 
-class Verdict(StrEnum):
+class _Word(str, Enum):
+    """An enumeration of words that are written as they are."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self.value), spec)
+
+
+class Verdict(_Word):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
@@ -30,6 +42,7 @@ class FailureFamily(IntEnum):
     KEY = 14
     ECHO = 15
     LIBRARY = 16
+    PROBE = 17
 
     @property
     def label(self) -> str:
@@ -54,10 +67,11 @@ class FailureFamily(IntEnum):
             FailureFamily.LIBRARY: (
                 "The connection works, but the client library fails."
             ),
+            FailureFamily.PROBE: "A step of the probe ended with an error of its own.",
         }[self]
 
 
-class Culprit(StrEnum):
+class Culprit(_Word):
     """Where to look first."""
 
     NONE = ""
@@ -67,9 +81,10 @@ class Culprit(StrEnum):
     PROXY = "a proxy or gateway between you and the service"
     SERVICE = "the service or its operator"
     LIBRARY = "the client library"
+    PROBE = "the probe itself"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Diagnosis:
     """The outcome of one step, ready to be shown."""
 

@@ -1,39 +1,44 @@
 """Runs the steps in order and skips those that an earlier failure rules out."""
 
-import time
-from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import NamedTuple
+from __future__ import annotations
 
-from readback.probe import (
-    access,
-    base_url,
-    cabinet,
-    contract_checks,
-    diagnoses,
-    dns,
-    echo,
-    latency,
-    library,
-    proxies,
-    recognition,
-    secret,
-    tcp,
-    tls,
-)
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from pathlib import PurePath
+from typing import NamedTuple, Union
+
+from readback.probe import diagnoses
+from readback.probe.background import BackgroundCall
+from readback.probe.clients import library
+from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
+from readback.probe.entered import base_url, secret
 from readback.probe.output import Display
 from readback.probe.report import SKIPPED, ProbeReport
 from readback.probe.results import Diagnosis, ProbeError, StepResult
+from readback.probe.service import (
+    access,
+    cabinet,
+    contract_checks,
+    echo,
+    latency,
+    recognition,
+)
+
+Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 
 
 class Step(NamedTuple):
     id: str
     title: str
-    run: Callable[[ProbeContext], Diagnosis]
+    run: Check
     needs: tuple[str, ...] = ()
     """The ids of the steps that must succeed before this one can run."""
+    in_background: bool = False
+    """Whether later steps run beside it; its results come after theirs."""
 
 
 def _address(context: ProbeContext) -> Diagnosis:
@@ -106,15 +111,25 @@ class ProbeRun:
         self._results: list[StepResult] = []
         self._blocked_by: dict[str, str] = {}
         """The title of the failed step, by the id of each step that it blocks."""
-        self._started = datetime.now(UTC)
+        self._background: list[tuple[Step, BackgroundCall[list[Diagnosis]]]] = []
+        self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
 
-    def run(self, step: Step) -> StepResult:
-        """Run one step; the steps that it needs have already run."""
-        diagnosis = self._context.secret.redact(self._diagnose(step))
-        result = StepResult(step.id, step.title, diagnosis)
-        self._results.append(result)
-        return result
+    def run(self, step: Step) -> list[StepResult]:
+        """Run one step, or start it; the steps that it needs have already run."""
+        if step.in_background and not self._blocking_step(step):
+            call = BackgroundCall(lambda: self._diagnose(step))
+            self._background.append((step, call))
+            return []
+        return self._keep(step, self._diagnose(step))
+
+    def finish_background(self) -> Iterator[tuple[Step, list[StepResult]]]:
+        """Wait for the steps in the background and yield their results."""
+        while self._background:
+            step, call = self._background[0]
+            results = self._keep(step, call.result())
+            del self._background[0]
+            yield step, results
 
     def report(self) -> ProbeReport:
         """Close the connection and return the report."""
@@ -128,18 +143,38 @@ class ProbeRun:
             results=self._results,
         )
 
-    def _diagnose(self, step: Step) -> Diagnosis:
-        for need in step.needs:
-            if reason := self._blocked_by.get(need):
-                self._blocked_by[step.id] = reason
-                return diagnose(SKIPPED, reason=reason)
+    def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> list[StepResult]:
+        redact = self._context.secret.redact
+        results = [StepResult(step.id, step.title, redact(one)) for one in diagnoses]
+        self._results += results
+        return results
+
+    def _blocking_step(self, step: Step) -> str | None:
+        """Return the title of the failed step that this one needs, if there is one."""
+        reasons = (self._blocked_by.get(need) for need in step.needs)
+        return next(filter(None, reasons), None)
+
+    def _diagnose(self, step: Step) -> list[Diagnosis]:
+        if reason := self._blocking_step(step):
+            self._blocked_by[step.id] = reason
+            return [diagnose(SKIPPED, reason=reason)]
         # A returned diagnosis lets later steps run, even if it is a failure (the probe
         # has corrected the mistake); a raised error blocks them.
         try:
-            return step.run(self._context)
+            found = step.run(self._context)
+            return found if isinstance(found, list) else [found]
         except ProbeError as error:
             self._blocked_by[step.id] = step.title
-            return diagnoses.from_error(error)
+            return [diagnoses.from_error(error)]
+        except Exception as error:  # A mistake of the probe must not end the run.
+            self._blocked_by[step.id] = step.title
+            return [diagnose("probe.unexpected", reason=_origin(error))]
+
+
+def _origin(error: Exception) -> str:
+    """Return the type and the place of an error; its message may contain secrets."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {PurePath(frame.filename).name}:{frame.lineno}"
 
 
 def run_probe(
@@ -149,8 +184,12 @@ def run_probe(
     run = ProbeRun(context)
     for step in steps:
         with display.running(step.title):
-            result = run.run(step)
-        display.show(result)
+            results = run.run(step)
+        for result in results:
+            display.show(result)
+    for _, results in run.finish_background():
+        for result in results:
+            display.show(result)
     report = run.report()
     display.finish(report)
     return report

@@ -1,5 +1,7 @@
 """`--watch`: repeats the run, one line each, with the latency as a bar chart."""
 
+from __future__ import annotations
+
 import time
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,19 +1,42 @@
 """The table of diagnoses: each id with its verdict, culprit, sentence and hint.
 
-`connection` covers everything up to the TLS connection, `service` what responds there,
-and `echo` the returned text. Sentences are templates; the steps supply the facts.
+There is one module per topic, from the address to the run itself. Sentences are
+templates; the steps supply the facts.
 """
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 
-from readback.probe.diagnoses.connection import CONNECTION
+from readback.probe.diagnoses.address import ADDRESS
+from readback.probe.diagnoses.between import BETWEEN
+from readback.probe.diagnoses.clients import CLIENTS
+from readback.probe.diagnoses.contract import CONTRACT
 from readback.probe.diagnoses.echo import ECHO
-from readback.probe.diagnoses.service import SERVICE
+from readback.probe.diagnoses.endpoint import ENDPOINT
+from readback.probe.diagnoses.http import HTTP
+from readback.probe.diagnoses.key import KEY
+from readback.probe.diagnoses.network import NETWORK
+from readback.probe.diagnoses.run import RUN
 from readback.probe.diagnoses.templates import DiagnosisTemplate
+from readback.probe.diagnoses.tls import TLS
 from readback.probe.results import Diagnosis, Fact, ProbeError
 
+TABLES = (
+    ADDRESS,
+    KEY,
+    NETWORK,
+    TLS,
+    HTTP,
+    CONTRACT,
+    ECHO,
+    BETWEEN,
+    ENDPOINT,
+    CLIENTS,
+    RUN,
+)
 TEMPLATES: dict[str, DiagnosisTemplate] = {
-    template.id: template for template in CONNECTION + SERVICE + ECHO
+    template.id: template for table in TABLES for template in table
 }
 
 

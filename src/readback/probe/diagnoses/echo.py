@@ -1,11 +1,13 @@
-"""Diagnoses of the returned text, the latency, the library and skipped steps."""
+"""Diagnoses of the returned text and the latency."""
 
-from readback.probe.diagnoses.templates import CHECK_BETWEEN, fail, ok, skip, warn
+from __future__ import annotations
+
+from readback.probe.diagnoses.templates import CHECK_BETWEEN, fail, ok, warn
 from readback.probe.results import Culprit, FailureFamily
 
 _FIRST = "First difference: {difference}."
 
-_ECHO = (
+ECHO = (
     ok("echo.same", "Returned unchanged, byte for byte."),
     fail(
         "echo.charset",
@@ -93,9 +95,6 @@ _ECHO = (
         "The request was compressed or its Content-Type changed in transit: {detail}",
         "Turn off request compression in the proxy.",
     ),
-)
-
-_LATENCY = (
     ok("latency.ok", "{samples} echoes, each on a new connection."),
     warn(
         "latency.slow",
@@ -105,33 +104,3 @@ _LATENCY = (
         "or the service is slow.",
     ),
 )
-
-_LIBRARY = (
-    ok("openai.same", "The text is returned unchanged through openai {version} too."),
-    skip(
-        "openai.missing",
-        "The openai package is not installed in the probe's environment.",
-        "Install it with: pip install openai",
-    ),
-    fail(
-        "openai.fails",
-        FailureFamily.LIBRARY,
-        Culprit.LIBRARY,
-        "The connection works, but openai {version} fails: {reason}",
-        "Check its settings: base_url, api_key, proxies, certificates.",
-    ),
-    fail(
-        "openai.changes",
-        FailureFamily.LIBRARY,
-        Culprit.LIBRARY,
-        "The connection works, but openai {version} changes the text. " + _FIRST,
-        "Look for a wrapper or a hook around the library.",
-    ),
-)
-
-_SKIPPED = (
-    skip("skipped.failed", "Skipped because “{reason}” failed."),
-    skip("skipped.budget", "Skipped because {limit} requests have been sent."),
-)
-
-ECHO = _ECHO + _LATENCY + _LIBRARY + _SKIPPED

@@ -1,5 +1,7 @@
 """The template of a diagnosis, and a short constructor for each verdict."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from readback.probe.results import Culprit, FailureFamily, Verdict
@@ -11,7 +13,7 @@ CHECK_BETWEEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiagnosisTemplate:
     """A row of the table; `sentence` and `hint` are templates for `str.format`."""
 

@@ -1,5 +1,7 @@
 """How a run is shown: in a terminal, as plain lines, as JSON or as Markdown."""
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager
 from typing import Protocol
 

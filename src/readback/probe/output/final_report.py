@@ -1,5 +1,7 @@
 """A display that prints the whole report when the run is finished."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

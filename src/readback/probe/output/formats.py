@@ -1,5 +1,7 @@
 """Renders a report as JSON for programs or as Markdown for a ticket."""
 
+from __future__ import annotations
+
 import json
 
 from readback import __version__

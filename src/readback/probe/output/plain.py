@@ -1,5 +1,7 @@
 """The checklist as plain text for a pipe or a log: words instead of symbols."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -3,6 +3,8 @@
 Finished lines are ordinary output, so that they can be scrolled and copied.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,10 +1,11 @@
-"""Diagnoses of what responds: HTTP, acceptance of the key, the contract."""
+"""Diagnoses of what responds to the first request."""
 
-from readback.contract import MAX_CONTENT_BYTES, MODEL
-from readback.probe.diagnoses.templates import CHECK_BETWEEN, fail, ok, skip, warn
+from __future__ import annotations
+
+from readback.probe.diagnoses.templates import fail, ok, warn
 from readback.probe.results import Culprit, FailureFamily
 
-_HTTP = (
+HTTP = (
     ok("http.readback", "Readback responded."),
     warn(
         "http.compressed",
@@ -180,103 +181,3 @@ _HTTP = (
         "{request_id}.",
     ),
 )
-
-_KEY = (
-    ok("key.accepted", "The service accepts the key."),
-    fail(
-        "key.stripped",
-        FailureFamily.KEY,
-        Culprit.PROXY,
-        "The key does not reach the service: something removes the Authorization "
-        "header.",
-        "Look for a proxy or gateway that drops the header or uses it for its own "
-        "login.",
-    ),
-    fail(
-        "key.refused",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        "The key reaches the service but is not accepted: {detail}",
-        "The key may be revoked, expired, or from another Readback server. Check it in "
-        "the cabinet, or create a new one there.",
-    ),
-    fail(
-        "key.other_refusal",
-        FailureFamily.KEY,
-        Culprit.PROXY,
-        "Something in front of the service requires its own login ({status}).",
-        "Ask the operator how to get access.",
-    ),
-)
-
-_CONTRACT = (
-    ok("models.ok", f"The list contains one model, {MODEL}."),
-    fail(
-        "models.changed",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
-        "The list of models differs from the contract.",
-        CHECK_BETWEEN,
-    ),
-    ok("limit.refused", "A text one byte over the limit is refused, as it should be."),
-    warn(
-        "limit.refused_elsewhere",
-        Culprit.PROXY,
-        "A text one byte over the limit is refused with {status}, but not by the "
-        "service.",
-        "Something between you and the service has a lower limit.",
-    ),
-    fail(
-        "limit.ignored",
-        FailureFamily.ECHO,
-        Culprit.PROXY,
-        f"A text of {MAX_CONTENT_BYTES + 1} bytes is not refused: it was shortened "
-        "before it reached the service.",
-        CHECK_BETWEEN,
-    ),
-    ok(
-        "parameter.refused",
-        "A request with a URL parameter is refused, as it should be.",
-    ),
-    fail(
-        "parameter.ignored",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
-        "A URL parameter leads to {status} instead of 404: something removes it.",
-        "Look for a proxy or gateway that rewrites URLs.",
-    ),
-    ok("reuse.ok", "The second request used the same connection."),
-    warn(
-        "reuse.closed",
-        Culprit.PROXY,
-        "Each request needs a new connection, which costs time.",
-        "Look for a proxy that closes connections, and turn on keep-alive there.",
-    ),
-    ok("cabinet.same", "The cabinet shows this address."),
-    skip(
-        "cabinet.unknown",
-        "The service does not say where its cabinet is.",
-        "Use --cabinet URL to compare the address with the cabinet's.",
-    ),
-    warn(
-        "cabinet.unreachable",
-        Culprit.SERVICE,
-        "The cabinet at {cabinet} did not provide the address: {reason}.",
-        "Compare the address yourself, or pass the right cabinet with --cabinet.",
-    ),
-    warn(
-        "cabinet.differs",
-        Culprit.INPUT,
-        "The cabinet shows a different address: {current}.",
-        "Use that one, unless you know why yours differs.",
-    ),
-    fail(
-        "cabinet.moved",
-        FailureFamily.ADDRESS,
-        Culprit.INPUT,
-        "The service has moved to {current}; you are using its previous address.",
-        "Change the address in your program to the new one.",
-    ),
-)
-
-SERVICE = _HTTP + _KEY + _CONTRACT

@@ -3,21 +3,23 @@
 It also opens raw connections for the steps that work below HTTP.
 """
 
+from __future__ import annotations
+
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from errno import EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED, ENETUNREACH
 
+from readback.probe.connection.proxies import Route
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration, format_seconds, sanitize
-from readback.probe.proxies import Route
 from readback.probe.results import Diagnosis, Fact, ProbeError
 
 _NO_ROUTE = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConnectAttempt:
     """An attempt to connect to one IP address."""
 

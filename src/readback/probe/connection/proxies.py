@@ -4,17 +4,19 @@ The environment is read only here, and the HTTP client gets the result, so the r
 always matches what the requests do.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from readback.probe.base_url import PORTS, BaseUrl, split
 from readback.probe.diagnoses import diagnose
+from readback.probe.entered.base_url import PORTS, BaseUrl, split
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, ProbeError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """The host to connect to: the service itself or a proxy."""
 

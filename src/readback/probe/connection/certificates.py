@@ -6,10 +6,12 @@ X.690) and X.509 (RFC 5280) that it needs. Unreadable parts are left out; nothin
 here is trusted.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 from readback.probe.formatting import sanitize
 
@@ -31,7 +33,7 @@ _INTERCEPTORS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Certificate:
     subject: str
     """The names it is valid for, or its common name."""
@@ -45,7 +47,7 @@ class Certificate:
 
     @property
     def days_left(self) -> int | None:
-        return (self.until - datetime.now(UTC)).days if self.until else None
+        return (self.until - datetime.now(timezone.utc)).days if self.until else None
 
 
 UNREADABLE = Certificate("an unknown name", "an unknown issuer", None, None)
@@ -117,4 +119,4 @@ def _moment(tag: int, content: bytes) -> datetime:
     # RFC 5280 §4.1.2.5.1: a two-digit year below 50 means 20xx.
     if tag == _UTC_TIME:
         text = ("20" if text < "50" else "19") + text
-    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=timezone.utc)

@@ -1,18 +1,20 @@
 """The step "key accepted": whether the key reaches the service and is accepted."""
 
+from __future__ import annotations
+
 from http import HTTPStatus
 
 from readback.probe.client import ProbeResponse
 from readback.probe.context import MODELS, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration
-from readback.probe.recognition import (
+from readback.probe.results import Diagnosis, ProbeError
+from readback.probe.service.recognition import (
     ParsedRefusal,
     parse_refusal,
     refusal_error,
     unexpected_response,
 )
-from readback.probe.results import Diagnosis, ProbeError
 
 
 def check(context: ProbeContext) -> Diagnosis:

@@ -1,20 +1,22 @@
 """Steps that check the contract: model list, size limit, URL parameters, reuse."""
 
+from __future__ import annotations
+
 from http import HTTPStatus
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL_LIST
 from readback.probe.client import ProbeResponse
 from readback.probe.context import MODELS, ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.echo import request_body
 from readback.probe.formatting import format_duration
-from readback.probe.recognition import (
+from readback.probe.results import Diagnosis
+from readback.probe.service.echo import request_body
+from readback.probe.service.recognition import (
     parse_json,
     parse_refusal,
     refusal_error,
     unexpected_response,
 )
-from readback.probe.results import Diagnosis
 
 _TRANSIENT = ("rate_limited", "unavailable", "internal_error")
 

@@ -1,22 +1,24 @@
 """The steps "echo": five kinds of text are sent and compared byte by byte."""
 
+from __future__ import annotations
+
 import json
 from http import HTTPStatus
 from typing import Any
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
-from readback.probe import differences
 from readback.probe.client import ProbeClient, ProbeResponse
 from readback.probe.context import CHAT, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration
-from readback.probe.recognition import (
+from readback.probe.results import Diagnosis, ProbeError
+from readback.probe.service import differences
+from readback.probe.service.recognition import (
     parse_json,
     parse_refusal,
     refusal_error,
     unexpected_response,
 )
-from readback.probe.results import Diagnosis, ProbeError
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 

@@ -5,6 +5,8 @@ use (httpx, and therefore openai), then the one of this machine. If only one of 
 trusts the certificate, some programs work and others do not.
 """
 
+from __future__ import annotations
+
 import base64
 import socket
 import ssl
@@ -13,13 +15,13 @@ from collections.abc import Iterable
 
 import httpx
 
-from readback.probe import certificates, tcp
-from readback.probe.base_url import BaseUrl
-from readback.probe.certificates import Certificate
+from readback.probe.connection import certificates, tcp
+from readback.probe.connection.certificates import Certificate
+from readback.probe.connection.proxies import Route
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
+from readback.probe.entered.base_url import BaseUrl
 from readback.probe.formatting import format_duration, format_seconds, sanitize
-from readback.probe.proxies import Route
 from readback.probe.results import Diagnosis, Fact, ProbeError
 
 _EXPIRES_SOON_DAYS = 14

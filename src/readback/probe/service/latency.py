@@ -1,5 +1,7 @@
 """The step "latency": times twenty echoes, each on a new connection, by phase."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Sequence
@@ -8,9 +10,9 @@ from dataclasses import replace
 from readback.probe.client import Timing
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.echo import send_text
 from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis, Fact
+from readback.probe.service.echo import send_text
 
 SAMPLES = 20
 _TEXT = "Ready to copy?"

@@ -4,6 +4,8 @@ The request is sent without the key, so that no other server ever receives it. R
 is recognized by the way it refuses an unknown path.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from dataclasses import dataclass
@@ -12,8 +14,8 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from readback.contract import REFUSALS
-from readback.probe import tcp, tls
 from readback.probe.client import ProbeResponse
+from readback.probe.connection import tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration, sanitize
@@ -35,7 +37,7 @@ _REDIRECTS = {301, 302, 303, 307, 308}
 _GATEWAY_ERRORS = {502, 503, 504}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ParsedRefusal:
     """A refusal in the form that only Readback uses."""
 

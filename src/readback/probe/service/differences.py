@@ -4,6 +4,8 @@ Each candidate cause predicts what it would have made of the text; only an exact
 with the returned text counts.
 """
 
+from __future__ import annotations
+
 import html
 import re
 import unicodedata
@@ -102,7 +104,7 @@ def _straighten_quotes(text: str) -> str:
 
 
 def _first_index(sent: str, received: str) -> int:
-    pairs = zip(sent, received, strict=False)
+    pairs = zip(sent, received)
     shorter = min(len(sent), len(received))
     return next((at for at, (a, b) in enumerate(pairs) if a != b), shorter)
 

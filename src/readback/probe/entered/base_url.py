@@ -4,6 +4,8 @@ A mistake with only one possible meaning is corrected so that the later steps ca
 the step still reports it. Nothing is sent from here.
 """
 
+from __future__ import annotations
+
 import ipaddress
 import re
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ _ENDPOINTS = tuple(
 _LOCAL_SUFFIXES = (".local", ".localhost", ".internal", ".test", ".svc", ".lan")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BaseUrl:
     """The parts of a base URL, without anything secret."""
 

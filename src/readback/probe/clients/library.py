@@ -4,16 +4,18 @@ It runs only after the echo has worked, so a failure here is caused by the libra
 its settings, not by the connection.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from importlib.util import find_spec
 
 from readback.contract import MODEL, ROLE
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.differences import first_difference
-from readback.probe.echo import MARKS
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, ProbeError
+from readback.probe.service.differences import first_difference
+from readback.probe.service.echo import MARKS
 
 
 def check(context: ProbeContext) -> Diagnosis:

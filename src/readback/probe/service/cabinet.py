@@ -1,16 +1,19 @@
 """The step "cabinet": whether the cabinet shows the address that is being tested."""
 
+from __future__ import annotations
+
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from readback.probe import base_url, proxies
-from readback.probe.base_url import BaseUrl
 from readback.probe.client import ProbeResponse
+from readback.probe.connection import proxies
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
+from readback.probe.entered import base_url
+from readback.probe.entered.base_url import BaseUrl
 from readback.probe.formatting import sanitize
-from readback.probe.recognition import parse_json
 from readback.probe.results import Diagnosis, ProbeError
+from readback.probe.service.recognition import parse_json
 
 _HELP_PAGE = "/docs/errors"
 

@@ -3,6 +3,8 @@
 The key is held only in `Secret`; a report contains only its mask.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import replace
 

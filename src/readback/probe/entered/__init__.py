@@ -1,0 +1,1 @@
+"""The address and the key as the person entered them, before anything is sent."""

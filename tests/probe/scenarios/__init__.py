@@ -1,0 +1,15 @@
+"""The scenarios: the ways a connection can fail, each with a real broken server.
+
+A scenario has a description, the id of the diagnosis that the probe must report, and a
+context manager that sets it up. There is one module per topic. The table in docs/cli.md
+is generated from this list.
+"""
+
+from tests.probe.scenarios.address import ADDRESS
+from tests.probe.scenarios.echo import ECHO
+from tests.probe.scenarios.http import HTTP
+from tests.probe.scenarios.key import KEY
+from tests.probe.scenarios.network import NETWORK
+from tests.probe.scenarios.tls import TLS
+
+SCENARIOS = ADDRESS + KEY + NETWORK + TLS + HTTP + ECHO
