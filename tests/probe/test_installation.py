@@ -27,7 +27,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder = venv.EnvBuilder(symlinks=True, with_pip=False)
     builder.create(folder / "venv")
     [site] = (folder / "venv").glob("lib/python*/site-packages")
-    for name in sorted(requirements("readback")):
+    for name in sorted(requirements("readback-api")):
         copy(distribution(name), site)
     call(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
     [wheel] = folder.glob("*.whl")
