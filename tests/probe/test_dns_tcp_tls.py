@@ -4,11 +4,11 @@ import socket
 import ssl
 import threading
 
-import httpx
+import certifi
 import pytest
 
 from readback.probe.connection import certificates, dns, tcp, tls
-from readback.probe.connection.proxies import Route
+from readback.probe.connection.route import Route
 from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
@@ -16,7 +16,7 @@ from readback.probe.results import ProbeError, Verdict
 from tests.probe.relay import relay
 from tests.probe.setups import Resources
 
-NOWHERE = Route("echo.invalid", 443)
+NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,9 @@ def test_a_dns_server_that_does_not_respond_times_out(
 
 
 def test_a_host_name_resolves_to_its_addresses() -> None:
-    diagnosis, addresses = dns.check(Route("localhost", 80), timeout=5)
+    diagnosis, addresses = dns.check(
+        Route(BaseUrl("http", "localhost", 80, "/v1")), timeout=5
+    )
     assert diagnosis.id == "dns.ok"
     assert diagnosis.figure.endswith("ms")
     assert set(addresses) <= {"127.0.0.1", "::1"}
@@ -56,21 +58,23 @@ def test_a_host_name_resolves_to_its_addresses() -> None:
 
 def test_an_unreachable_address_beside_a_reachable_one_is_a_warning() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        route = Route("echo.example", listener.getsockname()[1])
-        diagnosis = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=5)
+        port = listener.getsockname()[1]
+        route = Route(BaseUrl("http", "echo.example", port, "/v1"))
+        diagnosis, best = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=5)
     assert (diagnosis.id, diagnosis.verdict) == ("tcp.partly", Verdict.WARN)
     assert "127.0.0.2 (connection refused)" in diagnosis.sentence
+    assert best.addresses == ("127.0.0.1",)
 
 
 def test_a_certificate_that_only_this_machine_trusts_is_a_warning(
     resources: Resources,
 ) -> None:
     trusting = ssl.create_default_context(cafile=resources.authority.root)
-    plain = httpx.create_ssl_context()
+    plain = ssl.create_default_context(cadata=certifi.contents())
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
         context = ProbeContext("", Secret(""), timeout=5)
         context.base_url = BaseUrl("https", "localhost", server.server_port, "/v1")
-        context.route = Route("localhost", server.server_port)
+        context.route = Route(context.base_url)
         diagnosis, store = tls.check(context, [plain, trusting])
         assert tls.check(context, [trusting, plain])[0].id == "tls.ok"
     assert (diagnosis.id, diagnosis.verdict) == ("tls.only_system", Verdict.WARN)
@@ -85,6 +89,6 @@ def test_a_trusted_certificate_that_cannot_be_parsed_does_not_expire_soon(
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
         context = ProbeContext("", Secret(""), timeout=5)
         context.base_url = BaseUrl("https", "localhost", server.server_port, "/v1")
-        context.route = Route("localhost", server.server_port)
+        context.route = Route(context.base_url)
         diagnosis, _ = tls.check(context, [trusting])
     assert diagnosis.id == "tls.ok"

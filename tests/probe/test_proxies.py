@@ -102,6 +102,6 @@ def test_a_proxy_is_shown_without_its_login(
 ) -> None:
     monkeypatch.setenv("https_proxy", value)
     diagnosis, route = proxies.check(REMOTE)
-    assert route.proxy == shown
+    assert str(route.proxy) == shown
     assert shown in diagnosis.sentence
     assert "hush" not in str(diagnosis)

@@ -6,14 +6,21 @@ the route, and the report shows it.
 
 from __future__ import annotations
 
+import http.client
+import select
+import socket
 import ssl
 import threading
 import time
-from dataclasses import dataclass, field
-
-import httpx
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.message import Message
 
 from readback import __version__
+from readback.probe.connection import opening
+from readback.probe.connection.deadline import DeadlineSocket
+from readback.probe.connection.route import Route
 from readback.probe.entered.secret import Secret
 from readback.probe.formatting import format_seconds, sanitize
 from readback.probe.results import ProbeError
@@ -26,6 +33,7 @@ _HEADERS = {
     # Ask for an uncompressed response, so that a proxy that compresses is detected.
     "Accept-Encoding": "identity",
 }
+_WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class RequestBudget:
@@ -50,21 +58,6 @@ class Timing:
     connect: float | None = None
     tls: float | None = None
     answer: float = 0.0
-    _started_at: dict[str, float] = field(default_factory=dict)
-
-    def trace(self, event: str, info: object) -> None:
-        """Record the time of an httpx trace event."""
-        name, _, phase = event.rpartition(".")
-        if phase == "started":
-            self._started_at[name] = time.monotonic()
-        elif phase == "complete" and name == "connection.connect_tcp":
-            self.connect = time.monotonic() - self._started_at[name]
-        elif phase == "complete" and name.endswith(".start_tls"):
-            self.tls = time.monotonic() - self._started_at[name]
-
-    def finish(self) -> None:
-        sent = self._started_at.get("http11.send_request_headers", time.monotonic())
-        self.answer = time.monotonic() - sent
 
     @property
     def total(self) -> float:
@@ -74,7 +67,7 @@ class Timing:
 @dataclass(frozen=True)
 class ProbeResponse:
     status: int
-    headers: httpx.Headers
+    headers: Message
     body: bytes
     timing: Timing
 
@@ -84,24 +77,21 @@ class ProbeClient:
 
     def __init__(
         self,
+        route: Route,
         trusted: ssl.SSLContext,
-        proxy_url: str | None,
         timeout: float,
         budget: RequestBudget,
     ) -> None:
+        self._route = route
+        self._trusted = trusted
         self._timeout = timeout
         self._budget = budget
-        self._client = httpx.Client(
-            verify=trusted,
-            proxy=proxy_url,
-            timeout=timeout,
-            trust_env=False,
-            follow_redirects=False,
-            headers=_HEADERS,
-        )
+        self._socket: socket.socket | None = None
 
     def close(self) -> None:
-        self._client.close()
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
     def __enter__(self) -> ProbeClient:
         return self
@@ -112,63 +102,131 @@ class ProbeClient:
     def request(
         self,
         method: str,
-        url: str,
+        path: str,
         *,
         key: Secret | None = None,
         body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> ProbeResponse:
+        """Send a request for a path of the target, and read the whole response."""
         self._budget.spend()
-        headers = {} if body is None else {"Content-Type": "application/json"}
+        timing = Timing()
+        sock = self._connected(timing)
+        started = time.monotonic()
+        connection = self._send(
+            DeadlineSocket(sock, started + self._timeout),
+            (method, path),
+            {**self._headers(key, body), **(headers or {})},
+            body or b"",
+        )
+        response = self._head(connection)
+        content = self._body(response)
+        timing.answer = time.monotonic() - started
+        if response.will_close:
+            self.close()
+        content = _decompress(response.headers.get("Content-Encoding"), content)
+        return ProbeResponse(response.status, response.headers, content, timing)
+
+    def _headers(self, key: Secret | None, body: bytes | None) -> dict[str, str]:
+        headers = {"Host": self._route.target.authority, **_HEADERS}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            headers["Content-Length"] = str(len(body))
         if key is not None:
             headers["Authorization"] = f"Bearer {key.reveal()}"
-        timing = Timing()
-        request = self._client.build_request(
-            method,
-            url,
-            headers=headers,
-            content=body,
-            extensions={"trace": timing.trace},
-        )
-        return self._read(self._send(request), timing)
+        if self._sends_whole_url and self._route.proxy:
+            headers.update(self._route.proxy.authorization)
+        return headers
 
-    def _send(self, request: httpx.Request) -> httpx.Response:
+    @property
+    def _sends_whole_url(self) -> bool:
+        """Whether a proxy forwards single requests, which then name the target."""
+        return self._route.proxy is not None and not self._route.uses_tunnel
+
+    def _connected(self, timing: Timing) -> socket.socket:
+        """Return the open connection, or a new one if the other side has closed it."""
+        if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
+            self.close()
+        if self._socket is None:
+            self._socket = self._open(timing)
+        return self._socket
+
+    def _open(self, timing: Timing) -> socket.socket:
+        started = time.monotonic()
         try:
-            return self._client.send(request, stream=True)
-        except httpx.ProxyError as error:
-            reason = sanitize(str(error))
-            host = request.url.host
-            raise ProbeError("proxy.refuses", host=host, reason=reason) from None
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            reason = sanitize(str(error)) or "no response"
+            sock = opening.open_socket(self._route, self._timeout)
+            timing.connect = time.monotonic() - started
+            if not self._route.target.is_encrypted:
+                return sock
+            started = time.monotonic()
+            host = self._route.target.host
+            encrypted = self._trusted.wrap_socket(sock, server_hostname=host)
+            timing.tls = time.monotonic() - started
+            return encrypted
+        except OSError as error:
+            reason = sanitize(error.strerror or str(error)) or "no response"
             raise ProbeError("http.no_connection", reason=reason) from None
-        except httpx.TimeoutException:
-            raise ProbeError(
-                "http.silent", timeout=format_seconds(self._timeout)
-            ) from None
-        except httpx.TransportError:
+
+    def _send(
+        self,
+        sock: DeadlineSocket,
+        line: tuple[str, str],
+        headers: Mapping[str, str],
+        body: bytes,
+    ) -> http.client.HTTPConnection:
+        method, path = line
+        target = self._route.target
+        connection = http.client.HTTPConnection(target.host, target.port)
+        connection.sock = sock
+        url = f"{target.origin}{path}" if self._sends_whole_url else path
+        connection.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        try:
+            connection.endheaders(body)
+        except (socket.timeout, TimeoutError):
+            raise self._failed("http.silent") from None
+        except OSError:
+            # The other side may have responded before it closed the connection.
+            return connection
+        return connection
+
+    def _head(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
+        try:
+            return connection.getresponse()
+        except (socket.timeout, TimeoutError):
+            raise self._failed("http.silent") from None
+        except (OSError, http.client.HTTPException):
+            self.close()
             raise ProbeError("http.cut") from None
 
-    def _read(self, response: httpx.Response, timing: Timing) -> ProbeResponse:
-        deadline = time.monotonic() + self._timeout
-        body = bytearray()
+    def _body(self, response: http.client.HTTPResponse) -> bytes:
+        body = b""
         try:
-            for chunk in response.iter_bytes():
-                body += chunk
-                if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("")
-                if len(body) > _MAX_BODY_BYTES:
-                    break
-        except httpx.DecodingError:
-            raise ProbeError("http.garbled") from None
-        except httpx.TimeoutException:
-            raise ProbeError(
-                "http.stalled", timeout=format_seconds(self._timeout)
-            ) from None
-        except httpx.TransportError:
+            while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
+                body += part
+        except (socket.timeout, TimeoutError):
+            raise self._failed("http.stalled") from None
+        except (OSError, http.client.HTTPException, ValueError):
+            self.close()
             raise ProbeError("http.cut_short") from None
-        finally:
-            response.close()
-        timing.finish()
-        return ProbeResponse(
-            response.status_code, response.headers, bytes(body), timing
-        )
+        if response.length:
+            self.close()
+            if len(body) <= _MAX_BODY_BYTES:
+                raise ProbeError("http.cut_short")
+        return body
+
+    def _failed(self, id: str) -> ProbeError:
+        """Close the connection and return the error for a response that is late."""
+        self.close()
+        return ProbeError(id, timeout=format_seconds(self._timeout))
+
+
+def _decompress(coding: str | None, body: bytes) -> bytes:
+    bits = _WINDOW_BITS.get((coding or "").strip().lower())
+    if bits is None:
+        return body
+    try:
+        return zlib.decompressobj(bits).decompress(body, _MAX_BODY_BYTES)
+    except zlib.error:
+        raise ProbeError("http.garbled") from None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
 from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
-from readback.probe.connection.proxies import Route
+from readback.probe.connection.route import Route
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 
@@ -49,18 +49,17 @@ class ProbeContext:
 
     def new_client(self, route: Route | None = None) -> ProbeClient:
         """Return a client without an open connection."""
-        proxy_url = (route or self.route).proxy_url
-        return ProbeClient(self.trusted, proxy_url, self.timeout, self.budget)
+        return ProbeClient(route or self.route, self.trusted, self.timeout, self.budget)
 
     def get(self, path: str, *, with_key: bool = True) -> ProbeResponse:
         key = self.key if with_key else None
-        return self.client.request("GET", f"{self.base_url}{path}", key=key)
+        return self.client.request("GET", f"{self.base_url.path}{path}", key=key)
 
     def post_chat(
         self, body: bytes, client: ProbeClient | None = None
     ) -> ProbeResponse:
-        url = f"{self.base_url}{CHAT}"
-        return (client or self.client).request("POST", url, key=self.key, body=body)
+        path = f"{self.base_url.path}{CHAT}"
+        return (client or self.client).request("POST", path, key=self.key, body=body)
 
     def close(self) -> None:
         if "client" in vars(self):

@@ -8,8 +8,6 @@ import ssl
 from dataclasses import dataclass
 from datetime import datetime
 
-import httpx
-
 from readback import __version__
 from readback.probe.formatting import format_duration
 from readback.probe.results import FailureFamily, StepResult, Verdict
@@ -93,5 +91,5 @@ def environment_summary() -> str:
     return (
         f"readback {__version__}, Python {platform.python_version()}, "
         f"{ssl.OPENSSL_VERSION.rpartition(' ')[0].rsplit(' ', 2)[0]}, "
-        f"httpx {httpx.__version__}, {platform.system()} {platform.machine()}"
+        f"{platform.system()} {platform.machine()}"
     )

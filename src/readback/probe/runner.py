@@ -62,7 +62,10 @@ def _dns(context: ProbeContext) -> Diagnosis:
 
 
 def _tcp(context: ProbeContext) -> Diagnosis:
-    return tcp.check(context.route, context.ip_addresses, context.timeout)
+    diagnosis, context.route = tcp.check(
+        context.route, context.ip_addresses, context.timeout
+    )
+    return diagnosis
 
 
 def _tls(context: ProbeContext) -> Diagnosis:

@@ -6,7 +6,8 @@ import socket
 import time
 
 from readback.probe.background import BackgroundCall
-from readback.probe.connection.proxies import Route
+from readback.probe.connection.opening import resolve
+from readback.probe.connection.route import Route
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.formatting import format_duration, format_seconds, sanitize
@@ -35,17 +36,12 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
 def _resolve(route: Route, timeout: float) -> list[str]:
     """Resolve the host in the background, because getaddrinfo has no timeout."""
     try:
-        addresses = BackgroundCall(lambda: _look_up(route)).result(timeout)
-    except TimeoutError:
+        look_up = BackgroundCall(lambda: resolve(route.host, route.port))
+        addresses = look_up.result(timeout)
+    except (socket.timeout, TimeoutError):
         raise ProbeError("dns.silent", timeout=format_seconds(timeout)) from None
     except OSError as error:
         id = "dns.unknown" if error.errno in _UNKNOWN else "dns.failed"
         reason = sanitize(error.strerror or str(error))
         raise ProbeError(id, host=route.host, reason=reason) from None
     return addresses[:_MAX_ADDRESSES]
-
-
-def _look_up(route: Route) -> list[str]:
-    rows = socket.getaddrinfo(route.host, route.port, type=socket.SOCK_STREAM)
-    # A dict removes duplicates and keeps the order in which clients try them.
-    return list(dict.fromkeys(str(row[4][0]) for row in rows))

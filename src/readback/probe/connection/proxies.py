@@ -6,42 +6,18 @@ always matches what the requests do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote
 from urllib.request import getproxies, proxy_bypass
 
+from readback.probe.connection.route import Proxy, Route
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import PORTS, BaseUrl, split
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, ProbeError
 
 
-@dataclass(frozen=True)
-class Route:
-    """The host to connect to: the service itself or a proxy."""
-
-    host: str
-    port: int
-    proxy_url: str | None = field(default=None, repr=False)
-    """With its password, if any: only for the HTTP client."""
-    variable: str = ""
-
-    @property
-    def proxy(self) -> str:
-        """The proxy without its login, safe to show."""
-        return f"{self.host}:{self.port}"
-
-    @property
-    def login(self) -> str | None:
-        """The login for the proxy as `user:password`."""
-        parts = urlsplit(self.proxy_url or "")
-        if parts.username is None:
-            return None
-        return f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-
-
 def check(base_url: BaseUrl) -> tuple[Diagnosis, Route]:
-    direct = Route(base_url.host, base_url.port)
+    direct = Route(base_url)
     configured = getproxies()
     scheme = base_url.scheme if base_url.scheme in configured else "all"
     url = configured.get(scheme)
@@ -50,17 +26,24 @@ def check(base_url: BaseUrl) -> tuple[Diagnosis, Route]:
     variable = f"{scheme.upper()}_PROXY"
     if proxy_bypass(f"{base_url.host}:{base_url.port}"):
         return diagnose("proxies.bypassed", variable=variable), direct
-    return _via_proxy(url if "://" in url else f"http://{url}", variable, base_url)
+    proxy = _read(url if "://" in url else f"http://{url}", variable, base_url)
+    diagnosis = diagnose("proxies.used", proxy=str(proxy), variable=variable)
+    return diagnosis, Route(base_url, proxy)
 
 
-def _via_proxy(url: str, variable: str, base_url: BaseUrl) -> tuple[Diagnosis, Route]:
+def _read(url: str, variable: str, base_url: BaseUrl) -> Proxy:
     try:
         parts = split(url)
     except ProbeError:
         raise _unusable(url, variable, base_url) from None
     port = parts.port or PORTS[parts.scheme]
-    route = Route(parts.hostname or "", port, url, variable)
-    return diagnose("proxies.used", proxy=route.proxy, variable=variable), route
+    return Proxy(parts.scheme, parts.hostname or "", port, variable, _login(parts))
+
+
+def _login(parts: SplitResult) -> str | None:
+    if parts.username is None:
+        return None
+    return f"{unquote(parts.username)}:{unquote(parts.password or '')}"
 
 
 def _unusable(url: str, variable: str, base_url: BaseUrl) -> ProbeError:

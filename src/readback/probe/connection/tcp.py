@@ -1,17 +1,15 @@
-"""The step "TCP": which IP addresses accept a connection, and how fast.
-
-It also opens raw connections for the steps that work below HTTP.
-"""
+"""The step "TCP": which IP addresses accept a connection, and how fast."""
 
 from __future__ import annotations
 
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED, ENETUNREACH
 
-from readback.probe.connection.proxies import Route
+from readback.probe.connection.race import connect
+from readback.probe.connection.route import Route
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration, format_seconds, sanitize
 from readback.probe.results import Diagnosis, Fact, ProbeError
@@ -35,19 +33,22 @@ class ConnectAttempt:
     def reason(self) -> str:
         if self.error is None:
             return "connected"
-        if isinstance(self.error, TimeoutError):
+        if isinstance(self.error, (socket.timeout, TimeoutError)):
             return "no response"
         return sanitize(self.error.strerror or str(self.error)).lower()
 
 
-def check(route: Route, addresses: list[str], timeout: float) -> Diagnosis:
+def check(
+    route: Route, addresses: list[str], timeout: float
+) -> tuple[Diagnosis, Route]:
+    """Return the diagnosis, and the route with the fastest address first."""
     with ThreadPoolExecutor(len(addresses)) as pool:
         attempts = list(pool.map(lambda a: _attempt(a, route.port, timeout), addresses))
     reachable = [one for one in attempts if one.error is None]
     failed = [one for one in attempts if one.error is not None]
     if not reachable:
         raise _no_connection(route, failed, timeout)
-    return diagnose(
+    diagnosis = diagnose(
         _diagnosis_id(reachable, failed),
         figure=format_duration(min(one.seconds for one in reachable)),
         host=route.host,
@@ -55,20 +56,8 @@ def check(route: Route, addresses: list[str], timeout: float) -> Diagnosis:
         unreachable=", ".join(f"{one.address} ({one.reason})" for one in failed),
         attempts=[_fact(one) for one in attempts],
     )
-
-
-def connect(route: Route, timeout: float) -> socket.socket:
-    return socket.create_connection((route.host, route.port), timeout)
-
-
-def first_bytes(route: Route, timeout: float) -> bytes:
-    """Send a plain HTTP request and return the first bytes of the response."""
-    try:
-        with connect(route, timeout) as sock:
-            sock.sendall(b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % route.host.encode())
-            return sock.recv(64)
-    except OSError:
-        return b""
+    fastest = sorted(reachable, key=lambda one: one.seconds)
+    return diagnosis, replace(route, addresses=tuple(one.address for one in fastest))
 
 
 def _diagnosis_id(reachable: list[ConnectAttempt], failed: list[ConnectAttempt]) -> str:
@@ -86,7 +75,7 @@ def _attempt(address: str, port: int, timeout: float) -> ConnectAttempt:
     started = time.monotonic()
     error = None
     try:
-        socket.create_connection((address, port), timeout).close()
+        connect([address], port, timeout).close()
     except OSError as raised:
         error = raised
     return ConnectAttempt(address, time.monotonic() - started, error)
@@ -101,11 +90,11 @@ def _no_connection(
     """
     refused = next((one for one in failed if _errno(one) == ECONNREFUSED), None)
     reported = refused or failed[0]
-    if route.proxy_url:
+    if route.proxy:
         return ProbeError(
             "proxy.unreachable",
-            proxy=route.proxy,
-            variable=route.variable,
+            proxy=str(route.proxy),
+            variable=route.proxy.variable,
             reason=reported.reason,
         )
     facts: dict[str, Fact] = {
@@ -115,7 +104,7 @@ def _no_connection(
     }
     if refused:
         return ProbeError("tcp.refused", **facts)
-    if isinstance(reported.error, TimeoutError):
+    if isinstance(reported.error, (socket.timeout, TimeoutError)):
         return ProbeError("tcp.timeout", timeout=format_seconds(timeout), **facts)
     return ProbeError("tcp.unreachable", reason=reported.reason, **facts)
 

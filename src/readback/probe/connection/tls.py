@@ -1,26 +1,24 @@
 """The step "TLS": version, certificate, host name, expiry and interception.
 
 The handshake is tried with two certificate stores: first the one that Python programs
-use (httpx, and therefore openai), then the one of this machine. If only one of them
+carry with them (certifi), then the one of this machine. If only one of them
 trusts the certificate, some programs work and others do not.
 """
 
 from __future__ import annotations
 
-import base64
+import os
 import socket
 import ssl
 import time
 from collections.abc import Iterable
 
-import httpx
+import certifi
 
-from readback.probe.connection import certificates, tcp
+from readback.probe.connection import certificates, opening
 from readback.probe.connection.certificates import Certificate
-from readback.probe.connection.proxies import Route
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.base_url import BaseUrl
 from readback.probe.formatting import format_duration, format_seconds, sanitize
 from readback.probe.results import Diagnosis, Fact, ProbeError
 
@@ -39,7 +37,12 @@ _UNTRUSTED = {
 
 
 def certificate_stores() -> tuple[ssl.SSLContext, ...]:
-    return httpx.create_ssl_context(), ssl.create_default_context()
+    """Return the store that is set, or else certifi's and this machine's."""
+    default = ssl.create_default_context()
+    # OpenSSL reads these variables itself.
+    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
+        return (default,)
+    return ssl.create_default_context(cadata=certifi.contents()), default
 
 
 def check(
@@ -83,51 +86,10 @@ def _handshake(context: ProbeContext, store: ssl.SSLContext) -> Diagnosis:
 
 
 def _open_connection(context: ProbeContext) -> socket.socket:
-    """Open the connection for the handshake: direct, or a tunnel through a proxy."""
     try:
-        sock = tcp.connect(context.route, context.timeout)
+        return opening.open_socket(context.route, context.timeout)
     except OSError as error:
         raise ProbeError("http.no_connection", reason=sanitize(str(error))) from None
-    if context.route.proxy_url:
-        try:
-            _open_tunnel(sock, context.base_url, context.route)
-        except BaseException:
-            sock.close()
-            raise
-    return sock
-
-
-def _open_tunnel(sock: socket.socket, base_url: BaseUrl, route: Route) -> None:
-    """Ask the proxy for a tunnel (RFC 9110 §9.3.6)."""
-    target = f"{base_url.host}:{base_url.port}"
-    if ":" in base_url.host:
-        target = f"[{base_url.host}]:{base_url.port}"
-    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
-    if route.login:
-        token = base64.b64encode(route.login.encode()).decode()
-        lines.append(f"Proxy-Authorization: Basic {token}")
-    try:
-        sock.sendall("\r\n".join([*lines, "", ""]).encode())
-        status_line = _read_head(sock).partition("\r\n")[0]
-    except OSError as error:
-        reason = sanitize(error.strerror or str(error)).lower()
-        raise ProbeError("proxy.refuses", host=base_url.host, reason=reason) from None
-    _, _, outcome = status_line.partition(" ")
-    if outcome.startswith("407"):
-        raise ProbeError("proxy.login")
-    if not outcome.startswith("2"):
-        reason = sanitize(outcome) or "it closed the connection"
-        raise ProbeError("proxy.refuses", host=base_url.host, reason=reason)
-
-
-def _read_head(sock: socket.socket) -> str:
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < 16384:
-        # Byte by byte, because what follows the head belongs to the handshake.
-        if not (byte := sock.recv(1)):
-            break
-        head += byte
-    return head.decode("latin-1")
 
 
 def _verified(certificate: Certificate, version: str, elapsed: float) -> Diagnosis:
@@ -178,7 +140,7 @@ def _fetch_certificate(context: ProbeContext) -> bytes:
 
 
 def _handshake_error(error: OSError, context: ProbeContext) -> ProbeError:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, (socket.timeout, TimeoutError)):
         return ProbeError("tls.silent", timeout=format_seconds(context.timeout))
     reason = getattr(error, "reason", None) or ""
     if "ALERT" in reason and "VERSION_NUMBER" not in reason:
@@ -194,10 +156,10 @@ def _handshake_error(error: OSError, context: ProbeContext) -> ProbeError:
 
 
 def _is_plain_http(context: ProbeContext) -> bool:
-    if context.route.proxy_url:
+    if context.route.proxy:
         return False
     context.budget.spend()
-    return tcp.first_bytes(context.route, context.timeout).startswith(b"HTTP/")
+    return opening.first_bytes(context.route, context.timeout).startswith(b"HTTP/")
 
 
 def _facts(certificate: Certificate) -> dict[str, Fact]:

@@ -47,8 +47,12 @@ class BaseUrl:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.authority}{self.path}"
+        return f"{self.origin}{self.path}"
 
 
 def check(text: str) -> tuple[Diagnosis, BaseUrl]:

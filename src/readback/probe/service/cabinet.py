@@ -59,7 +59,7 @@ def _get(context: ProbeContext, url: str) -> ProbeResponse:
     target = BaseUrl(parts.scheme, parts.hostname or "", port, parts.path)
     _, route = proxies.check(target)
     with context.new_client(route) as client:
-        return client.request("GET", str(target))
+        return client.request("GET", target.path)
 
 
 def _unreachable(cabinet: str, reason: str) -> ProbeError:

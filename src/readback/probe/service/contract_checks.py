@@ -50,8 +50,8 @@ def check_parameter(context: ProbeContext) -> Diagnosis:
 
 def check_reuse(context: ProbeContext) -> Diagnosis:
     with context.new_client() as client:
-        url = f"{context.base_url}{MODELS}"
-        first, second = (client.request("GET", url, key=context.key) for _ in range(2))
+        path = f"{context.base_url.path}{MODELS}"
+        first, second = (client.request("GET", path, key=context.key) for _ in range(2))
     is_kept = second.timing.connect is None
     figure = format_duration(second.timing.total)
     return diagnose(

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from readback.contract import REFUSALS
 from readback.probe.client import ProbeResponse
-from readback.probe.connection import tcp, tls
+from readback.probe.connection import opening, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration, sanitize
@@ -123,21 +123,17 @@ def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
     port = context.base_url.port
     if error.id == "http.cut" and _is_tls_port(context):
         return ProbeError("http.tls_port", port=port)
-    if (
-        error.id != "http.cut"
-        or context.base_url.is_encrypted
-        or context.route.proxy_url
-    ):
+    if error.id != "http.cut" or context.base_url.is_encrypted or context.route.proxy:
         return error
     context.budget.spend()
-    start = tcp.first_bytes(context.route, context.timeout)
+    start = opening.first_bytes(context.route, context.timeout)
     is_http = not start or start.startswith(b"HTTP/")
     return error if is_http else ProbeError("http.not_http", port=port)
 
 
 def _is_tls_port(context: ProbeContext) -> bool:
     """Return whether https:// would work at an http:// address."""
-    if context.base_url.is_encrypted or context.route.proxy_url:
+    if context.base_url.is_encrypted or context.route.proxy:
         return False
     return tls.speaks_tls(context)
 

@@ -1,0 +1,57 @@
+"""The route to an address: the machine to connect to, directly or through a proxy."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+
+from readback.probe.entered.base_url import BaseUrl
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A proxy and the environment variable that sets it."""
+
+    scheme: str
+    host: str
+    port: int
+    variable: str
+    login: str | None = field(default=None, repr=False)
+    """The user name and password as `user:password`: only for the proxy itself."""
+
+    def __str__(self) -> str:
+        """The proxy without its login, safe to show."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def authorization(self) -> dict[str, str]:
+        """The header that logs in to the proxy, if it needs one."""
+        if self.login is None:
+            return {}
+        token = base64.b64encode(self.login.encode()).decode()
+        return {"Proxy-Authorization": f"Basic {token}"}
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way to one address."""
+
+    target: BaseUrl
+    proxy: Proxy | None = None
+    addresses: tuple[str, ...] = ()
+    """The IP addresses of the first machine, the best one first, once known."""
+
+    @property
+    def host(self) -> str:
+        """The machine to connect to first: the proxy or the service itself."""
+        return self.proxy.host if self.proxy else self.target.host
+
+    @property
+    def port(self) -> int:
+        return self.proxy.port if self.proxy else self.target.port
+
+    @property
+    def uses_tunnel(self) -> bool:
+        """Whether the proxy has to pass the connection on, not single requests."""
+        return self.proxy is not None and self.target.is_encrypted
