@@ -157,6 +157,9 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
         return _run(options, _key(options, parser))
     except (KeyboardInterrupt, EOFError):
         print("Stopped.", file=sys.stderr)
+    except ImportError as error:
+        # A Python that was built without OpenSSL has no ssl module, for example.
+        print(f"This Python lacks the module {error.name}.", file=sys.stderr)
     except OSError as error:  # The steps handle their own.
         _end_output(error)
     return _STOPPED
