@@ -6,6 +6,8 @@ incomplete paste from a wrong key without asking a database. Only the digest and
 last four characters of a key are ever stored.
 """
 
+from __future__ import annotations
+
 import re
 import secrets
 from hashlib import sha256
