@@ -5,8 +5,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from readback.probe.connection import proxies
+from readback.probe.connection import proxies, proxy_setting
 from readback.probe.connection.opening import open_socket
 from readback.probe.connection.route import Proxy, Route
 from readback.probe.context import ProbeContext
@@ -20,7 +22,7 @@ from readback.probe.runner import STEPS, run_probe
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
-from tests.probe.relay import relay
+from tests.probe.relay import Response, relay
 from tests.probe.setups import Resources
 from tests.probe.setups_network import responding
 
@@ -137,6 +139,46 @@ def test_an_error_page_is_quoted_without_control_characters(
     assert "Blocked" in sentence
     assert "office" in sentence
     assert "0123456789abcdef" not in sentence
+
+
+def test_a_proxy_that_cannot_resolve_the_host_of_a_plain_request_says_so(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"X-Squid-Error": "ERR_DNS_FAIL 0"}
+    failure = Response(503, "Service Unavailable", headers, b"<p>sorry</p>")
+    readback = resources.readback
+    with relay(readback.base_url, on_response=lambda _: failure) as server:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+        report = probed("http://echo.example/v1", readback.api_key)
+    assert ids(report)["http"] == "proxy.cannot_resolve"
+
+
+@given(st.binary(max_size=40), st.sampled_from(["http", "socks5h", "socks4a"]))
+@settings(max_examples=60, deadline=None)
+def test_no_response_of_a_proxy_breaks_the_probe(response: bytes, scheme: str) -> None:
+    head = b"HTTP/1.1 407 No\r\nProxy-Authenticate: " if scheme == "http" else b"\x05"
+
+    def behave(client: socket.socket) -> None:
+        client.recv(65536)
+        client.sendall(head + response)
+        client.close()
+
+    with broken_servers.socket_server(behave) as port:
+        proxy = Proxy(scheme, "127.0.0.1", port, "https_proxy", ("alice", "hush"))
+        try:
+            open_socket(Route(REMOTE, proxy), timeout=5).close()
+        except ProbeError as error:
+            assert from_error(error).sentence.isprintable()
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\0"), max_size=40))
+@settings(max_examples=200)
+def test_no_value_of_a_proxy_variable_breaks_the_probe(value: str) -> None:
+    for start in ("", "http://", "socks5://alice:", "http://alice:hush@"):
+        try:
+            proxy_setting.read(start + value, "https_proxy", "echo.example")
+        except ProbeError as error:
+            assert "hush" not in str(from_error(error))
 
 
 @pytest.mark.parametrize(

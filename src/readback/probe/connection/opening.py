@@ -44,7 +44,8 @@ def _pass_proxy(
         if route.uses_tunnel:
             tunnel.open_tunnel(sock, proxy, route.target, deadline)
         return sock
-    encrypted = proxy_tls.encrypt(sock, proxy, proxy.trusted)
+    left = max(0.0, deadline - time.monotonic())
+    encrypted = proxy_tls.encrypt(sock, proxy, proxy.trusted, left)
     if not route.uses_tunnel:
         return encrypted
     try:

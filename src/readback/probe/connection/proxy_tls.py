@@ -9,6 +9,7 @@ import threading
 
 import certifi
 
+from readback.probe.background import BackgroundCall
 from readback.probe.connection.route import Proxy
 from readback.probe.formatting import sanitize
 from readback.probe.results import ProbeError
@@ -22,11 +23,14 @@ def trusted_certificates() -> ssl.SSLContext:
 
 
 def encrypt(
-    sock: socket.socket, proxy: Proxy, trusted: ssl.SSLContext
+    sock: socket.socket, proxy: Proxy, trusted: ssl.SSLContext, timeout: float
 ) -> ssl.SSLSocket:
     facts = {"proxy": str(proxy), "variable": proxy.variable}
     try:
-        return trusted.wrap_socket(sock, server_hostname=proxy.host)
+        # In the background, because every byte of a handshake may take a timeout.
+        return BackgroundCall(
+            lambda: trusted.wrap_socket(sock, server_hostname=proxy.host)
+        ).result(timeout)
     except ssl.SSLCertVerificationError as error:
         reason = sanitize(error.verify_message)
         raise ProbeError("proxy.untrusted", reason=reason, **facts) from None
@@ -53,7 +57,7 @@ def _copy(encrypted: ssl.SSLSocket, plain: socket.socket) -> None:
         try:
             while _copy_some(encrypted, plain):
                 pass
-        except OSError:
+        except (OSError, ValueError):
             return
 
 

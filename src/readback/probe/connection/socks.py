@@ -98,7 +98,7 @@ def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     peer.send(bytes([5, len(methods)]) + methods)
     version, method = peer.read(2)
     if version != 5:
-        raise _SocksError("proxy.not_socks")
+        raise _SocksError("proxy.not_socks", version=5)
     if method == _NO_METHOD and proxy.login is None:
         raise _SocksError("proxy.login")
     if method not in methods:
@@ -157,7 +157,7 @@ def _talk_4(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     peer.send(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
     version, reply = peer.read(2)
     if version:
-        raise _SocksError("proxy.not_socks")
+        raise _SocksError("proxy.not_socks", version=4)
     peer.read(6)
     if reply != _GRANTED_4:
         raise _SocksError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")

@@ -23,8 +23,10 @@ _MAX_PAGE_BYTES = 65_536
 _MAX_PAGE_SECONDS = 1.0
 _STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+# Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
 _CANNOT_RESOLVE = re.compile(
-    r"ERR_DNS_FAIL|NXDOMAIN|getaddrinfo|no such (host|domain)|unknown host"
+    r"ERR_DNS_FAIL|ERR_CANNOT_FORWARD|NXDOMAIN|getaddrinfo"
+    r"|no such (host|domain)|unknown host"
     r"|(can ?not|could not|unable to|failed to) resolve"
     r"|(host|name|domain)\b[^.<]{0,40} not (be )?(resolved|found)"
     r"|(dns|name|host)\w* (resolution|lookup) (failed|failure|error)",
@@ -52,6 +54,14 @@ def open_tunnel(
         until = min(deadline, time.monotonic() + _MAX_PAGE_SECONDS)
         page = _read_page(DeadlineSocket(sock, until))
         raise _refusal(status, head, page, proxy, facts)
+
+
+def raise_if_unresolved(proxy: Proxy, target: BaseUrl, headers: Message) -> None:
+    """Raise `ProbeError` if the proxy could not resolve the host of a plain request."""
+    if "ERR_DNS_FAIL" in headers.get("X-Squid-Error", ""):
+        raise ProbeError(
+            "proxy.cannot_resolve", host=target.host, proxy=str(proxy), by="Squid"
+        )
 
 
 def _ask(
@@ -117,7 +127,8 @@ def _refusal(
 
 
 def _login_error(headers: Message, proxy: Proxy, facts: dict[str, Fact]) -> ProbeError:
-    offered = [value.split()[0] for value in headers.get_all("Proxy-Authenticate", [])]
+    values = headers.get_all("Proxy-Authenticate", [])
+    offered = [value.split()[0] for value in values if value.strip()]
     if offered and "basic" not in map(str.lower, offered):
         schemes = sanitize(" or ".join(offered))
         return ProbeError("proxy.login_scheme", schemes=schemes, **facts)

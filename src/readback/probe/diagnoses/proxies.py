@@ -140,8 +140,9 @@ PROXIES = (
         "proxy.not_socks",
         FailureFamily.NETWORK,
         Culprit.MACHINE,
-        "What responds at {proxy} is not a SOCKS proxy.",
-        "Correct {variable}. For an HTTP proxy, start it with http://.",
+        "What responds at {proxy} is not a proxy for SOCKS {version}.",
+        "Correct {variable}. For an HTTP proxy, start it with http://; most SOCKS "
+        "proxies need socks5h://.",
     ),
     fail(
         "proxy.not_tls",
