@@ -47,8 +47,15 @@ with ThreadPoolExecutor(len(urls)) as pool:
 def missing() -> str:
     """Return what keeps this machine from having a namespace, or ""."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return "this needs root"
-    return "" if shutil.which("ip") else "there is no ip"
+        return "needs root, to create network namespaces"
+    if not shutil.which("ip"):
+        return "needs the program ip"
+    try:
+        with namespace() as network:
+            network.ip("-6 address add 2001:db8::1/64 dev lo")
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"cannot create network namespaces: {error}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -137,12 +144,12 @@ def _enter(descriptor: int) -> None:
 def namespace() -> Iterator[Namespace]:
     name = f"rb-probe-{secrets.token_hex(3)}"
     files = Path("/etc/netns") / name
-    files.mkdir(parents=True)
-    (files / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1\n")
-    (files / "hosts").write_text("127.0.0.1 localhost\n")
     subprocess.run(["ip", "netns", "add", name], check=True)
     try:
+        files.mkdir(parents=True)
+        (files / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1\n")
+        (files / "hosts").write_text("127.0.0.1 localhost\n")
         yield Namespace(name)
     finally:
         subprocess.run(["ip", "netns", "delete", name], check=True)
-        shutil.rmtree(files)
+        shutil.rmtree(files, ignore_errors=True)

@@ -11,8 +11,6 @@ from tests.probe.namespace import Namespace, missing, namespace
 from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
-
 SERVICE = "203.0.113.10"
 LOST = "203.0.113.11"
 NAMES = {
@@ -61,6 +59,8 @@ ALL_STEPS = (
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Namespace]:
+    if reason := missing():
+        pytest.skip(reason)
     with namespace() as it:
         it.ip(
             "link set lo up",
@@ -138,13 +138,13 @@ def test_a_name_that_resolves_to_nothing_is_blocked(
 
 
 def test_a_dns_server_that_answers_everything_is_reported(
-    resources: Resources,
+    network: Namespace, resources: Resources
 ) -> None:
-    with namespace() as network:
-        network.ip("link set lo up", "address add 10.1.0.1/32 dev lo")
-        with network.resolving(lambda _: ["10.1.0.1"]):
+    with namespace() as other:
+        other.ip("link set lo up", "address add 10.1.0.1/32 dev lo")
+        with other.resolving(lambda _: ["10.1.0.1"]):
             key = resources.readback.api_key
-            [found] = network.probe(["http://echo.example/v1"], key)
+            [found] = other.probe(["http://echo.example/v1"], key)
     assert "dns.answers_everything" in found.sentences
 
 

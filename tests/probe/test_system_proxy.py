@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,32 @@ def test_a_program_that_hangs_or_fails_is_ignored(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert system_proxy.find() == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ("ProxyAutoConfigEnable : 0", ""),
+        (
+            "ProxyAutoConfigEnable : 1\n"
+            "  ProxyAutoConfigURLString : http://wpad.example/it.pac",
+            "the PAC file http://wpad.example/it.pac",
+        ),
+        ("ProxyAutoDiscoveryEnable : 1", "automatic discovery (WPAD)"),
+    ],
+)
+def test_the_output_of_macos_is_read(
+    settings: str, found: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # A stand-in: this program exists only on macOS.
+    program = tmp_path / "scutil"
+    program.write_text(
+        f"#!/bin/sh\ncat <<'END'\n<dictionary> {{\n  {settings}\n}}\nEND\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert system_proxy.find() == found
 
 
 def test_a_setting_that_is_not_used_is_only_a_fact() -> None:

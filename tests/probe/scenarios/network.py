@@ -75,6 +75,11 @@ _PROXIES = (
     ),
     Scenario("the configured proxy is down", "proxy.unreachable", closed_proxy),
     Scenario(
+        "the configured proxy runs on the host of this container",
+        "proxy.in_container",
+        in_container(".dockerenv", http_proxy="http://127.0.0.1:1"),
+    ),
+    Scenario(
         "the proxy accepts the connection and stays silent",
         "proxy.silent",
         behind_broken_proxy(broken_servers.stay_silent),

@@ -24,6 +24,12 @@ _ON_THE_WAY = {
     errno.ENETUNREACH: "tcp.no_route",
     errno.EHOSTUNREACH: "tcp.rejected",
 }
+_IN_CONTAINER = {
+    container.DOCKER: "tcp.in_docker",
+    container.PODMAN: "tcp.in_podman",
+    container.KUBERNETES: "tcp.in_kubernetes",
+    container.OTHER: "tcp.in_container",
+}
 
 
 def no_connection(
@@ -57,11 +63,14 @@ def _rank(attempt: ConnectAttempt) -> int:
 
 
 def _id(route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt) -> str:
-    if route.proxy:
-        return "proxy.unreachable"
     addresses = [one.address for one in attempts]
+    is_here = reserved.are_this_machine(addresses)
+    is_refused = reported.errno == errno.ECONNREFUSED
+    in_container = container.kind() if is_here and is_refused else ""
+    if route.proxy:
+        return "proxy.in_container" if in_container else "proxy.unreachable"
     is_public = not is_ip_address(route.host) and reserved.is_public_name(route.host)
-    if is_public and reserved.are_this_machine(addresses):
+    if is_public and is_here:
         return "tcp.blocked_name"
     if reported.lacks_ipv6:
         return "tcp.no_ipv6"
@@ -69,9 +78,8 @@ def _id(route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt) 
         return _LOCAL[reported.errno]
     if reserved.are_faked(addresses):
         return "tcp.fake_ip"
-    if reported.errno == errno.ECONNREFUSED:
-        in_container = reserved.are_this_machine(addresses) and container.kind()
-        return _IN_CONTAINER[in_container] if in_container else "tcp.refused"
+    if is_refused:
+        return _IN_CONTAINER.get(in_container, "tcp.refused")
     if reserved.are_private(addresses):
         return "tcp.private"
     if route.unused_proxy:
@@ -79,11 +87,3 @@ def _id(route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt) 
     if reported.is_timeout:
         return "tcp.timeout"
     return _ON_THE_WAY.get(reported.errno or 0, "tcp.unreachable")
-
-
-_IN_CONTAINER = {
-    container.DOCKER: "tcp.in_docker",
-    container.PODMAN: "tcp.in_podman",
-    container.KUBERNETES: "tcp.in_kubernetes",
-    container.OTHER: "tcp.in_container",
-}

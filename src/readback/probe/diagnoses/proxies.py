@@ -22,8 +22,8 @@ PROXIES = (
         "proxies.case_differs",
         Culprit.MACHINE,
         "{lower} and {upper} have different values.",
-        "This program uses {lower}; others use {upper}. Set both to the same value, or "
-        "unset one of them.",
+        "This program uses {lower}; others may use {upper}. Set both to the same "
+        "value, or unset one of them.",
     ),
     warn(
         "proxies.no_proxy_ignored",
@@ -104,6 +104,15 @@ PROXIES = (
         Culprit.MACHINE,
         "The proxy {proxy} cannot be reached: {reason}.",
         "Correct or unset {variable}, or add the service's host to NO_PROXY.",
+    ),
+    fail(
+        "proxy.in_container",
+        FailureFamily.NETWORK,
+        Culprit.MACHINE,
+        "{variable} is set to {proxy}, but inside a container that is the container "
+        "itself, and nothing is listening there.",
+        "For a proxy on the host, use host.docker.internal (Docker) or "
+        "host.containers.internal (Podman) instead, or --network host.",
     ),
     fail(
         "proxy.silent",
