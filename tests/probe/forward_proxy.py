@@ -24,6 +24,9 @@ class ForwardProxy(ThreadingHTTPServer):
         self.forwarded: list[str] = []
         """The methods of the requests that were forwarded."""
 
+    def handle_error(self, request, client_address) -> None:
+        """Do not log: in these tests, clients close connections on purpose."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

@@ -12,6 +12,7 @@ from readback.probe.results import ProbeError, Verdict
 from readback.probe.runner import STEPS, run_probe
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
+from tests.probe.relay import relay
 from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
 
@@ -44,6 +45,25 @@ def test_a_whole_walk_goes_through_the_proxy(
     assert report.verdict == Verdict.OK, report.id
     assert "proxies.socks" in {one.diagnosis.id for one in report.results}
     assert set(server.targets) == {target}
+
+
+def test_an_encrypted_walk_goes_through_the_proxy(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, readback = resources.authority, resources.readback
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+    with (
+        socks_proxy() as proxy,
+        relay(readback.base_url, tls=authority.serves()) as server,
+    ):
+        value = f"socks5h://127.0.0.1:{proxy.server_address[1]}"
+        monkeypatch.setenv("all_proxy", value)
+        url = f"https://localhost:{server.server_port}/v1"
+        context = ProbeContext(url, Secret(readback.api_key), timeout=5)
+        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+    assert report.verdict == Verdict.OK, report.id
+    assert "tls.ok" in {one.diagnosis.id for one in report.results}
+    assert set(proxy.targets) == {"5 localhost"}
 
 
 def test_the_proxy_gets_the_password_and_the_report_does_not(
