@@ -38,6 +38,7 @@ class ProbeInput:
     timeout: float = 10.0
     cabinet: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    idle: float = 0.0
 
 
 Arrange = Callable[[Resources], AbstractContextManager[ProbeInput]]

@@ -7,6 +7,7 @@ steps that need that step.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
@@ -17,6 +18,8 @@ from readback.probe.entered.secret import Secret
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
+UNKNOWN = "/probe"
+"""A path that no API has. Requests for it need no key."""
 
 
 @dataclass
@@ -26,6 +29,8 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     cabinet_url: str | None = None
+    idle_seconds: float = 4.5
+    """How long a connection is left idle; not 5 s, when many servers close it."""
     budget: RequestBudget = field(default_factory=RequestBudget)
 
     base_url: BaseUrl = field(init=False)  # address
@@ -35,8 +40,14 @@ class ProbeContext:
     trusted: ssl.SSLContext = field(init=False)  # tls
     client: ProbeClient = field(init=False)  # http
     help_link: str = ""  # http
+    identity: Mapping[str, str] = field(default_factory=dict)
+    """The headers of another program, if only requests with them get through."""
+    responses: list[ProbeResponse] = field(default_factory=list)
+    """What has been received, for the steps that judge all of it."""
     models: ProbeResponse = field(init=False)  # access
     seen_ids: set[str] = field(default_factory=set)  # echo
+    cabinet: ProbeResponse | None = None  # cabinet
+    cabinet_host: str = ""  # cabinet
 
     @property
     def shown_url(self) -> str:
@@ -47,19 +58,42 @@ class ProbeContext:
     def shown_key(self) -> str:
         return self.key.mask if "key" in vars(self) else self.secret.mask
 
-    def new_client(self, route: Route | None = None) -> ProbeClient:
+    def new_client(
+        self, route: Route | None = None, timeout: float | None = None
+    ) -> ProbeClient:
         """Return a client without an open connection."""
-        return ProbeClient(route or self.route, self.trusted, self.timeout, self.budget)
+        return ProbeClient(
+            route or self.route, self.trusted, timeout or self.timeout, self.budget
+        )
 
-    def get(self, path: str, *, with_key: bool = True) -> ProbeResponse:
-        key = self.key if with_key else None
-        return self.client.request("GET", f"{self.base_url.path}{path}", key=key)
+    def get(
+        self, path: str, *, with_key: bool = True, client: ProbeClient | None = None
+    ) -> ProbeResponse:
+        return self._request(client, "GET", path, key=self.key if with_key else None)
 
     def post_chat(
         self, body: bytes, client: ProbeClient | None = None
     ) -> ProbeResponse:
-        path = f"{self.base_url.path}{CHAT}"
-        return (client or self.client).request("POST", path, key=self.key, body=body)
+        return self._request(client, "POST", CHAT, key=self.key, body=body)
+
+    def _request(
+        self,
+        client: ProbeClient | None,
+        method: str,
+        path: str,
+        *,
+        key: Secret | None,
+        body: bytes | None = None,
+    ) -> ProbeResponse:
+        response = (client or self.client).request(
+            method,
+            f"{self.base_url.path}{path}",
+            key=key,
+            body=body,
+            headers=self.identity,
+        )
+        self.responses.append(response)
+        return response
 
     def close(self) -> None:
         if "client" in vars(self):

@@ -22,11 +22,18 @@ from readback.probe.results import Diagnosis, ProbeError, StepResult
 from readback.probe.service import (
     access,
     cabinet,
+    clock,
     contract_checks,
     echo,
+    expectation,
+    idle,
     latency,
     recognition,
+    rewriting,
+    sizes,
+    user_agents,
 )
+from readback.probe.service.user_agents import asking_again
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 
@@ -89,19 +96,24 @@ STEPS = (
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", _tls, ("tcp",)),
-    Step("http", "HTTP", recognition.check, ("tls",)),
-    Step("access", "key accepted", access.check, ("http", "key")),
+    Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
+    Step("idle", "idle connection", idle.check, ("http",), in_background=True),
+    Step("agents", "User-Agent", user_agents.check, ("http",), in_background=True),
+    Step("expect", "Expect", expectation.check, ("http",), in_background=True),
+    Step("access", "key accepted", asking_again(access.check), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
-    Step("echo.ascii", "echo: ASCII", _echo(echo.ASCII), ("access",)),
+    Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
     Step("echo.cyrillic", "echo: Cyrillic", _echo(echo.CYRILLIC), ("access",)),
     Step("echo.marks", "echo: emoji, marks", _echo(echo.MARKS), ("access",)),
     Step("echo.controls", "echo: controls", _echo(echo.CONTROLS), ("access",)),
-    Step("echo.full", "echo: 8192 bytes", _echo(echo.largest_text()), ("access",)),
-    Step("limit", "size limit", contract_checks.check_limit, ("access",)),
+    Step("echo.full", "echo: 8192 bytes", sizes.check, ("access",)),
+    Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
     Step("cabinet", "cabinet", cabinet.check, ("http",)),
     Step("latency", "latency", latency.check, ("echo.ascii",)),
+    Step("clock", "clock", clock.check, ("http",)),
+    Step("between", "in between", rewriting.check, ("http",)),
 )
 OPENAI = Step("openai", "openai", library.check, ("echo.marks",))
 

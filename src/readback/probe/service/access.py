@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from readback.probe.client import ProbeResponse
@@ -11,15 +12,20 @@ from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service.recognition import (
     ParsedRefusal,
+    parse_json,
     parse_refusal,
     refusal_error,
     unexpected_response,
 )
 
+# What the service says about a header or a key that is not well-formed.
+_OF_FORM = re.compile("not a valid key|Authorization|Bearer|^The key ")
+
 
 def check(context: ProbeContext) -> Diagnosis:
     response = context.get(MODELS)
-    if response.status != HTTPStatus.OK:
+    is_list = isinstance(parse_json(response.body), dict)
+    if response.status != HTTPStatus.OK or not is_list:
         raise _error(context, response)
     context.models = response
     return diagnose("key.accepted", figure=format_duration(response.timing.answer))
@@ -28,8 +34,6 @@ def check(context: ProbeContext) -> Diagnosis:
 def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
     refusal = parse_refusal(response)
     if refusal is None:
-        if response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            return ProbeError("key.other_refusal", status=response.status)
         return unexpected_response(response, f"{context.base_url}{MODELS}")
     if refusal.code == "not_found":
         added = "URL parameter" in refusal.detail
@@ -43,5 +47,8 @@ def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
 def _key_not_accepted(context: ProbeContext, refusal: ParsedRefusal) -> ProbeError:
     """Repeat the request without a key; the same refusal means the key was lost."""
     without_key = parse_refusal(context.get(MODELS, with_key=False))
-    id = "key.stripped" if refusal == without_key else "key.refused"
+    if refusal == without_key:
+        return ProbeError("key.stripped", detail=refusal.detail)
+    # The form of the key has been checked here, so the service should not object to it.
+    id = "key.changed" if _OF_FORM.search(refusal.detail) else "key.refused"
     return ProbeError(id, detail=refusal.detail)

@@ -16,12 +16,12 @@ from urllib.parse import urljoin, urlsplit
 from readback.contract import REFUSALS
 from readback.probe.client import ProbeResponse
 from readback.probe.connection import opening, tls
-from readback.probe.context import ProbeContext
+from readback.probe.context import UNKNOWN, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration, sanitize
 from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.service import foreign
 
-_UNKNOWN_PATH = "/probe"
 _HELP = re.compile(r'<([^>]*)>\s*;[^,]*rel="?help"?')
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOGIN_PAGE = re.compile(
@@ -48,7 +48,7 @@ class ParsedRefusal:
 def check(context: ProbeContext) -> Diagnosis:
     context.client = context.new_client()
     try:
-        response = context.get(_UNKNOWN_PATH, with_key=False)
+        response = context.get(UNKNOWN, with_key=False)
     except ProbeError as error:
         raise _examine_port(context, error) from None
     # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
@@ -56,7 +56,8 @@ def check(context: ProbeContext) -> Diagnosis:
         raise ProbeError("http.tls_port", port=context.base_url.port)
     refusal = parse_refusal(response)
     if refusal is None:
-        raise unexpected_response(response, f"{context.base_url}{_UNKNOWN_PATH}")
+        url = f"{context.base_url}{UNKNOWN}"
+        raise unexpected_response(response, url, is_recognized=False)
     if refusal.code != "not_found":
         raise refusal_error(response, refusal)
     context.help_link = _help_link(response)
@@ -91,8 +92,13 @@ def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError
     return ProbeError("http.refused", hint=row.hint, **facts)
 
 
-def unexpected_response(response: ProbeResponse, url: str) -> ProbeError:
-    """Return the error that says what responded instead of Readback."""
+def unexpected_response(
+    response: ProbeResponse, url: str, *, is_recognized: bool = True
+) -> ProbeError:
+    """Return the error that says what responded instead of Readback.
+
+    Once Readback has been recognized, the address is right.
+    """
     if response.status in _REDIRECTS:
         return _redirect(response, url)
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
@@ -102,8 +108,12 @@ def unexpected_response(response: ProbeResponse, url: str) -> ProbeError:
     facts: dict[str, Fact] = {"status": response.status, "title": _title(response)}
     if _is_proxy(response):
         return ProbeError("http.proxy_page", **facts)
+    if error := foreign.explain(response, facts):
+        return error
     if response.status in _GATEWAY_ERRORS:
         return ProbeError("http.gateway", **facts)
+    if is_recognized:
+        return ProbeError("between.other_response", **facts)
     if _is_html(response):
         return ProbeError("http.html", **facts)
     is_api = parse_json(response.body) is not None
@@ -177,10 +187,9 @@ def _title(response: ProbeResponse) -> str:
 def _error_code(body: bytes) -> str:
     """Return the code of an error body as the contract defines it, or ""."""
     content = parse_json(body)
-    is_error = isinstance(content, dict) and len(content) == 1
-    error = content.get("error") if is_error else None
-    # An operator may have enabled `message`; no other field is allowed.
-    if not isinstance(error, dict) or not set(error) <= {"code", "message"}:
+    error = content.get("error") if isinstance(content, dict) else None
+    # A gateway may have added fields.
+    if not isinstance(error, dict):
         return ""
     return code if isinstance(code := error.get("code"), str) else ""
 
