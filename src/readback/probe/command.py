@@ -185,7 +185,9 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.runner import OPENAI, STEPS, run_probe
 
     secret = Secret(key)
-    steps = (*STEPS, OPENAI) if options.library else STEPS
+    steps = STEPS
+    if options.library:
+        steps = STEPS._replace(readback=(*STEPS.readback, OPENAI))
     displays = _displays(options.form)
 
     def once() -> ProbeReport:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from readback import __version__
 from readback.probe.formatting import format_duration
-from readback.probe.results import FailureFamily, StepResult, Verdict
+from readback.probe.results import FailureFamily, Service, StepResult, Verdict
 
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 SKIPPED = "skipped.failed"
@@ -25,6 +25,11 @@ class ProbeReport:
     seconds: float
     requests: int
     results: list[StepResult]
+    key_sent_to: str = "not sent"
+    """Scheme and host of the addresses that got the key."""
+    service: Service | None = None
+    endpoint_name: str = ""
+    """The program behind an endpoint, if it names itself."""
 
     @property
     def decisive(self) -> StepResult | None:
@@ -46,7 +51,7 @@ class ProbeReport:
     @property
     def sentence(self) -> str:
         if self.decisive is None:
-            return "Works: every text was returned unchanged."
+            return self._success
         diagnosis = self.decisive.diagnosis
         is_failure = diagnosis.verdict == Verdict.FAIL
         outcome = "Fails" if is_failure else "Works, with a warning"
@@ -70,6 +75,15 @@ class ProbeReport:
         return [
             result.title for result in self.results if result.diagnosis.id == SKIPPED
         ]
+
+    @property
+    def _success(self) -> str:
+        if self.service != Service.ENDPOINT:
+            return "Works: every text was returned unchanged."
+        steps = [result.step for result in self.results]
+        if "chat" in steps:
+            return "Works: the model completed a text."
+        return "Works as far as it was tested; --chat MODEL asks for a completion."
 
     @property
     def _others(self) -> str:

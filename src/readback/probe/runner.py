@@ -18,12 +18,14 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.entered import base_url, secret
 from readback.probe.output import Display
 from readback.probe.report import SKIPPED, ProbeReport
-from readback.probe.results import Diagnosis, ProbeError, StepResult
+from readback.probe.results import Diagnosis, ProbeError, Service, StepResult
 from readback.probe.service import (
     access,
     cabinet,
+    chat,
     contract_checks,
     echo,
+    endpoint,
     latency,
     recognition,
 )
@@ -82,7 +84,7 @@ def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
     return lambda context: echo.check(context, text)
 
 
-STEPS = (
+COMMON = (
     Step("address", "address", _address),
     Step("key", "key", _key),
     Step("proxies", "proxies", _proxies, ("address",)),
@@ -90,6 +92,8 @@ STEPS = (
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", _tls, ("tcp",)),
     Step("http", "HTTP", recognition.check, ("tls",)),
+)
+READBACK = (
     Step("access", "key accepted", access.check, ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
     Step("echo.ascii", "echo: ASCII", _echo(echo.ASCII), ("access",)),
@@ -104,6 +108,43 @@ STEPS = (
     Step("latency", "latency", latency.check, ("echo.ascii",)),
 )
 OPENAI = Step("openai", "openai", library.check, ("echo.marks",))
+ENDPOINT = (
+    Step("access", "key accepted", endpoint.check_access, ("http",)),
+    Step("models", "model list", endpoint.check_models, ("access",)),
+)
+CHAT = (
+    Step("chat", "completion", chat.check_completion, ("access",)),
+    Step("stream", "streamed completion", chat.check_stream, ("chat",)),
+)
+
+
+class Steps(NamedTuple):
+    """The steps for every address, and those that depend on what responds there."""
+
+    common: tuple[Step, ...]
+    readback: tuple[Step, ...]
+    endpoint: tuple[Step, ...]
+    chat: tuple[Step, ...]
+
+    def of(self, context: ProbeContext) -> Iterator[Step]:
+        """Yield the steps of a run; which are the last ones is known only then."""
+        yield from self.common
+        if _is_other_service(context):
+            yield from self.endpoint
+            yield from self.chat if context.chat_model else ()
+        else:
+            yield from self.readback
+
+
+STEPS = Steps(COMMON, READBACK, ENDPOINT, CHAT)
+
+
+def _is_other_service(context: ProbeContext) -> bool:
+    """Return what responds or, if nothing does, what the person probably meant."""
+    if context.service:
+        return context.service == Service.ENDPOINT
+    key = context.key_for_endpoint
+    return bool(context.chat_model or (key and not key.is_readback_key))
 
 
 class ProbeRun:
@@ -140,6 +181,9 @@ class ProbeRun:
         return ProbeReport(
             base_url=self._context.shown_url,
             key=self._context.shown_key,
+            key_sent_to=self._context.key_sent_to,
+            service=self._context.service,
+            endpoint_name=self._context.endpoint_name,
             started=self._started,
             seconds=time.monotonic() - self._started_at,
             requests=self._context.budget.spent,
@@ -180,12 +224,10 @@ def _origin(error: Exception) -> str:
     return f"{type(error).__name__} at {PurePath(frame.filename).name}:{frame.lineno}"
 
 
-def run_probe(
-    context: ProbeContext, steps: tuple[Step, ...], display: Display
-) -> ProbeReport:
+def run_probe(context: ProbeContext, steps: Steps, display: Display) -> ProbeReport:
     """Run all steps, show each result, and return the report."""
     run = ProbeRun(context)
-    for step in steps:
+    for step in steps.of(context):
         with display.running(step.title):
             results = run.run(step)
         for result in results:

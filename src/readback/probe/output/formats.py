@@ -19,6 +19,9 @@ def as_json(report: ProbeReport) -> str:
         "sentence": report.sentence,
         "base_url": report.base_url,
         "key": report.key,
+        "key_sent_to": report.key_sent_to,
+        "service": report.service,
+        "endpoint": report.endpoint_name,
         "started": f"{report.started:%Y-%m-%dT%H:%M:%SZ}",
         "seconds": round(report.seconds, 3),
         "requests": report.requests,
@@ -44,7 +47,7 @@ def as_markdown(report: ProbeReport) -> str:
         f"{rows}\n\n"
         f"{advice + chr(10) * 2 if advice else ''}"
         f"{report.started:%Y-%m-%d %H:%M:%SZ}, {report.effort}, "
-        f"key `{report.key}`; {environment_summary()}\n"
+        f"key `{report.key}`, sent to: {report.key_sent_to}; {environment_summary()}\n"
     )
 
 
