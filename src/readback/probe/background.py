@@ -19,6 +19,15 @@ class BackgroundCall(Generic[Result]):
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
+    @property
+    def is_done(self) -> bool:
+        return not self._thread.is_alive()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long for the end of the call; return whether it came."""
+        self._thread.join(seconds)
+        return self.is_done
+
     def result(self, timeout: float | None = None) -> Result:
         """Return the result or raise the error of the call; `TimeoutError` if late."""
         self._thread.join(timeout)

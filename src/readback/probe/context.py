@@ -36,6 +36,8 @@ class ProbeContext:
     client: ProbeClient = field(init=False)  # http
     help_link: str = ""  # http
     models: ProbeResponse = field(init=False)  # access
+    key_sent_to: str | None = None  # access
+    """The origin that has received the key."""
     seen_ids: set[str] = field(default_factory=set)  # echo
 
     @property
