@@ -16,6 +16,7 @@ from errno import EPIPE
 from typing import TYPE_CHECKING, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
+from readback.probe import background
 
 if TYPE_CHECKING:
     from readback.probe.report import ProbeReport
@@ -155,7 +156,9 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
     options = parser.parse(sys.argv[1:] if arguments is None else arguments)
     if options.watch and options.form in ("markdown", "short"):
         parser.error(f"--{options.form} prints a single report; omit --watch.")
-    return _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
+    code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
+    background.exit_if_running(code)
+    return code
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:

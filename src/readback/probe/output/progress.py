@@ -19,7 +19,7 @@ class ProgressLine:
     def __init__(self, terminal: TextIO | None) -> None:
         self._terminal = terminal
         self._started_at: float | None = None
-        self._length = 0
+        self._shown = ""
 
     def show(self, step: str, done: int, total: int) -> None:
         if self._started_at is None:
@@ -28,19 +28,21 @@ class ProgressLine:
         self._write(f"{step} ({done} of {total} steps done, {seconds:.0f} s)")
 
     def clear(self) -> None:
-        if self._length:
-            self._write("")
+        self._write("")
         self._started_at = None
 
     def _write(self, text: str) -> None:
         if self._terminal is None:
             return
         text = text[: _columns(self._terminal) - 1]
+        if text == self._shown:
+            return
+        blank = " " * len(self._shown)
         # Progress is not worth an error if the terminal is gone.
         with suppress(OSError, ValueError):
-            self._terminal.write(f"\r{text}{' ' * (self._length - len(text))}\r{text}")
+            self._terminal.write(f"\r{blank}\r{text}")
             self._terminal.flush()
-        self._length = len(text)
+        self._shown = text
 
 
 def terminal(*streams: TextIO | None) -> TextIO | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -42,12 +42,13 @@ def show(report: ProbeReport, console: Console | None = None) -> None:
 
 def _verdict(report: ProbeReport) -> Table:
     mark, color = _MARKS[report.verdict]
-    text = Text(report.sentence, f"bold {color}")
+    text = Text()
+    text.append(report.sentence, f"bold {color}")
     if report.decisive:
         text.append("\nWho can fix it: ", _QUIET)
-        text.append(report.fixer, "default")
+        text.append(report.fixer)
         text.append("\nNext step: ", _QUIET)
-        text.append(report.next_step, "default bold")
+        text.append(report.next_step, "bold")
         text.append(f"\n{report.id}. ", _QUIET)
     else:
         text.append("\n")
@@ -81,11 +82,12 @@ def _table_row(title: str, diagnosis: Diagnosis, text: Text) -> Table:
     return table
 
 
-def _narrow_row(title: str, diagnosis: Diagnosis, text: Text) -> Padding:
+def _narrow_row(title: str, diagnosis: Diagnosis, text: Text) -> Group:
     mark, color = _MARKS[diagnosis.verdict]
-    head = Text(f"{mark} ", color)
-    head.append(f"{title} {diagnosis.figure}".rstrip(), _style(diagnosis) or "default")
-    return Padding(Text("\n").join([head, text]), (0, 0, 0, 1))
+    head = Text()
+    head.append(f"  {mark}  ", color)
+    head.append(f"{title}  {diagnosis.figure}".rstrip(), _style(diagnosis))
+    return Group(head, Padding(text, (0, 0, 0, 5)))
 
 
 def _text(result: StepResult, shown_hints: set[str]) -> Text:
