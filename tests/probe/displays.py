@@ -2,7 +2,7 @@
 
 
 class SilentDisplay:
-    def show(self, step: str, done: int, total: int) -> None:
+    def show(self, step: str, done: int) -> None:
         pass
 
     def clear(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
@@ -124,6 +124,8 @@ class ProbeRun:
         self._context = context
         self._progress = progress
         self._steps: list[Step] = []
+        """The steps that have been started, in their order."""
+        self._rest: Iterator[Step] = iter(())
         self._found: dict[str, list[StepResult]] = {}
         """The results of each step that has ended, by its id."""
         self._calls: dict[str, BackgroundCall[list[Diagnosis]]] = {}
@@ -133,14 +135,15 @@ class ProbeRun:
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
 
-    def run(self, steps: Sequence[Step]) -> None:
+    def run(self, steps: Iterable[Step]) -> None:
         """Run the steps; end early if Ctrl-C is pressed or the run takes too long."""
-        self._steps += steps
+        self._rest = iter(steps)
         try:
-            for step in steps:
-                if not self._start(step).in_background:
+            for step in self._rest:
+                self._start(step)
+                if not step.in_background:
                     self._finish(step)
-            for step in steps:
+            for step in self._steps:
                 self._finish(step)
         except KeyboardInterrupt:
             self._end(diagnose(INTERRUPTED))
@@ -166,14 +169,14 @@ class ProbeRun:
     def _limit(self) -> float:
         return max(SHORTEST_TIME_LIMIT, TIMEOUTS_PER_RUN * self._context.timeout)
 
-    def _start(self, step: Step) -> Step:
+    def _start(self, step: Step) -> None:
+        self._steps.append(step)
         self._current = step
         if reason := self._blocking_step(step):
             self._blocked_by[step.id] = reason
             self._keep(step, [diagnose(SKIPPED, reason=reason)])
         else:
             self._calls[step.id] = BackgroundCall(lambda: self._diagnose(step))
-        return step
 
     def _finish(self, step: Step) -> None:
         """Wait for the end of a step and keep its results."""
@@ -184,13 +187,14 @@ class ProbeRun:
         deadline = self._started_at + self._limit
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            self._progress.show(step.title, len(self._found), len(self._steps))
+            self._progress.show(step.title, len(self._found))
             if time.monotonic() > deadline:
                 raise _RunTooLong
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis) -> None:
         """Keep what has been found; the step that the run waited for gets this."""
+        self._steps += self._rest
         current = self._current or self._steps[0]
         skipped = diagnose(ENDED, reason=current.title)
         for step in self._steps:
@@ -250,7 +254,7 @@ def origin(error: Exception) -> str:
 
 
 def run_probe(
-    context: ProbeContext, steps: Sequence[Step], progress: Progress
+    context: ProbeContext, steps: Iterable[Step], progress: Progress
 ) -> ProbeReport:
     """Run all steps, show the progress, and return the report."""
     run = ProbeRun(context, progress)

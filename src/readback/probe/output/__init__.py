@@ -8,7 +8,7 @@ from typing import Protocol
 class Progress(Protocol):
     """Shows how far a run has come."""
 
-    def show(self, step: str, done: int, total: int) -> None:
+    def show(self, step: str, done: int) -> None:
         """Show the running step and how many steps are done."""
 
     def clear(self) -> None:

@@ -21,11 +21,11 @@ class ProgressLine:
         self._started_at: float | None = None
         self._shown = ""
 
-    def show(self, step: str, done: int, total: int) -> None:
+    def show(self, step: str, done: int) -> None:
         if self._started_at is None:
             self._started_at = time.monotonic()
         seconds = time.monotonic() - self._started_at
-        self._write(f"{step} ({done} of {total} steps done, {seconds:.0f} s)")
+        self._write(f"{step} ({done} steps done, {seconds:.0f} s)")
 
     def clear(self) -> None:
         self._write("")
