@@ -2,14 +2,10 @@
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,10 +16,10 @@ from readback.probe.command import command_line
 from readback.probe.entered import key_source
 from readback.probe.results import FailureFamily
 from tests.probe.relay import relay
+from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.server import Server
 
 COMMAND = (sys.executable, "-m", "readback", "probe")
-TIMEOUT = 60.0
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -246,51 +242,14 @@ def test_watch_charts_the_latency_until_it_is_stopped(readback: Server) -> None:
     assert chart and set(chart[1]) <= set("▁▂▃▄▅▆▇█")
 
 
-class Terminal:
-    """The command in a pseudo-terminal, as a user sees it."""
-
-    def __init__(self, *arguments: str, **more: str) -> None:
-        self.pid, self._line = pty.fork()
-        if self.pid == 0:
-            os.environ.clear()
-            os.environ.update(environment(TERM="xterm-256color", COLUMNS="100", **more))
-            os.execv(COMMAND[0], [*COMMAND, *arguments])
-        self.shown = ""
-
-    def wait_for(self, text: str) -> None:
-        deadline = time.monotonic() + TIMEOUT
-        while text not in self.shown and time.monotonic() < deadline:
-            if not self._read(deadline - time.monotonic()):
-                break
-        assert text in self.shown, self.shown
-
-    def type(self, text: str) -> None:
-        self.send(text.encode())
-
-    def send(self, data: bytes) -> None:
-        os.write(self._line, data)
-
-    def exit_code(self) -> int:
-        while self._read(TIMEOUT):
-            pass
-        os.close(self._line)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def _read(self, seconds: float) -> bool:
-        if not select.select([self._line], [], [], seconds)[0]:
-            return False
-        data = b""
-        # On Linux, reading from the terminal of an exited process raises an error.
-        with suppress(OSError):
-            data = os.read(self._line, 65536)
-        self.shown += data.decode(errors="replace")
-        return bool(data)
+def terminal_with(*arguments: str, **more: str) -> Terminal:
+    return Terminal([*COMMAND, *arguments], environment(**more))
 
 
 def test_the_terminal_prompts_for_the_key_and_does_not_show_it(
     readback: Server,
 ) -> None:
-    terminal = Terminal(readback.base_url)
+    terminal = terminal_with(readback.base_url)
     terminal.wait_for("Key (hidden)")
     terminal.type(f"{readback.api_key}\n")
     assert terminal.exit_code() == FailureFamily.NONE
@@ -302,7 +261,7 @@ def test_the_terminal_prompts_for_the_key_and_does_not_show_it(
     ("key", "code"), [("\x03", 130), ("\x04", 1)], ids=["Ctrl-C", "Ctrl-D"]
 )
 def test_a_person_can_stop_at_the_prompt(key: str, code: int) -> None:
-    terminal = Terminal("http://127.0.0.1:1/v1")
+    terminal = terminal_with("http://127.0.0.1:1/v1")
     terminal.wait_for("Key (hidden)")
     terminal.type(key)
     assert terminal.exit_code() == code
@@ -310,7 +269,7 @@ def test_a_person_can_stop_at_the_prompt(key: str, code: int) -> None:
 
 
 def test_a_pasted_key_that_is_not_text_is_reported() -> None:
-    terminal = Terminal("http://127.0.0.1:1/v1")
+    terminal = terminal_with("http://127.0.0.1:1/v1")
     terminal.wait_for("Key (hidden)")
     terminal.send(b"sk-echo-\xff\xfe\n")
     assert terminal.exit_code() == FailureFamily.KEY
@@ -318,7 +277,7 @@ def test_a_pasted_key_that_is_not_text_is_reported() -> None:
 
 
 def test_the_terminal_shows_the_verdict_and_then_the_walk(readback: Server) -> None:
-    terminal = Terminal(readback.base_url, READBACK_API_KEY=readback.api_key)
+    terminal = terminal_with(readback.base_url, READBACK_API_KEY=readback.api_key)
     assert terminal.exit_code() == FailureFamily.NONE
     assert "\x1b[32m" in terminal.shown
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.shown)

@@ -177,6 +177,9 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
         return _INTERRUPTED
     except EOFError:
         print("Stopped.", file=sys.stderr)
+    except ImportError as error:
+        # A Python that was built without OpenSSL has no ssl module, for example.
+        print(f"This Python lacks the module {error.name}.", file=sys.stderr)
     except OSError as error:  # The steps handle their own.
         _end_output(error)
     except Exception as error:  # Only a mistake of the probe can end here.
