@@ -8,25 +8,24 @@ refused is not repeated in the message: it could be a key.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from errno import EPIPE
-from itertools import chain, repeat
 from typing import TYPE_CHECKING, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
+from readback.probe import background
 
 if TYPE_CHECKING:
-    from readback.probe.output import Display
     from readback.probe.report import ProbeReport
 
 DEFAULT_VARIABLE = "READBACK_API_KEY"
 _SHORTEST_WATCH = 5
 _LONGEST_SECONDS = 86_400
 _STOPPED = 1
+_INTERRUPTED = 130
 _OPTION = re.compile("--?[a-z][a-z-]*")
 
 
@@ -141,6 +140,13 @@ def command_line(program: str) -> KeySafeParser:
         const="markdown",
         help="Print the report as Markdown, for a ticket.",
     )
+    form(
+        "--short",
+        dest="form",
+        action="store_const",
+        const="short",
+        help="Print a summary that fits a chat message.",
+    )
     return parser
 
 
@@ -148,18 +154,47 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
     """Run the probe with these arguments and return its exit code."""
     parser = command_line(program)
     options = parser.parse(sys.argv[1:] if arguments is None else arguments)
-    if options.watch and options.form == "markdown":
-        parser.error("--markdown prints a single report; omit --watch.")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A report with a few replaced characters is better than none.
-        sys.stdout.reconfigure(errors="replace")
+    if options.watch and options.form in ("markdown", "short"):
+        parser.error(f"--{options.form} prints a single report; omit --watch.")
+    code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
+    background.exit_if_running(code)
+    return code
+
+
+def _ending_with_a_sentence(run: Callable[[], int]) -> int:
+    """Return the exit code of the run; nothing ends it with a traceback."""
+    from readback.probe.interruption import signals_interrupt
+    from readback.probe.output.encoding import tolerate_encoding
+
+    # A report with a few replaced characters is better than none.
+    tolerate_encoding(sys.stdout)
+    tolerate_encoding(sys.stderr)
     try:
-        return _run(options, _key(options, parser))
-    except (KeyboardInterrupt, EOFError):
+        with signals_interrupt():
+            return run()
+    except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
+        return _INTERRUPTED
+    except EOFError:
+        print("Stopped.", file=sys.stderr)
+    except ImportError as error:
+        # A Python that was built without OpenSSL has no ssl module, for example.
+        print(f"This Python lacks the module {error.name}.", file=sys.stderr)
     except OSError as error:  # The steps handle their own.
         _end_output(error)
+    except Exception as error:  # Only a mistake of the probe can end here.
+        return _own_mistake(error)
     return _STOPPED
+
+
+def _own_mistake(error: Exception) -> int:
+    from readback.probe.results import FailureFamily
+    from readback.probe.runner import origin
+
+    print(
+        f"The probe ended with an error of its own: {origin(error)}.", file=sys.stderr
+    )
+    return FailureFamily.PROBE
 
 
 def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
@@ -182,38 +217,47 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
     from readback.probe.context import ProbeContext
     from readback.probe.entered.secret import Secret
+    from readback.probe.output.progress import ProgressLine, terminal
     from readback.probe.runner import OPENAI, STEPS, run_probe
 
     secret = Secret(key)
-    steps = STEPS
-    if options.library:
-        steps = STEPS._replace(readback=(*STEPS.readback, OPENAI))
-    displays = _displays(options.form)
+    steps = (*STEPS, OPENAI) if options.library else STEPS
+    progress = ProgressLine(terminal(sys.stdout, sys.stderr))
+    show = _output(options.form)
 
     def once() -> ProbeReport:
         context = ProbeContext(
             options.base_url, secret, options.timeout, options.cabinet
         )
-        return run_probe(context, steps, next(displays))
+        report = run_probe(context, steps, progress)
+        show(report)
+        return report
 
     return watch.repeat(once, options.watch) if options.watch else once().family
 
 
-def _displays(form: str | None) -> Iterator[Display]:
-    """Yield the display of the first run, then those of its repetitions."""
-    from readback.probe.output import formats
-    from readback.probe.output.final_report import FinalReportDisplay
-    from readback.probe.output.plain import PlainDisplay
-    from readback.probe.watch import TrendDisplay
+def _output(form: str | None) -> Callable[[ProbeReport], None]:
+    """Return the function that prints the report of each run."""
+    from readback.probe.output import formats, plain
+    from readback.probe.output.progress import is_terminal
+    from readback.probe.watch import Trend
 
+    forms = {
+        "json": formats.as_json,
+        "markdown": formats.as_markdown,
+        "short": plain.as_short,
+    }
     if form:
-        render = formats.as_json if form == "json" else formats.as_markdown
-        return repeat(FinalReportDisplay(render))
-    if not (sys.stdout and sys.stdout.isatty()):
-        return chain([PlainDisplay()], repeat(TrendDisplay()))
-    from readback.probe.output.terminal import TerminalDisplay
+        return _printer(forms[form])
+    if not is_terminal(sys.stdout):
+        return Trend(_printer(plain.as_text)).show
+    from readback.probe.output import terminal
 
-    return chain([TerminalDisplay()], repeat(TrendDisplay()))
+    return Trend(terminal.show).show
+
+
+def _printer(render: Callable[[ProbeReport], str]) -> Callable[[ProbeReport], None]:
+    return lambda report: print(render(report), flush=True)
 
 
 def _end_output(error: OSError) -> None:

@@ -61,9 +61,9 @@ class ProbeContext:
         return (self.key or None) if "key" in vars(self) else None
 
     @property
-    def key_sent_to(self) -> str:
+    def key_sent_to(self) -> str | None:
         """Scheme and host of every address that got the key, safe to show."""
-        return ", ".join(sorted(self.key_destinations)) or "not sent"
+        return ", ".join(sorted(self.key_destinations)) or None
 
     def new_client(self, route: Route | None = None) -> ProbeClient:
         """Return a client without an open connection."""

@@ -118,7 +118,7 @@ def _facts(context: ProbeContext, response: ProbeResponse) -> dict[str, Fact]:
         "status": response.status,
         "detail": explanation(response, context.key_for_endpoint),
         "wait": sanitize(response.headers.get("Retry-After", "a few")),
-        "sent_to": context.key_sent_to,
+        "sent_to": context.key_sent_to or "not sent",
     }
 
 
@@ -129,7 +129,7 @@ def _are_same(one: ProbeResponse, other: ProbeResponse) -> bool:
 
 def _figures(context: ProbeContext, response: ProbeResponse) -> dict[str, str]:
     figure = format_duration(response.timing.answer)
-    return {"figure": figure, "sent_to": context.key_sent_to}
+    return {"figure": figure, "sent_to": context.key_sent_to or "not sent"}
 
 
 def _named(context: ProbeContext, diagnosis: Diagnosis) -> Diagnosis:
