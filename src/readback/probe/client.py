@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 
@@ -86,11 +86,15 @@ class ProbeClient:
         trusted: ssl.SSLContext,
         timeout: float,
         budget: RequestBudget,
+        key_destinations: set[str],
+        identity: Mapping[str, str],
     ) -> None:
         self._route = route
         self._trusted = trusted
         self.timeout = timeout
         self._budget = budget
+        self._key_destinations = key_destinations
+        self._identity = identity
         self._socket: socket.socket | None = None
 
     def close(self) -> None:
@@ -112,8 +116,12 @@ class ProbeClient:
         key: Secret | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        on_part: Callable[[bytes], None] | None = None,
     ) -> ProbeResponse:
-        """Send a request for a path of the target, and read the whole response."""
+        """Send a request for a path of the target, and read the whole response.
+
+        `on_part` gets each part of the body when it arrives.
+        """
         self._budget.spend()
         timing = Timing()
         sock = self._connected(timing)
@@ -126,7 +134,7 @@ class ProbeClient:
             body or b"",
         )
         response = self._head(connection)
-        content = self._body(response)
+        content = self._body(response, on_part)
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
@@ -142,11 +150,12 @@ class ProbeClient:
         )
 
     def _headers(self, key: Secret | None, body: bytes | None) -> dict[str, str]:
-        headers = {"Host": self._route.target.authority, **_HEADERS}
+        headers = {"Host": self._route.target.authority, **_HEADERS, **self._identity}
         if body is not None:
             headers["Content-Type"] = "application/json"
             headers["Content-Length"] = str(len(body))
         if key is not None:
+            self._key_destinations.add(self._route.key_destination)
             headers["Authorization"] = f"Bearer {key.reveal()}"
         if self._sends_whole_url and self._route.proxy:
             headers.update(self._route.proxy.authorization)
@@ -170,8 +179,6 @@ class ProbeClient:
         try:
             sock = opening.open_socket(self._route, self.timeout)
             timing.connect = time.monotonic() - started
-            # Else a body waits up to 40 ms until its head is acknowledged.
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if not self._route.target.is_encrypted:
                 return sock
             started = time.monotonic()
@@ -216,11 +223,17 @@ class ProbeClient:
             self.close()
             raise ProbeError("http.cut") from None
 
-    def _body(self, response: http.client.HTTPResponse) -> bytes:
+    def _body(
+        self,
+        response: http.client.HTTPResponse,
+        on_part: Callable[[bytes], None] | None,
+    ) -> bytes:
         body = b""
         try:
             while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
                 body += part
+                if on_part:
+                    on_part(part)
         except (socket.timeout, TimeoutError):
             raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):

@@ -7,7 +7,6 @@ steps that need that step.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
@@ -15,6 +14,7 @@ from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
 from readback.probe.connection.route import Route
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
+from readback.probe.results import Service
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
@@ -29,9 +29,12 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     cabinet_url: str | None = None
+    chat_model: str | None = None
+    """The model to ask for a completion; without it nothing is sent that may cost."""
     idle_seconds: float = 4.5
     """How long a connection is left idle; not 5 s, when many servers close it."""
     budget: RequestBudget = field(default_factory=RequestBudget)
+    key_destinations: set[str] = field(default_factory=set)
 
     base_url: BaseUrl = field(init=False)  # address
     key: Secret = field(init=False)  # key
@@ -39,12 +42,16 @@ class ProbeContext:
     ip_addresses: list[str] = field(init=False)  # dns
     trusted: ssl.SSLContext = field(init=False)  # tls
     client: ProbeClient = field(init=False)  # http
+    service: Service | None = None  # http
+    endpoint_name: str = ""  # http; access, if only a key makes it known
+    models_without_key: ProbeResponse = field(init=False)  # http
     help_link: str = ""  # http
-    identity: Mapping[str, str] = field(default_factory=dict)
+    identity: dict[str, str] = field(default_factory=dict)
     """The headers of another program, if only requests with them get through."""
     responses: list[ProbeResponse] = field(default_factory=list)
     """What has been received, for the steps that judge all of it."""
     models: ProbeResponse = field(init=False)  # access
+    token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
     cabinet: ProbeResponse | None = None  # cabinet
     cabinet_host: str = ""  # cabinet
@@ -58,12 +65,27 @@ class ProbeContext:
     def shown_key(self) -> str:
         return self.key.mask if "key" in vars(self) else self.secret.mask
 
+    @property
+    def key_for_endpoint(self) -> Secret | None:
+        """The key for a service that is not a Readback, if there is a usable one."""
+        return (self.key or None) if "key" in vars(self) else None
+
+    @property
+    def key_sent_to(self) -> str | None:
+        """Scheme and host of every address that got the key, safe to show."""
+        return ", ".join(sorted(self.key_destinations)) or None
+
     def new_client(
         self, route: Route | None = None, timeout: float | None = None
     ) -> ProbeClient:
         """Return a client without an open connection."""
         return ProbeClient(
-            route or self.route, self.trusted, timeout or self.timeout, self.budget
+            route or self.route,
+            self.trusted,
+            timeout or self.timeout,
+            self.budget,
+            self.key_destinations,
+            self.identity,
         )
 
     def get(
@@ -90,7 +112,6 @@ class ProbeContext:
             f"{self.base_url.path}{path}",
             key=key,
             body=body,
-            headers=self.identity,
         )
         self.responses.append(response)
         return response

@@ -40,10 +40,15 @@ def redact_keys(text: str) -> str:
     return KEY_LIKE.sub("sk-…", text)
 
 
+def printable(text: str) -> str:
+    """Replace every character that a terminal would interpret."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 def sanitize(text: str) -> str:
     """Return untrusted text as one line that is safe to show."""
     line = " ".join(redact_keys(text).split())
-    safe = "".join(c if c.isprintable() else "�" for c in line)
+    safe = printable(line)
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
 
 

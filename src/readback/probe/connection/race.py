@@ -26,6 +26,8 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
         finally:
             race.close()
     sock.settimeout(timeout)
+    # http.client writes head and body separately; the second must not wait for an ACK.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
 

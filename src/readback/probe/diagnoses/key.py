@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from readback.keys import PREFIX
-from readback.probe.diagnoses.templates import fail, ok
+from readback.probe.diagnoses.templates import fail, ok, skip
 from readback.probe.results import Culprit, FailureFamily
 
 _COPY = (
@@ -12,6 +12,8 @@ _COPY = (
 
 KEY = (
     ok("key.ok", "{key} has the right format, and its checksum is correct."),
+    ok("key.foreign", "This is the key of another service."),
+    skip("key.absent", "No key was given."),
     fail(
         "key.none",
         FailureFamily.KEY,
@@ -83,7 +85,7 @@ KEY = (
         "The key contains a typo: {reason}.",
         _COPY,
     ),
-    ok("key.accepted", "The service accepts the key."),
+    ok("key.accepted", "The service accepts the key, which was sent to {sent_to}."),
     fail(
         "key.stripped",
         FailureFamily.KEY,
@@ -100,6 +102,38 @@ KEY = (
         "The key reaches the service but is not accepted: {detail}",
         "The key may be revoked, expired, or from another Readback server. Check it in "
         "the cabinet, or create a new one there.",
+    ),
+    fail(
+        "key.refused_or_lost",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "The service responds to the key as it does without one: {detail}",
+        "The key is not accepted, or a proxy or gateway removes the Authorization "
+        "header; this service does not tell which. Check the key where it was created. "
+        "Key sent to: {sent_to}.",
+    ),
+    fail(
+        "key.refused_elsewhere",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "The service does not accept the key: {detail}",
+        "Check at the provider whether the key is active and belongs to this service. "
+        "Key sent to: {sent_to}.",
+    ),
+    fail(
+        "key.needed",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "The service requires a key, and none was given: {detail}",
+        "Pass the key of this service with --key-file or --key-env.",
+    ),
+    fail(
+        "key.readback_elsewhere",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "This is a Readback key, but {host} is not a Readback, so it was not sent.",
+        "Use the key of this service with this address, or copy the address of "
+        "Readback from the cabinet.",
     ),
     fail(
         "key.other_refusal",

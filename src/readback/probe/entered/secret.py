@@ -42,6 +42,10 @@ class Secret:
             return "not a valid key"
         return keys.masked(keys.last_characters(self._text))
 
+    @property
+    def is_readback_key(self) -> bool:
+        return self._text.startswith(keys.PREFIX)
+
     def reveal(self) -> str:
         """Return the key itself; use it only in a request header."""
         return self._text
@@ -74,8 +78,10 @@ class Secret:
 def check(secret: Secret) -> tuple[Diagnosis, Secret]:
     """Check a pasted key and remove what surrounds it; an invalid key is never sent."""
     if not secret:
-        raise ProbeError("key.none")
+        return diagnose("key.absent"), secret
     mistakes, key = _unwrap(secret.reveal())
+    if not key.startswith(keys.PREFIX):
+        return diagnose("key.foreign"), Secret(key)
     if why := keys.why_invalid(key.encode("utf-8", "replace")):
         raise ProbeError(_invalid_key_id(key), reason=why)
     unwrapped = Secret(key)
@@ -95,8 +101,6 @@ def _unwrap(text: str) -> tuple[list[str], str]:
 
 def _invalid_key_id(text: str) -> str:
     """Return the diagnosis id for a key that cannot be valid."""
-    if not text.startswith(keys.PREFIX):
-        return "key.prefix"
     if "…" in text or "..." in text or "*" in text:
         return "key.mask"
     if len(text) != keys.LENGTH:

@@ -13,7 +13,7 @@ from readback.probe.entered import base_url
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, ProbeError
-from readback.probe.service.recognition import parse_json
+from readback.probe.service.api_answers import parse_json
 
 _HELP_PAGE = "/docs/errors"
 

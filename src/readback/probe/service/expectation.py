@@ -14,10 +14,9 @@ _BODY = b"{}"
 
 
 def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    headers = {**context.identity, "Expect": "100-continue"}
-    how = foreign_answer(context, headers, _BODY)
+    how = foreign_answer(context, {"Expect": "100-continue"}, _BODY)
     if not how:
         return diagnose("between.expect_ok")
-    if foreign_answer(context, context.identity, _BODY):
+    if foreign_answer(context, {}, _BODY):
         return []  # The header makes no difference; other steps tell more.
     return diagnose("between.expect_refused", how=how)

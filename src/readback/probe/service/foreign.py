@@ -29,13 +29,20 @@ _REFUSALS: dict[int, str] = {
 }
 
 
-def explain(response: ProbeResponse, facts: dict[str, Fact]) -> ProbeError | None:
-    """Return the error for a response that is not the service's, if it tells enough."""
+def spoiled(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a response that was made unreadable, if it was."""
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _DECODED:
         return ProbeError("between.coding", coding=sanitize(coding))
     if rest := _trailing_bytes(response.body):
         return ProbeError("between.trailing", bytes=rest)
+    return None
+
+
+def explain(response: ProbeResponse, facts: dict[str, Fact]) -> ProbeError | None:
+    """Return the error for a response that is not the service's, if it tells enough."""
+    if error := spoiled(response):
+        return error
     if _is_challenge(response):
         return ProbeError("between.challenge", tried="", **facts)
     if id := _REFUSALS.get(response.status):

@@ -39,8 +39,7 @@ def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _request(context: ProbeContext, client: ProbeClient) -> ProbeResponse:
-    path = f"{context.base_url.path}{UNKNOWN}"
-    return client.request("GET", path, headers=context.identity)
+    return client.request("GET", f"{context.base_url.path}{UNKNOWN}")
 
 
 def _lost(context: ProbeContext, error: ProbeError) -> Diagnosis:

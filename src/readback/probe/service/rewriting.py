@@ -17,7 +17,7 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, Fact
 from readback.probe.service import fields
-from readback.probe.service.recognition import parse_json
+from readback.probe.service.api_answers import parse_json
 
 _ID = "X-Request-Id"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

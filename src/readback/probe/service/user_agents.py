@@ -107,7 +107,7 @@ def _ask_as_others(
     passed = [program for program in OTHERS if results[program]]
     if not passed:
         raise _with_all_tried(error)
-    context.identity = passed[0].headers
+    context.identity.update(passed[0].headers)
     blocked = [OWN, *(program for program in OTHERS if program not in passed)]
     status = error.facts.get("status")
     how = f"status {status}" if status else "a closed connection"
@@ -117,13 +117,13 @@ def _ask_as_others(
 def _result(context: ProbeContext, check: Check, program: Program) -> list[Diagnosis]:
     """Return the results of the step for this program; none if it fails, too."""
     context.close()  # What blocks one request may block its connection.
-    context.identity = program.headers
+    context.identity.update(program.headers)
     try:
         found = check(context)
     except ProbeError:
         return []
     finally:
-        context.identity = {}
+        context.identity.clear()
     return found if isinstance(found, list) else [found]
 
 
