@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DEFAULT_VARIABLE = "READBACK_API_KEY"
 _SHORTEST_WATCH = 5
 _LONGEST_SECONDS = 86_400
+# Not 5 s: at that moment many servers close a connection.
+_IDLE_SECONDS = 4.5
 _STOPPED = 1
 _INTERRUPTED = 130
 _OPTION = re.compile("--?[a-z][a-z-]*")
@@ -65,7 +67,7 @@ def _seconds(least: float) -> Callable[[str], float]:
         try:
             seconds = float(text)
         except ValueError:
-            seconds = 0.0
+            seconds = float("nan")
         # Written so that it is also true for "nan".
         if not least <= seconds <= _LONGEST_SECONDS:
             raise argparse.ArgumentTypeError(
@@ -112,6 +114,14 @@ def command_line(program: str) -> KeySafeParser:
         default=10.0,
         metavar="SECONDS",
         help="How long to wait in each step. Default: 10.",
+    )
+    option(
+        "--idle",
+        type=_seconds(0.0),
+        default=_IDLE_SECONDS,
+        metavar="SECONDS",
+        help="How long to leave a connection idle before it is used again; 0 omits "
+        f"this step. Default: {_IDLE_SECONDS}.",
     )
     option(
         "--watch",
@@ -227,7 +237,11 @@ def _run(options: argparse.Namespace, key: str) -> int:
 
     def once() -> ProbeReport:
         context = ProbeContext(
-            options.base_url, secret, options.timeout, options.cabinet
+            options.base_url,
+            secret,
+            options.timeout,
+            options.cabinet,
+            idle_seconds=options.idle,
         )
         report = run_probe(context, steps, progress)
         show(report)
