@@ -1,5 +1,6 @@
 """The probe reports the right diagnosis for every scenario, within its budget."""
 
+import json
 import socket
 
 import pytest
@@ -13,6 +14,7 @@ from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily, Verdict
 from readback.probe.runner import STEPS, run_probe
 from tests.probe.displays import SilentDisplay
+from tests.probe.forms import FORMS, REPORT_SCHEMA
 from tests.probe.scenarios import SCENARIOS
 from tests.probe.setups import ProbeInput, Resources, Scenario
 
@@ -41,10 +43,10 @@ def test_a_scenario_gets_its_diagnosis(
     assert report.id == scenario.id, results
     assert report.family == TEMPLATES[scenario.id].family
     assert report.requests <= MAX_REQUESTS
+    REPORT_SCHEMA.validate(json.loads(formats.as_json(report)))
     if probe_input.key:
-        assert probe_input.key not in formats.as_json(report) + formats.as_markdown(
-            report
-        )
+        for form in FORMS.values():
+            assert probe_input.key not in form(report)
 
 
 def test_every_scenario_has_a_different_id() -> None:
