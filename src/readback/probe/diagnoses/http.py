@@ -15,10 +15,14 @@ HTTP = (
         "same contract. Without them, refusals are not explained and the operator "
         "cannot look up a request. Let headers that start with X- pass.",
     ),
-    ok("http.endpoint", "An OpenAI-compatible API responded with {status}."),
+    ok(
+        "http.endpoint",
+        "An OpenAI-compatible API responds, without a key with {status}.",
+    ),
     ok(
         "http.endpoint_named",
-        "An OpenAI-compatible API responded with {status}. It names itself: {name}.",
+        "An OpenAI-compatible API responds, without a key with {status}. It names "
+        "itself: {name}.",
     ),
     fail(
         "http.anthropic",
