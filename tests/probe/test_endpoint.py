@@ -8,7 +8,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from readback.contract import MODEL as READBACK_MODEL
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.output import formats, plain
@@ -213,7 +212,6 @@ def test_a_readback_without_its_headers_is_probed_like_any_other(
     warnings = [r.diagnosis.id for r in report.results if r.diagnosis.verdict != "ok"]
     assert warnings == ["tls.none", "http.headers_stripped", "cabinet.unknown"]
     assert report.service == Service.READBACK
-    assert facts(report, "models") == {} and READBACK_MODEL
 
 
 def test_without_its_headers_a_refused_key_is_not_called_lost(resources) -> None:
@@ -228,3 +226,54 @@ def test_an_api_with_the_same_404_is_not_taken_for_a_readback(readback: Server) 
         report = probed(server.base_url, readback.api_key)
     assert report.id == "key.readback_elsewhere"
     assert server.authorizations == []
+
+
+@pytest.mark.parametrize(
+    ("path", "entered", "found"),
+    [
+        ("", "", []),
+        ("/v1beta/openai", "/v1beta/openai", []),
+        ("/v1", "", ["address.no_version"]),
+        ("/api/v1", "/api", ["address.no_version"]),
+        ("/v1", "/v3", ["address.other_version"]),
+    ],
+)
+def test_only_a_version_that_the_service_needs_is_missed(
+    path: str, entered: str, found: list[str]
+) -> None:
+    with provider(path=path) as server:
+        origin = server.base_url.removesuffix(path)
+        report = probed(f"{origin}{entered}")
+    failures = [r.diagnosis.id for r in report.results if r.diagnosis.verdict == "fail"]
+    assert failures == found
+    assert report.base_url == server.base_url
+    assert ids(report)["access"] == "key.accepted"
+    assert len(server.authorizations) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, b""),
+        (200, b"[" * 100_000),
+        (200, b'{"data":[null],"choices":[null]}'),
+        (200, b'data: {"choices":[1]}\ndata: [1]\ndata: {"error":1}\n'),
+        (401, b'{"error":{"message":{"a":1},"code":["x"]}}'),
+        (404, b'{"error":{"code":["not_found"]}}'),
+        (404, b'[{"error":{"message":"model","code":404}}]'),
+        (599, b"\xff\xfe\x00"),
+        (999, b'{"object":"error","message":"\\ud800\\u001b[31m"}'),
+    ],
+    ids=range(9),
+)
+def test_a_hostile_body_never_ends_a_step(status: int, body: bytes) -> None:
+    answer = Answer(status, body)
+    with provider(key=None, models=answer, completed=answer, streamed=answer) as server:
+        first = probed(server.base_url, chat=MODEL)
+        server.behavior.models = (MODEL, "\x1b[31m\ud800")
+        second = probed(server.base_url, chat=MODEL)
+        server.behavior.completed = Answer(200, completion())
+        third = probed(server.base_url, chat=MODEL)
+    for report in (first, second, third):
+        assert "probe.unexpected" not in ids(report).values()
+        assert "\x1b" not in plain.as_text(report) + formats.as_json(report)

@@ -18,7 +18,8 @@ from readback.probe.results import Culprit, Diagnosis, Fact, StepResult, Verdict
 from readback.probe.runner import STEPS
 
 _ORDER = {step.id: place for place, step in enumerate(STEPS)}
-_ON_THE_WAY = (Culprit.MACHINE, Culprit.NETWORK, Culprit.PROXY)
+_ON_THE_WAY = ("proxies", "dns", "tcp", "tls")
+_IN_BETWEEN = (Culprit.MACHINE, Culprit.NETWORK, Culprit.PROXY)
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ def _diagnose(first: Walk, second: Walk, common: dict[str, Fact]) -> Diagnosis:
 def _parted(
     failure: StepResult, fails: Walk, passes: Walk, common: dict[str, Fact]
 ) -> Diagnosis:
-    is_on_the_way = failure.diagnosis.culprit in _ON_THE_WAY
-    id = "compare.parts_at" if is_on_the_way else "compare.parts_at_service"
+    is_before = failure.step in _ON_THE_WAY or failure.diagnosis.culprit in _IN_BETWEEN
+    id = "compare.parts_at" if is_before else "compare.parts_at_service"
     if not passes.has(failure.step):
         id = "compare.parts_after"
     return diagnose(id, common=common, **_facts(failure, fails, passes))

@@ -27,20 +27,20 @@ COMPARE = (
         "compare.parts_at",
         Culprit.NETWORK,
         _PARTED,
-        "Something between this machine and the service treats the two addresses "
-        "differently, such as a firewall, a proxy or a filter. {next_step}",
+        "The service of {fails} is down, or something in between treats the two "
+        "addresses differently, such as a firewall, a proxy or a filter. {next_step}",
     ),
     warn(
         "compare.parts_at_service",
         Culprit.INPUT,
         _PARTED,
-        "The network passes both, so look at the address, the key or the service of "
-        "{fails}. {next_step}",
+        "The network treats both alike; what differs is the address, the key or the "
+        "service. {next_step}",
     ),
     warn(
         "compare.parts_after",
         Culprit.SERVICE,
-        "The network passes both; then {fails} fails at “{step}”.",
+        "Both are reached; then {fails} fails at “{step}”.",
         "The other address has no such step, so the cause is at {fails} or before it. "
         "{next_step}",
     ),
