@@ -37,6 +37,7 @@ class ProbeInput:
     key: str
     timeout: float = 10.0
     cabinet: str | None = None
+    chat: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -25,6 +25,7 @@ def probed(probe_input: ProbeInput) -> ProbeReport:
         Secret(probe_input.key),
         probe_input.timeout,
         probe_input.cabinet,
+        probe_input.chat,
     )
     return run_probe(context, STEPS, SilentDisplay())
 

@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 
@@ -81,11 +81,13 @@ class ProbeClient:
         trusted: ssl.SSLContext,
         timeout: float,
         budget: RequestBudget,
+        key_destinations: set[str],
     ) -> None:
         self._route = route
         self._trusted = trusted
         self._timeout = timeout
         self._budget = budget
+        self._key_destinations = key_destinations
         self._socket: socket.socket | None = None
 
     def close(self) -> None:
@@ -107,8 +109,12 @@ class ProbeClient:
         key: Secret | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        on_part: Callable[[bytes], None] | None = None,
     ) -> ProbeResponse:
-        """Send a request for a path of the target, and read the whole response."""
+        """Send a request for a path of the target, and read the whole response.
+
+        `on_part` gets each part of the body when it arrives.
+        """
         self._budget.spend()
         timing = Timing()
         sock = self._connected(timing)
@@ -120,7 +126,7 @@ class ProbeClient:
             body or b"",
         )
         response = self._head(connection)
-        content = self._body(response)
+        content = self._body(response, on_part)
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
@@ -133,6 +139,7 @@ class ProbeClient:
             headers["Content-Type"] = "application/json"
             headers["Content-Length"] = str(len(body))
         if key is not None:
+            self._key_destinations.add(self._route.key_destination)
             headers["Authorization"] = f"Bearer {key.reveal()}"
         if self._sends_whole_url and self._route.proxy:
             headers.update(self._route.proxy.authorization)
@@ -200,11 +207,17 @@ class ProbeClient:
             self.close()
             raise ProbeError("http.cut") from None
 
-    def _body(self, response: http.client.HTTPResponse) -> bytes:
+    def _body(
+        self,
+        response: http.client.HTTPResponse,
+        on_part: Callable[[bytes], None] | None,
+    ) -> bytes:
         body = b""
         try:
             while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
                 body += part
+                if on_part:
+                    on_part(part)
         except (socket.timeout, TimeoutError):
             raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):

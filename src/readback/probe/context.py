@@ -14,6 +14,7 @@ from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
 from readback.probe.connection.route import Route
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
+from readback.probe.results import Service
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
@@ -26,7 +27,10 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     cabinet_url: str | None = None
+    chat_model: str | None = None
+    """The model to ask for a completion; without it nothing is sent that may cost."""
     budget: RequestBudget = field(default_factory=RequestBudget)
+    key_destinations: set[str] = field(default_factory=set)
 
     base_url: BaseUrl = field(init=False)  # address
     key: Secret = field(init=False)  # key
@@ -34,10 +38,12 @@ class ProbeContext:
     ip_addresses: list[str] = field(init=False)  # dns
     trusted: ssl.SSLContext = field(init=False)  # tls
     client: ProbeClient = field(init=False)  # http
+    service: Service | None = None  # http
+    endpoint_name: str = ""  # http; access, if only a key makes it known
+    models_without_key: ProbeResponse = field(init=False)  # http
     help_link: str = ""  # http
     models: ProbeResponse = field(init=False)  # access
-    key_sent_to: str | None = None  # access
-    """The origin that has received the key."""
+    token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
 
     @property
@@ -49,9 +55,25 @@ class ProbeContext:
     def shown_key(self) -> str:
         return self.key.mask if "key" in vars(self) else self.secret.mask
 
+    @property
+    def key_for_endpoint(self) -> Secret | None:
+        """The key for a service that is not a Readback, if there is a usable one."""
+        return (self.key or None) if "key" in vars(self) else None
+
+    @property
+    def key_sent_to(self) -> str | None:
+        """Scheme and host of every address that got the key, safe to show."""
+        return ", ".join(sorted(self.key_destinations)) or None
+
     def new_client(self, route: Route | None = None) -> ProbeClient:
         """Return a client without an open connection."""
-        return ProbeClient(route or self.route, self.trusted, self.timeout, self.budget)
+        return ProbeClient(
+            route or self.route,
+            self.trusted,
+            self.timeout,
+            self.budget,
+            self.key_destinations,
+        )
 
     def get(self, path: str, *, with_key: bool = True) -> ProbeResponse:
         key = self.key if with_key else None

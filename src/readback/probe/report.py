@@ -14,7 +14,7 @@ from datetime import datetime
 
 from readback import __version__
 from readback.probe.formatting import format_duration
-from readback.probe.results import FailureFamily, Fixer, StepResult, Verdict
+from readback.probe.results import FailureFamily, Fixer, Service, StepResult, Verdict
 
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 SKIPPED = "skipped.failed"
@@ -34,6 +34,9 @@ class ProbeReport:
     """In the order of the steps."""
     key_sent_to: str | None = None
     """The origin that received the key."""
+    service: Service | None = None
+    endpoint_name: str = ""
+    """The program behind an endpoint, if it names itself."""
 
     @property
     def decisive(self) -> StepResult | None:
@@ -99,7 +102,7 @@ class ProbeReport:
         """Where the key went."""
         if self.key_sent_to is None:
             return "The key was not sent."
-        return f"The key {self.key} was sent only to {self.key_sent_to}."
+        return f"The key ({self.key}) was sent only to {self.key_sent_to}."
 
     @property
     def tried(self) -> list[StepResult]:
@@ -114,8 +117,16 @@ class ProbeReport:
     @property
     def _without_findings(self) -> str:
         if self.interrupted is None:
-            return "Works: every text was returned unchanged."
+            return self._success
         return f"Interrupted at “{self.interrupted.title}”; nothing failed until then."
+
+    @property
+    def _success(self) -> str:
+        if self.service != Service.ENDPOINT:
+            return "Works: every text was returned unchanged."
+        if any(one.step == "chat" for one in self.results):
+            return "Works: the model completed a text."
+        return "Works as far as it was tested; --chat MODEL asks for a completion."
 
     @property
     def _outcome(self) -> str:

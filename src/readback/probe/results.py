@@ -23,6 +23,14 @@ class _Word(str, Enum):
         return format(str(self.value), spec)
 
 
+class Service(_Word):
+    """What responds at an address."""
+
+    READBACK = "readback"
+    ENDPOINT = "endpoint"
+    """Another OpenAI-compatible API."""
+
+
 class Verdict(_Word):
     OK = "ok"
     WARN = "warn"

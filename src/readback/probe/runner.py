@@ -16,16 +16,18 @@ from readback.probe.clients import library
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered import base_url, secret
+from readback.probe.entered import address, key
 from readback.probe.formatting import format_seconds, printable
 from readback.probe.output import Progress
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
-from readback.probe.results import Diagnosis, ProbeError, StepResult
+from readback.probe.results import Diagnosis, ProbeError, Service, StepResult
 from readback.probe.service import (
     access,
     cabinet,
+    chat,
     contract_checks,
     echo,
+    endpoint,
     latency,
     recognition,
 )
@@ -36,6 +38,7 @@ TIMEOUTS_PER_RUN = 6
 _TICK_SECONDS = 0.1
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
+Condition = Callable[[ProbeContext], bool]
 
 
 class Step(NamedTuple):
@@ -46,16 +49,18 @@ class Step(NamedTuple):
     """The ids of the steps that must succeed before this one can run."""
     in_background: bool = False
     """Whether later steps run beside it; its results come after theirs."""
+    applies: Condition = lambda context: True
+    """Whether the step is part of the run; asked when its turn has come."""
 
 
-def _address(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.base_url = base_url.check(context.entered_url)
-    return diagnosis
+def _address(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.base_url = address.check(context.entered_url)
+    return mistakes
 
 
-def _key(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.key = secret.check(context.secret)
-    return diagnosis
+def _key(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.key = key.check(context.secret)
+    return mistakes
 
 
 def _proxies(context: ProbeContext) -> Diagnosis:
@@ -89,7 +94,27 @@ def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
     return lambda context: echo.check(context, text)
 
 
-STEPS = (
+def _is_readback(context: ProbeContext) -> bool:
+    return not _is_other_service(context)
+
+
+def _is_other_service(context: ProbeContext) -> bool:
+    """Return what responds or, if nothing does, what the person probably meant."""
+    if context.service:
+        return context.service == Service.ENDPOINT
+    sent = context.key_for_endpoint
+    return bool(context.chat_model or (sent and not sent.is_readback_key))
+
+
+def _is_chat_wanted(context: ProbeContext) -> bool:
+    return bool(context.chat_model) and _is_other_service(context)
+
+
+def _only_if(condition: Condition, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple(step._replace(applies=condition) for step in steps)
+
+
+COMMON = (
     Step("address", "address", _address),
     Step("key", "key", _key),
     Step("proxies", "proxies", _proxies, ("address",)),
@@ -97,6 +122,8 @@ STEPS = (
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", _tls, ("tcp",)),
     Step("http", "HTTP", recognition.check, ("tls",)),
+)
+READBACK = (
     Step("access", "key accepted", access.check, ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
     Step("echo.ascii", "echo: ASCII", _echo(echo.ASCII), ("access",)),
@@ -110,7 +137,21 @@ STEPS = (
     Step("cabinet", "cabinet", cabinet.check, ("http",)),
     Step("latency", "latency", latency.check, ("echo.ascii",)),
 )
-OPENAI = Step("openai", "openai", library.check, ("echo.marks",))
+ENDPOINT = (
+    Step("access", "key accepted", endpoint.check_access, ("http",)),
+    Step("models", "model list", endpoint.check_models, ("access",)),
+)
+CHAT = (
+    Step("chat", "completion", chat.check_completion, ("access",)),
+    Step("stream", "streamed completion", chat.check_stream, ("chat",)),
+)
+STEPS = (
+    *COMMON,
+    *_only_if(_is_readback, READBACK),
+    *_only_if(_is_other_service, ENDPOINT),
+    *_only_if(_is_chat_wanted, CHAT),
+)
+OPENAI = Step("openai", "openai", library.check, ("echo.marks",), applies=_is_readback)
 
 
 class ProbeRun:
@@ -137,7 +178,7 @@ class ProbeRun:
 
     def run(self, steps: Iterable[Step]) -> None:
         """Run the steps; end early if Ctrl-C is pressed or the run takes too long."""
-        self._rest = iter(steps)
+        self._rest = (step for step in steps if step.applies(self._context))
         try:
             for step in self._rest:
                 self._start(step)
@@ -163,6 +204,8 @@ class ProbeRun:
             requests=self._context.budget.spent,
             results=[one for step in self._steps for one in self._found[step.id]],
             key_sent_to=self._context.key_sent_to,
+            service=self._context.service,
+            endpoint_name=self._context.endpoint_name,
         )
 
     @property

@@ -8,6 +8,7 @@ from tests.probe.setups import (
     responding,
     through_relay,
 )
+from tests.probe.setups_endpoint import strip_headers
 
 HTTP = (
     Scenario(
@@ -96,6 +97,11 @@ HTTP = (
         "a proxy requires its own login",
         "key.other_refusal",
         through_relay(on_response=corruptions.require_login),
+    ),
+    Scenario(
+        "a gateway removes the headers that start with X-",
+        "http.headers_stripped",
+        through_relay(on_response=strip_headers),
     ),
     Scenario(
         "a proxy adds a URL parameter",

@@ -1,4 +1,4 @@
-"""The step "key accepted": whether the key reaches the service and is accepted."""
+"""The step "key accepted" of a Readback: whether the key arrives and is accepted."""
 
 from __future__ import annotations
 
@@ -18,11 +18,16 @@ from readback.probe.service.recognition import (
 
 
 def check(context: ProbeContext) -> Diagnosis:
+    if not context.key:
+        raise ProbeError("key.none")
+    if not context.key.is_readback_key:
+        raise ProbeError("key.prefix")
     response = context.get(MODELS)
     if response.status != HTTPStatus.OK:
         raise _error(context, response)
     context.models = response
-    return diagnose("key.accepted", figure=format_duration(response.timing.answer))
+    figure = format_duration(response.timing.answer)
+    return diagnose("key.accepted", figure=figure, sent_to=context.key_sent_to)
 
 
 def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
@@ -31,17 +36,14 @@ def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
         if response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return ProbeError("key.other_refusal", status=response.status)
         return unexpected_response(response, f"{context.base_url}{MODELS}")
-    if refusal.code == "not_found":
-        added = "URL parameter" in refusal.detail
-        id = "http.parameter_added" if added else "http.path_changed"
-        return ProbeError(id, detail=refusal.detail)
     if refusal.code == "invalid_key":
         return _key_not_accepted(context, refusal)
     return refusal_error(response, refusal)
 
 
 def _key_not_accepted(context: ProbeContext, refusal: ParsedRefusal) -> ProbeError:
-    """Repeat the request without a key; the same refusal means the key was lost."""
-    without_key = parse_refusal(context.get(MODELS, with_key=False))
-    id = "key.stripped" if refusal == without_key else "key.refused"
-    return ProbeError(id, detail=refusal.detail)
+    """Return the error for a key that was refused or did not arrive."""
+    id = "key.refused"
+    if refusal == parse_refusal(context.models_without_key):
+        id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
+    return ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)

@@ -10,9 +10,9 @@ from readback.probe.context import MODELS, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis
+from readback.probe.service.api_answers import parse_json
 from readback.probe.service.echo import request_body
 from readback.probe.service.recognition import (
-    parse_json,
     parse_refusal,
     refusal_error,
     unexpected_response,

@@ -13,8 +13,8 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service import differences
+from readback.probe.service.api_answers import parse_json
 from readback.probe.service.recognition import (
-    parse_json,
     parse_refusal,
     refusal_error,
     unexpected_response,
