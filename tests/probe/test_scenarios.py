@@ -26,6 +26,7 @@ def probed(probe_input: ProbeInput) -> ProbeReport:
         probe_input.timeout,
         probe_input.cabinet,
         probe_input.chat,
+        probe_input.idle,
     )
     return run_probe(context, STEPS, SilentDisplay())
 

@@ -25,12 +25,19 @@ from readback.probe.service import (
     access,
     cabinet,
     chat,
+    clock,
     contract_checks,
     echo,
     endpoint,
+    expectation,
+    idle,
     latency,
     recognition,
+    rewriting,
+    sizes,
+    user_agents,
 )
+from readback.probe.service.user_agents import asking_again
 
 # A run takes at most this long, even if every request hangs.
 SHORTEST_TIME_LIMIT = 60.0
@@ -121,21 +128,26 @@ COMMON = (
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", _tls, ("tcp",)),
-    Step("http", "HTTP", recognition.check, ("tls",)),
+    Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
 )
 READBACK = (
-    Step("access", "key accepted", access.check, ("http", "key")),
+    Step("idle", "idle connection", idle.check, ("http",), in_background=True),
+    Step("agents", "User-Agent", user_agents.check, ("http",), in_background=True),
+    Step("expect", "Expect", expectation.check, ("http",), in_background=True),
+    Step("access", "key accepted", asking_again(access.check), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
-    Step("echo.ascii", "echo: ASCII", _echo(echo.ASCII), ("access",)),
+    Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
     Step("echo.cyrillic", "echo: Cyrillic", _echo(echo.CYRILLIC), ("access",)),
     Step("echo.marks", "echo: emoji, marks", _echo(echo.MARKS), ("access",)),
     Step("echo.controls", "echo: controls", _echo(echo.CONTROLS), ("access",)),
-    Step("echo.full", "echo: 8192 bytes", _echo(echo.largest_text()), ("access",)),
-    Step("limit", "size limit", contract_checks.check_limit, ("access",)),
+    Step("echo.full", "echo: 8192 bytes", sizes.check, ("access",)),
+    Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
     Step("cabinet", "cabinet", cabinet.check, ("http",)),
     Step("latency", "latency", latency.check, ("echo.ascii",)),
+    Step("clock", "clock", clock.check, ("http",)),
+    Step("between", "in between", rewriting.check, ("http",)),
 )
 ENDPOINT = (
     Step("access", "key accepted", endpoint.check_access, ("http",)),
