@@ -33,7 +33,7 @@ LIST = b'{"object":"list","data":[{"id":"small","object":"model","owned_by":"%b"
 
 
 def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
-    context = ProbeContext(url, Secret(key), timeout=5.0, chat_model=chat)
+    context = ProbeContext(url, Secret(key), 5.0, chat_model=chat, idle_seconds=0)
     return run_probe(context, STEPS, SilentDisplay())
 
 
@@ -196,7 +196,8 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
 def test_the_cabinet_never_gets_the_key(readback: Server) -> None:
     with provider() as cabinet:
         url = cabinet.base_url.removesuffix("/v1")
-        context = ProbeContext(readback.base_url, Secret(readback.api_key), 5.0, url)
+        secret = Secret(readback.api_key)
+        context = ProbeContext(readback.base_url, secret, 5.0, url, idle_seconds=0)
         report = run_probe(context, STEPS, SilentDisplay())
     assert ids(report)["cabinet"] == "cabinet.unreachable"
     assert [one.path for one in cabinet.requests] == ["/address.json"]

@@ -88,13 +88,13 @@ def _with_right_version(
     mistake = version_mistake(entered)
     if mistake is None or has_models(models):
         return models, []
-    context.base_url = with_version(entered)
-    other = context.get(MODELS, with_key=False)
+    corrected = with_version(entered)
+    other = context.client.request("GET", f"{corrected.path}{MODELS}")
     if not has_models(other):
-        context.base_url = entered
         return models, []
-    context.route = replace(context.route, target=context.base_url)
-    return other, [diagnose(mistake, base_url=str(context.base_url))]
+    context.base_url = corrected
+    context.route = replace(context.route, target=corrected)
+    return other, [diagnose(mistake, base_url=str(corrected))]
 
 
 def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
@@ -194,6 +194,8 @@ def unexpected_response(
         return ProbeError("http.gateway", **facts)
     if is_recognized:
         return ProbeError("between.other_response", **facts)
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ProbeError("http.server_error", **facts)
     if is_html(response):
         return ProbeError("http.html", **facts)
     is_api = parse_json(response.body) is not None
