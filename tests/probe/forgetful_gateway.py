@@ -29,7 +29,7 @@ class ForgetfulGateway(ThreadingTCPServer):
     daemon_threads = True
 
     def __init__(
-        self, upstream: int, seconds: float, on_forgotten: OnForgotten
+        self, upstream: int, seconds: float, on_forgotten: OnForgotten | None
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.upstream = ("127.0.0.1", upstream)
@@ -45,16 +45,18 @@ class _Handler(BaseRequestHandler):
 
     def handle(self) -> None:
         with socket.create_connection(self.server.upstream) as upstream:
-            if self._is_forgotten_after_copying(upstream):
+            if self._is_forgotten_after_copying(upstream) and self.server.on_forgotten:
                 self.server.on_forgotten(self.request)
 
     def _is_forgotten_after_copying(self, upstream: socket.socket) -> bool:
         """Copy in both directions until one side closes or is idle for too long."""
         partner = {self.request: upstream, upstream: self.request}
         last = time.monotonic()
+        # A gateway that closes idle connections does so without waiting for data.
+        patience = None if self.server.on_forgotten else self.server.seconds
         while True:
-            ready = select.select([self.request, upstream], [], [])[0]
-            if time.monotonic() - last > self.server.seconds:
+            ready = select.select([self.request, upstream], [], [], patience)[0]
+            if time.monotonic() - last > self.server.seconds or not ready:
                 return True
             last = time.monotonic()
             for one in ready:
@@ -65,9 +67,12 @@ class _Handler(BaseRequestHandler):
 
 @contextmanager
 def forgetful_gateway(
-    upstream: int, seconds: float, on_forgotten: OnForgotten
+    upstream: int, seconds: float, on_forgotten: OnForgotten | None
 ) -> Iterator[int]:
-    """Yield the port of a gateway to the port of the upstream server."""
+    """Yield the port of a gateway to the port of the upstream server.
+
+    Without `on_forgotten` it closes idle connections instead of forgetting them.
+    """
     server = ForgetfulGateway(upstream, seconds, on_forgotten)
     with running(server):
         yield server.server_address[1]

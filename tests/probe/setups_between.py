@@ -146,7 +146,7 @@ def with_clocks(service: int, cabinet: int, cabinet_host: str) -> Arrange:
     return arrange
 
 
-def behind_forgetful_gateway(on_forgotten: OnForgotten) -> Arrange:
+def behind_forgetful_gateway(on_forgotten: OnForgotten | None) -> Arrange:
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         with (

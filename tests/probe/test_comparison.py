@@ -24,7 +24,7 @@ COMMAND = (sys.executable, "-m", "readback", "probe")
 
 
 def walked(url: str, key: str, chat: str | None = None) -> Walk:
-    context = ProbeContext(url, Secret(key), 1.0, chat_model=chat, idle_seconds=0)
+    context = ProbeContext(url, Secret(key), 1.0, chat_model=chat)
     return Walk(context, run_probe(context, STEPS, SilentDisplay()))
 
 
@@ -49,7 +49,7 @@ def test_each_address_gets_only_its_own_key(readback: Server) -> None:
         readback_url = f"http://127.0.0.1:{second.server_port}/v1"
         done = subprocess.run(
             [*COMMAND, server.base_url, "--key-env", "PROVIDER_KEY"]
-            + ["--compare", readback_url, "--json"],
+            + ["--compare", readback_url, "--idle", "0", "--json"],
             env={
                 **os.environ,
                 "PROVIDER_KEY": KEY,

@@ -33,7 +33,7 @@ LIST = b'{"object":"list","data":[{"id":"small","object":"model","owned_by":"%b"
 
 
 def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
-    context = ProbeContext(url, Secret(key), 5.0, chat_model=chat, idle_seconds=0)
+    context = ProbeContext(url, Secret(key), 5.0, chat_model=chat)
     return run_probe(context, STEPS, SilentDisplay())
 
 
@@ -197,7 +197,7 @@ def test_the_cabinet_never_gets_the_key(readback: Server) -> None:
     with provider() as cabinet:
         url = cabinet.base_url.removesuffix("/v1")
         secret = Secret(readback.api_key)
-        context = ProbeContext(readback.base_url, secret, 5.0, url, idle_seconds=0)
+        context = ProbeContext(readback.base_url, secret, 5.0, url)
         report = run_probe(context, STEPS, SilentDisplay())
     assert ids(report)["cabinet"] == "cabinet.unreachable"
     assert [one.path for one in cabinet.requests] == ["/address.json"]

@@ -31,8 +31,8 @@ class ProbeContext:
     cabinet_url: str | None = None
     chat_model: str | None = None
     """The model to ask for a completion; without it nothing is sent that may cost."""
-    idle_seconds: float = 4.5
-    """How long a connection is left idle; not 5 s, when many servers close it."""
+    idle_seconds: float = 0.0
+    """How long a connection is left idle; 0 to do without that step."""
     budget: RequestBudget = field(default_factory=RequestBudget)
     key_destinations: set[str] = field(default_factory=set)
 

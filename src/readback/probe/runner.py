@@ -222,7 +222,8 @@ class ProbeRun:
 
     @property
     def _limit(self) -> float:
-        return max(SHORTEST_TIME_LIMIT, TIMEOUTS_PER_RUN * self._context.timeout)
+        hanging = TIMEOUTS_PER_RUN * self._context.timeout
+        return max(SHORTEST_TIME_LIMIT, hanging) + self._context.idle_seconds
 
     def _start(self, step: Step) -> None:
         self._steps.append(step)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from readback.contract import MAX_CONTENT_BYTES
+from readback.contract import MAX_CONTENT_BYTES, MODEL
 from readback.probe.client import ProbeResponse
 from readback.probe.context import ProbeContext
 from readback.probe.results import Diagnosis, Fact, ProbeError
@@ -51,10 +51,11 @@ def _explain(context: ProbeContext, lost: ProbeError) -> ProbeError:
     try:
         small = _echo(context, _SMALL_BYTES, context.timeout)
         seconds = max(_MIN_SECONDS, min(_PATIENCE * small.timing.total, _MAX_SECONDS))
-        found = _halve(context, small, min(seconds, context.timeout), lost)
-        are_requests = _is_request_lost(context, min(seconds, context.timeout))
+        seconds = min(seconds, context.timeout)
+        found = _halve(context, small, seconds, lost)
+        are_requests = _is_request_lost(context, found.fails, seconds)
     except ProbeError:
-        return lost  # Small texts are lost, too, or the service has had enough.
+        return lost  # The size is not the reason, or the service has had enough.
     return _limit_error(found, are_requests)
 
 
@@ -73,15 +74,22 @@ def _halve(
 ) -> _Found:
     found = _Found(_SMALL_BYTES, MAX_CONTENT_BYTES, small, lost)
     while found.fails - found.passes > _PRECISION_BYTES:
-        size = (found.passes + found.fails) // 2
-        try:
-            found.response = _echo(context, size, seconds)
-            found.passes = size
-        except ProbeError as error:
-            if error.id not in _LOST:
-                raise
-            found.fails, found.error = size, error
+        _try(context, found, (found.passes + found.fails) // 2, seconds)
+    if found.error is lost:
+        _try(context, found, MAX_CONTENT_BYTES, seconds)  # It may have been chance.
+    if found.passes == MAX_CONTENT_BYTES:
+        raise lost
     return found
+
+
+def _try(context: ProbeContext, found: _Found, size: int, seconds: float) -> None:
+    try:
+        found.response = _echo(context, size, seconds)
+        found.passes = size
+    except ProbeError as error:
+        if error.id not in _LOST:
+            raise
+        found.fails, found.error = size, error
 
 
 def _echo(context: ProbeContext, size: int, seconds: float) -> ProbeResponse:
@@ -93,9 +101,9 @@ def _text(size: int) -> str:
     return echo.largest_text().encode()[:size].decode(errors="ignore")
 
 
-def _is_request_lost(context: ProbeContext, seconds: float) -> bool:
-    """Send a text that the service refuses; the refusal is small."""
-    body = echo.request_body("x" * (MAX_CONTENT_BYTES + 1))
+def _is_request_lost(context: ProbeContext, size: int, seconds: float) -> bool:
+    """Send a text of this size for another model: the service's refusal is small."""
+    body = echo.request_body(_text(size)).replace(MODEL.encode(), b"m" * len(MODEL), 1)
     try:
         with context.new_client(timeout=seconds) as client:
             return parse_refusal(context.post_chat(body, client)) is None

@@ -20,15 +20,15 @@ Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class UserAgent:
     """A program and the headers by which it is known."""
 
     name: str
     headers: Mapping[str, str]
 
 
-OWN = Program("this program", {})
-OPENAI = Program(
+OWN = UserAgent("this program", {})
+OPENAI = UserAgent(
     "the openai package",
     {
         "User-Agent": "OpenAI/Python 3.49.0",
@@ -42,8 +42,8 @@ OPENAI = Program(
         "X-Stainless-Retry-Count": "0",
     },
 )
-CURL = Program("curl", {"User-Agent": "curl/8.14.1", "Accept": "*/*"})
-BROWSER = Program(
+CURL = UserAgent("curl", {"User-Agent": "curl/8.14.1", "Accept": "*/*"})
+BROWSER = UserAgent(
     "a browser",
     {
         "User-Agent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 "
@@ -114,7 +114,7 @@ def _ask_as_others(
     return [_blocked(blocked, passed, how), *results[passed[0]]]
 
 
-def _result(context: ProbeContext, check: Check, program: Program) -> list[Diagnosis]:
+def _result(context: ProbeContext, check: Check, program: UserAgent) -> list[Diagnosis]:
     """Return the results of the step for this program; none if it fails, too."""
     context.close()  # What blocks one request may block its connection.
     context.identity.update(program.headers)
@@ -128,7 +128,7 @@ def _result(context: ProbeContext, check: Check, program: Program) -> list[Diagn
 
 
 def _blocked(
-    blocked: Sequence[Program], passed: Sequence[Program], how: str
+    blocked: Sequence[UserAgent], passed: Sequence[UserAgent], how: str
 ) -> Diagnosis:
     id = "between.program_blocked"
     if OPENAI in blocked:
@@ -151,6 +151,6 @@ def _with_all_tried(error: ProbeError) -> ProbeError:
     return ProbeError(error.id, **{**error.facts, "tried": tried})
 
 
-def _listed(programs: Sequence[Program]) -> str:
+def _listed(programs: Sequence[UserAgent]) -> str:
     *first, last = (program.name for program in programs)
     return f"{', '.join(first)} and {last}" if first else last
