@@ -300,7 +300,7 @@ def _compare(
     else:
         # A display of its own for each: a second report would be a line of a chart.
         output.show(both, lambda report: _output(None)(report))
-    return first.report.family
+    return (second if second.report.interrupted else first).report.family
 
 
 def _output(form: str | None) -> Callable[[ProbeReport], None]:
@@ -316,11 +316,21 @@ def _output(form: str | None) -> Callable[[ProbeReport], None]:
     }
     if form:
         return _printer(forms[form])
-    if not is_terminal(sys.stdout):
-        return Trend(_printer(plain.as_text)).show
-    from readback.probe.output import terminal
+    in_terminal = is_terminal(sys.stdout)
+    return Trend(_show_in_terminal if in_terminal else _printer(plain.as_text)).show
 
-    return Trend(terminal.show).show
+
+def _show_in_terminal(report: ProbeReport) -> None:
+    from readback.probe.output import plain
+
+    try:
+        from readback.probe.output import terminal
+
+        terminal.show(report)
+    except OSError:
+        raise
+    except Exception:  # rich is missing, or cannot handle this terminal.
+        _printer(plain.as_text)(report)
 
 
 def _printer(render: Callable[[ProbeReport], str]) -> Callable[[ProbeReport], None]:

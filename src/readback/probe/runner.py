@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
@@ -243,7 +244,8 @@ class ProbeRun:
         deadline = self._started_at + self._limit
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            self._progress.show(step.title, len(self._found))
+            with suppress(Exception):  # Progress is not worth the report.
+                self._progress.show(step.title, len(self._found))
             if time.monotonic() > deadline:
                 raise _RunTooLong
         self._keep(step, call.result())

@@ -17,6 +17,11 @@ HTTP = (
         on_broken_server(broken_servers.close_after_request),
     ),
     Scenario(
+        "the response has too many headers",
+        "http.malformed",
+        on_broken_server(broken_servers.send_many_headers),
+    ),
+    Scenario(
         "the connection is closed in the middle of the response",
         "http.cut_short",
         on_broken_server(broken_servers.send_half),

@@ -65,6 +65,14 @@ HTTP = (
         "A firewall, a proxy or a crash closed it. Check their logs for this moment.",
     ),
     fail(
+        "http.malformed",
+        FailureFamily.HTTP,
+        Culprit.PROXY,
+        "Something responded, but not with valid HTTP: {reason}.",
+        "Compare the host and port with the address in the cabinet. If they are right, "
+        "look for a proxy or filter that changes the headers of responses.",
+    ),
+    fail(
         "http.cut_short",
         FailureFamily.HTTP,
         Culprit.NETWORK,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from readback.probe.comparison import Comparison
 from readback.probe.output import formats
+from readback.probe.output.plain import cut
 from readback.probe.report import ProbeReport
 from readback.probe.results import Diagnosis, StepResult
 
@@ -36,8 +37,9 @@ def as_markdown(comparison: Comparison) -> str:
 
 def as_short(comparison: Comparison) -> str:
     diagnosis = comparison.diagnosis
-    results = (f"{walk.url}: {walk.report.sentence}" for walk in comparison.walks)
-    return "\n".join([f"{diagnosis.sentence} ({diagnosis.id})", *results])
+    walks = (f"{cut(one.url, 80)}: {one.report.sentence}" for one in comparison.walks)
+    lines = [f"{cut(diagnosis.sentence, 200)} ({diagnosis.id})", *walks]
+    return "\n".join(cut(line, 240) if n else line for n, line in enumerate(lines))
 
 
 RENDERERS = {"json": as_json, "markdown": as_markdown, "short": as_short}

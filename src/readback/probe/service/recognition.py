@@ -30,8 +30,9 @@ from readback.probe.service.api_answers import (
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")
-_HELP = re.compile(r'<([^>]*)>\s*;[^,]*rel="?help"?')
-_TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+# These patterns need linear time, whatever a peer sends.
+_HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
+_TITLE = re.compile(rb"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 _LOGIN_PAGE = re.compile(
     r"captive|hotspot|wi-?fi|portal|network ?(access|login|authentication)",
     re.IGNORECASE,
@@ -205,9 +206,11 @@ def unexpected_response(
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
     """Return a more exact error if the port uses TLS or another protocol."""
     port = context.base_url.port
-    if error.id == "http.cut" and _is_tls_port(context):
+    if error.id not in ("http.cut", "http.malformed"):
+        return error
+    if _is_tls_port(context):
         return ProbeError("http.tls_port", port=port)
-    if error.id != "http.cut" or context.base_url.is_encrypted or context.route.proxy:
+    if context.base_url.is_encrypted or context.route.proxy:
         return error
     context.budget.spend()
     start = opening.first_bytes(context.route, context.timeout)
@@ -223,8 +226,11 @@ def _is_tls_port(context: ProbeContext) -> bool:
 
 
 def _redirect(response: ProbeResponse, url: str) -> ProbeError:
-    target = urljoin(url, response.headers.get("Location", ""))
-    old, new = urlsplit(url), urlsplit(target)
+    try:
+        target = urljoin(url, response.headers.get("Location", ""))
+        old, new = urlsplit(url), urlsplit(target)
+    except ValueError:
+        return ProbeError("http.redirect", location="an invalid address")
     if _LOGIN_PAGE.search(target):
         return ProbeError("http.captive_portal")
     if old.hostname == new.hostname and (old.scheme, new.scheme) == ("http", "https"):
