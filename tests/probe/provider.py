@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         self.server.requests.append(request)
         answer = self.server.answer(request)
-        self.send_response(answer.status)
+        self.send_response_only(answer.status)
         kind = "text/event-stream" if answer.parts else "application/json"
         headers = {"Content-Type": kind} | self.server.behavior.headers
         for name, value in (headers | answer.headers).items():

@@ -76,7 +76,7 @@ def test_markdown_is_a_report_to_paste(readback: Server) -> None:
 @pytest.mark.parametrize(
     ("address", "key", "family"),
     [
-        ("http://127.0.0.1:1", None, FailureFamily.ADDRESS),
+        ("http://127.0.0.1:1/v1/models", None, FailureFamily.ADDRESS),
         ("http://127.0.0.1:1/v1", None, FailureFamily.NETWORK),
         ("http://127.0.0.1:1/v1", "sk-echo-nonsense", FailureFamily.KEY),
     ],

@@ -219,16 +219,19 @@ class ProbeClient:
             return connection.getresponse()
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
-        except (OSError, http.client.HTTPException):
+        except OSError:
             self.close()
             raise ProbeError("http.cut") from None
+        except http.client.HTTPException as error:
+            self.close()
+            raise ProbeError("http.malformed", reason=_malformed(error)) from None
 
     def _body(
         self,
         response: http.client.HTTPResponse,
         on_part: Callable[[bytes], None] | None,
     ) -> bytes:
-        body = b""
+        body = bytearray()
         try:
             while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
                 body += part
@@ -239,16 +242,24 @@ class ProbeClient:
         except (OSError, http.client.HTTPException, ValueError):
             self.close()
             raise ProbeError("http.cut_short") from None
-        if response.length:
+        is_too_long = len(body) > _MAX_BODY_BYTES
+        if response.length or is_too_long:
             self.close()
-            if len(body) <= _MAX_BODY_BYTES:
-                raise ProbeError("http.cut_short")
-        return body
+        if response.length and not is_too_long:
+            raise ProbeError("http.cut_short")
+        return bytes(body)
 
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
         return ProbeError(id, timeout=format_seconds(self.timeout))
+
+
+def _malformed(error: http.client.HTTPException) -> str:
+    """Return what is wrong with a head, in words."""
+    if isinstance(error, http.client.BadStatusLine):
+        return "its first line is invalid"
+    return sanitize(str(error))
 
 
 def _decompress(coding: str | None, body: bytes) -> bytes:

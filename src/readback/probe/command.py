@@ -19,6 +19,7 @@ from readback.keys import KEY_LIKE, PREFIX
 from readback.probe import background
 
 if TYPE_CHECKING:
+    from readback.probe.comparison import Walk
     from readback.probe.report import ProbeReport
 
 DEFAULT_VARIABLE = "READBACK_API_KEY"
@@ -78,6 +79,13 @@ def _seconds(least: float) -> Callable[[str], float]:
     return convert
 
 
+def _name(text: str) -> str:
+    """Return the text; raise an error if it is empty, as an unset variable is."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("expected a name")
+    return text
+
+
 def command_line(program: str) -> KeySafeParser:
     """Return the parser of the command line."""
     parser = KeySafeParser(
@@ -114,6 +122,20 @@ def command_line(program: str) -> KeySafeParser:
         default=10.0,
         metavar="SECONDS",
         help="How long to wait in each step. Default: 10.",
+    )
+    option(
+        "--chat",
+        metavar="MODEL",
+        type=_name,
+        help="Also ask this model for a short completion, in one piece and streamed. "
+        "The service may charge for it. Not for a Readback, where every run does so.",
+    )
+    option(
+        "--compare",
+        metavar="READBACK_URL",
+        help="Also test this Readback, with the key in "
+        f"{DEFAULT_VARIABLE}, and say where the two differ. The key for BASE_URL then "
+        "comes from --key-file, --key-env or a prompt.",
     )
     option(
         "--idle",
@@ -164,6 +186,8 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
     """Run the probe with these arguments and return its exit code."""
     parser = command_line(program)
     options = parser.parse(sys.argv[1:] if arguments is None else arguments)
+    if options.watch and options.compare:
+        parser.error("--compare prints a single comparison; omit --watch.")
     if options.watch and options.form in ("markdown", "short"):
         parser.error(f"--{options.form} prints a single report; omit --watch.")
     code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
@@ -220,34 +244,63 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
             "--key-env expects the name of an environment variable that is set, such "
             "as OPENAI_API_KEY, without a dollar sign."
         )
-    return key_source.from_environment_or_prompt(options.key_env or DEFAULT_VARIABLE)
+    # In a comparison, the default variable has the key of the other address.
+    default = None if options.compare else DEFAULT_VARIABLE
+    return key_source.from_environment_or_prompt(options.key_env or default)
 
 
 def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
+    from readback.probe.comparison import Walk
     from readback.probe.context import ProbeContext
     from readback.probe.entered.secret import Secret
     from readback.probe.output.progress import ProgressLine, terminal
     from readback.probe.runner import OPENAI, STEPS, run_probe
 
-    secret = Secret(key)
     steps = (*STEPS, OPENAI) if options.library else STEPS
     progress = ProgressLine(terminal(sys.stdout, sys.stderr))
     show = _output(options.form)
 
-    def once() -> ProbeReport:
+    def walk(url: str, key: str) -> Walk:
         context = ProbeContext(
-            options.base_url,
-            secret,
+            url,
+            Secret(key),
             options.timeout,
             options.cabinet,
+            options.chat,
             idle_seconds=options.idle,
         )
-        report = run_probe(context, steps, progress)
+        return Walk(context, run_probe(context, steps, progress))
+
+    def once() -> ProbeReport:
+        report = walk(options.base_url, key).report
         show(report)
         return report
 
+    if options.compare:
+        return _compare(options, key, walk)
     return watch.repeat(once, options.watch) if options.watch else once().family
+
+
+def _compare(
+    options: argparse.Namespace, key: str, walk: Callable[[str, str], Walk]
+) -> int:
+    """Test both addresses, each with its own key; the exit code is the first one's."""
+    from readback.probe.comparison import Comparison
+    from readback.probe.output import comparison as output
+
+    first = walk(options.base_url, key)
+    if first.report.interrupted:
+        _output(options.form)(first.report)
+        return first.report.family
+    second = walk(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
+    both = Comparison((first, second))
+    if options.form:
+        print(output.RENDERERS[options.form](both), flush=True)
+    else:
+        # A display of its own for each: a second report would be a line of a chart.
+        output.show(both, lambda report: _output(None)(report))
+    return (second if second.report.interrupted else first).report.family
 
 
 def _output(form: str | None) -> Callable[[ProbeReport], None]:
@@ -263,11 +316,21 @@ def _output(form: str | None) -> Callable[[ProbeReport], None]:
     }
     if form:
         return _printer(forms[form])
-    if not is_terminal(sys.stdout):
-        return Trend(_printer(plain.as_text)).show
-    from readback.probe.output import terminal
+    in_terminal = is_terminal(sys.stdout)
+    return Trend(_show_in_terminal if in_terminal else _printer(plain.as_text)).show
 
-    return Trend(terminal.show).show
+
+def _show_in_terminal(report: ProbeReport) -> None:
+    from readback.probe.output import plain
+
+    try:
+        from readback.probe.output import terminal
+
+        terminal.show(report)
+    except OSError:
+        raise
+    except Exception:  # rich is missing, or cannot handle this terminal.
+        _printer(plain.as_text)(report)
 
 
 def _printer(render: Callable[[ProbeReport], str]) -> Callable[[ProbeReport], None]:

@@ -102,7 +102,7 @@ class ProbeReport:
         """Where the key went."""
         if self.key_sent_to is None:
             return "The key was not sent."
-        return f"The key {self.key} was sent only to {self.key_sent_to}."
+        return f"The key ({self.key}) was sent only to {self.key_sent_to}."
 
     @property
     def tried(self) -> list[StepResult]:

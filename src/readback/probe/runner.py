@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
@@ -16,7 +17,7 @@ from readback.probe.clients import library
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered import base_url, secret
+from readback.probe.entered import address, key
 from readback.probe.formatting import format_seconds, printable
 from readback.probe.output import Progress
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
@@ -45,8 +46,6 @@ TIMEOUTS_PER_RUN = 6
 _TICK_SECONDS = 0.1
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
-
-
 Condition = Callable[[ProbeContext], bool]
 
 
@@ -62,14 +61,14 @@ class Step(NamedTuple):
     """Whether the step is part of the run; asked when its turn has come."""
 
 
-def _address(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.base_url = base_url.check(context.entered_url)
-    return diagnosis
+def _address(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.base_url = address.check(context.entered_url)
+    return mistakes
 
 
-def _key(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.key = secret.check(context.secret)
-    return diagnosis
+def _key(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.key = key.check(context.secret)
+    return mistakes
 
 
 def _proxies(context: ProbeContext) -> Diagnosis:
@@ -111,8 +110,8 @@ def _is_other_service(context: ProbeContext) -> bool:
     """Return what responds or, if nothing does, what the person probably meant."""
     if context.service:
         return context.service == Service.ENDPOINT
-    key = context.key_for_endpoint
-    return bool(context.chat_model or (key and not key.is_readback_key))
+    sent = context.key_for_endpoint
+    return bool(context.chat_model or (sent and not sent.is_readback_key))
 
 
 def _is_chat_wanted(context: ProbeContext) -> bool:
@@ -245,7 +244,8 @@ class ProbeRun:
         deadline = self._started_at + self._limit
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            self._progress.show(step.title, len(self._found))
+            with suppress(Exception):  # Progress is not worth the report.
+                self._progress.show(step.title, len(self._found))
             if time.monotonic() > deadline:
                 raise _RunTooLong
         self._keep(step, call.result())

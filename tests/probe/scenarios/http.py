@@ -17,6 +17,11 @@ HTTP = (
         on_broken_server(broken_servers.close_after_request),
     ),
     Scenario(
+        "the response has too many headers",
+        "http.malformed",
+        on_broken_server(broken_servers.send_many_headers),
+    ),
+    Scenario(
         "the connection is closed in the middle of the response",
         "http.cut_short",
         on_broken_server(broken_servers.send_half),
@@ -59,6 +64,11 @@ HTTP = (
         responding(
             502, corruptions.PAGE % b"502 Bad Gateway", Content_Type="text/html"
         ),
+    ),
+    Scenario(
+        "the server has an error of its own",
+        "http.server_error",
+        responding(500, b"Internal Server Error", Content_Type="text/plain"),
     ),
     Scenario(
         "another API responds",

@@ -15,10 +15,14 @@ HTTP = (
         "same contract. Without them, refusals are not explained and the operator "
         "cannot look up a request. Let headers that start with X- pass.",
     ),
-    ok("http.endpoint", "An OpenAI-compatible API responded with {status}."),
+    ok(
+        "http.endpoint",
+        "An OpenAI-compatible API responds, without a key with {status}.",
+    ),
     ok(
         "http.endpoint_named",
-        "An OpenAI-compatible API responded with {status}. It names itself: {name}.",
+        "An OpenAI-compatible API responds, without a key with {status}. It names "
+        "itself: {name}.",
     ),
     fail(
         "http.anthropic",
@@ -59,6 +63,14 @@ HTTP = (
         Culprit.NETWORK,
         "The connection was closed before a response arrived.",
         "A firewall, a proxy or a crash closed it. Check their logs for this moment.",
+    ),
+    fail(
+        "http.malformed",
+        FailureFamily.HTTP,
+        Culprit.PROXY,
+        "Something responded, but not with valid HTTP: {reason}.",
+        "Compare the host and port with the address in the cabinet. If they are right, "
+        "look for a proxy or filter that changes the headers of responses.",
     ),
     fail(
         "http.cut_short",
@@ -140,6 +152,14 @@ HTTP = (
         Culprit.SERVICE,
         "A gateway responded with {status}: it cannot reach the service behind it.",
         "The service is down or starting. Try again, then tell the operator.",
+    ),
+    fail(
+        "http.server_error",
+        FailureFamily.HTTP,
+        Culprit.SERVICE,
+        "The server responded with {status}, an error of its own.",
+        "Tell its operator, whose log has the cause. The key has not been sent, "
+        "because the response does not show that this is an API.",
     ),
     fail(
         "http.html",

@@ -15,8 +15,14 @@ SCHEMA = 1
 
 
 def as_json(report: ProbeReport) -> str:
-    """Return the report as one line of JSON, with the facts behind the sentences."""
-    document = {
+    """Return the report as one line of JSON."""
+    # ASCII survives every console and locale.
+    return json.dumps(document(report))
+
+
+def document(report: ProbeReport) -> dict[str, object]:
+    """Return the report with the facts behind the sentences."""
+    return {
         "schema": SCHEMA,
         "verdict": report.verdict,
         "id": report.id,
@@ -35,10 +41,8 @@ def as_json(report: ProbeReport) -> str:
         "seconds": round(report.seconds, 3),
         "requests": report.requests,
         "probe": _probe(),
-        "findings": [_finding(result) for result in report.results],
+        "findings": [finding(result) for result in report.results],
     }
-    # ASCII survives every console and locale.
-    return json.dumps(document)
 
 
 def as_markdown(report: ProbeReport) -> str:
@@ -52,8 +56,8 @@ def as_markdown(report: ProbeReport) -> str:
         if result.diagnosis.hint not in ("", report.next_step)
     )
     blocks = [
-        f"### Probe of {_escape(report.base_url)}",
-        f"**{_escape(report.sentence)}**",
+        f"### Probe of {escape(report.base_url)}",
+        f"**{escape(report.sentence)}**",
         *_what_to_do(report),
         "\n".join(["| | step | figure | result |", "| --- | --- | --: | --- |", *rows]),
         "\n".join(hints),
@@ -68,7 +72,7 @@ def _what_to_do(report: ProbeReport) -> list[str]:
         return []
     return [
         f"Who can fix it: {report.fixer} (`{report.id}`)\\\n"
-        f"Next step: {_escape(report.next_step)}"
+        f"Next step: {escape(report.next_step)}"
     ]
 
 
@@ -81,7 +85,7 @@ def _probe() -> dict[str, str]:
     }
 
 
-def _finding(result: StepResult) -> dict[str, object]:
+def finding(result: StepResult) -> dict[str, object]:
     diagnosis = result.diagnosis
     return {
         "step": result.step,
@@ -109,21 +113,21 @@ def _row(result: StepResult) -> str:
         f"{strong}{diagnosis.verdict}{strong}",
         result.title,
         diagnosis.figure,
-        _escape(f"{diagnosis.sentence} {_join_lines(diagnosis.details)}".strip()),
+        escape(f"{diagnosis.sentence} {_join_lines(diagnosis.details)}".strip()),
     )
     return f"| {' | '.join(cells)} |"
 
 
 def _advice(diagnosis: Diagnosis) -> str:
     where = f" Look first at {diagnosis.culprit}." if diagnosis.culprit else ""
-    return f"- `{diagnosis.id}`: {_escape(diagnosis.hint)}{where}"
+    return f"- `{diagnosis.id}`: {escape(diagnosis.hint)}{where}"
 
 
 def _join_lines(details: tuple[str, ...]) -> str:
     return "; ".join(" ".join(line.split()) for line in details)
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """Escape Markdown, so that untrusted text cannot become markup."""
     for character in "\\`*_[]<>|#":
         text = text.replace(character, f"\\{character}")

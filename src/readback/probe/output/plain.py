@@ -23,13 +23,13 @@ def as_text(report: ProbeReport) -> str:
 
 def as_short(report: ProbeReport) -> str:
     """Return a summary for a chat message, without anything secret."""
-    versions = f"{report.id}; {_cut(report.base_url, 80)}; {environment_summary()}"
-    worked = f"Worked: {_cut(', '.join(_worked(report)) or 'nothing', 120)}"
-    sentence = _cut(report.sentence, 170)
-    lines = [sentence, *_summary(report)[1:], worked, _cut(versions, 160)]
+    versions = f"{report.id}; {cut(report.base_url, 80)}; {environment_summary()}"
+    worked = f"Worked: {cut(', '.join(_worked(report)) or 'nothing', 120)}"
+    sentence = cut(report.sentence, 170)
+    lines = [sentence, *_summary(report)[1:], worked, cut(versions, 160)]
     excess = len("\n".join(lines)) - _SHORT_LENGTH
     if excess > 0:  # Only the next step is long.
-        lines[-3] = _cut(lines[-3], len(lines[-3]) - excess)
+        lines[-3] = cut(lines[-3], len(lines[-3]) - excess)
     return "\n".join(lines)
 
 
@@ -65,5 +65,5 @@ def _step(result: StepResult, shown_hints: set[str]) -> list[str]:
     return lines
 
 
-def _cut(text: str, length: int) -> str:
+def cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from readback.probe.client import ProbeResponse
 from readback.probe.connection import proxies
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered import base_url
+from readback.probe.entered import address, base_url
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, ProbeError
@@ -34,7 +33,7 @@ def check(context: ProbeContext) -> Diagnosis:
 def _cabinet_url(help_link: str) -> str:
     """Return the cabinet's URL, taken from the help link of a refusal, or ""."""
     page = help_link.partition("#")[0]
-    if urlsplit(page).scheme not in ("http", "https"):
+    if not page.startswith(("http://", "https://")):
         return ""
     return page.removesuffix(_HELP_PAGE) if page.endswith(_HELP_PAGE) else ""
 
@@ -71,6 +70,6 @@ def _unreachable(cabinet: str, reason: str) -> ProbeError:
 def _normalize(url: object) -> str:
     """Return an address in the form in which two addresses can be compared."""
     try:
-        return str(base_url.parse(str(url or ""))[0])
+        return str(address.parse(str(url or ""))[0])
     except ProbeError:
         return str(url)

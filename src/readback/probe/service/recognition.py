@@ -30,8 +30,9 @@ from readback.probe.service.api_answers import (
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")
-_HELP = re.compile(r'<([^>]*)>\s*;[^,]*rel="?help"?')
-_TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+# These patterns need linear time, whatever a peer sends.
+_HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
+_TITLE = re.compile(rb"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 _LOGIN_PAGE = re.compile(
     r"captive|hotspot|wi-?fi|portal|network ?(access|login|authentication)",
     re.IGNORECASE,
@@ -88,13 +89,13 @@ def _with_right_version(
     mistake = version_mistake(entered)
     if mistake is None or has_models(models):
         return models, []
-    context.base_url = with_version(entered)
-    other = context.get(MODELS, with_key=False)
+    corrected = with_version(entered)
+    other = context.client.request("GET", f"{corrected.path}{MODELS}")
     if not has_models(other):
-        context.base_url = entered
         return models, []
-    context.route = replace(context.route, target=context.base_url)
-    return other, [diagnose(mistake, base_url=str(context.base_url))]
+    context.base_url = corrected
+    context.route = replace(context.route, target=corrected)
+    return other, [diagnose(mistake, base_url=str(corrected))]
 
 
 def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
@@ -194,6 +195,8 @@ def unexpected_response(
         return ProbeError("http.gateway", **facts)
     if is_recognized:
         return ProbeError("between.other_response", **facts)
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ProbeError("http.server_error", **facts)
     if is_html(response):
         return ProbeError("http.html", **facts)
     is_api = parse_json(response.body) is not None
@@ -203,9 +206,11 @@ def unexpected_response(
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
     """Return a more exact error if the port uses TLS or another protocol."""
     port = context.base_url.port
-    if error.id == "http.cut" and _is_tls_port(context):
+    if error.id not in ("http.cut", "http.malformed"):
+        return error
+    if _is_tls_port(context):
         return ProbeError("http.tls_port", port=port)
-    if error.id != "http.cut" or context.base_url.is_encrypted or context.route.proxy:
+    if context.base_url.is_encrypted or context.route.proxy:
         return error
     context.budget.spend()
     start = opening.first_bytes(context.route, context.timeout)
@@ -221,8 +226,11 @@ def _is_tls_port(context: ProbeContext) -> bool:
 
 
 def _redirect(response: ProbeResponse, url: str) -> ProbeError:
-    target = urljoin(url, response.headers.get("Location", ""))
-    old, new = urlsplit(url), urlsplit(target)
+    try:
+        target = urljoin(url, response.headers.get("Location", ""))
+        old, new = urlsplit(url), urlsplit(target)
+    except ValueError:
+        return ProbeError("http.redirect", location="an invalid address")
     if _LOGIN_PAGE.search(target):
         return ProbeError("http.captive_portal")
     if old.hostname == new.hostname and (old.scheme, new.scheme) == ("http", "https"):
