@@ -164,7 +164,8 @@ def _blocked(
 def _with_all_tried(error: ProbeError) -> ProbeError:
     if "tried" not in error.facts:
         return error
-    tried = f" It refuses {_listed(OTHERS)} as well, so the User-Agent is not why."
+    names = _listed(OTHERS)
+    tried = f" {names[:1].upper()}{names[1:]} are refused, too, so it is not the User-Agent."
     return ProbeError(error.id, **{**error.facts, "tried": tried})
 
 
