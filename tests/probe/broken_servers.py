@@ -79,6 +79,12 @@ def send_half(client: socket.socket) -> None:
     client.close()
 
 
+def send_many_headers(client: socket.socket) -> None:
+    client.recv(65536)
+    client.sendall(b"HTTP/1.1 200 OK\r\n" + b"X-Trace: 1\r\n" * 1000 + b"\r\n")
+    client.close()
+
+
 def stall_half_way(client: socket.socket) -> None:
     client.recv(65536)
     client.sendall(_HALF)

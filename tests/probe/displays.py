@@ -1,14 +1,9 @@
 """A display for tests that check only the report."""
 
-from contextlib import nullcontext
-
 
 class SilentDisplay:
-    def running(self, title: str):
-        return nullcontext()
-
-    def show(self, result) -> None:
+    def show(self, step: str, done: int) -> None:
         pass
 
-    def finish(self, report) -> None:
+    def clear(self) -> None:
         pass

@@ -33,6 +33,7 @@ class Response:
     reason: str
     headers: Headers
     body: bytes
+    version: str = "HTTP/1.1"
 
     def with_body(self, body: bytes, **headers: str) -> "Response":
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -48,7 +49,8 @@ class Response:
         return self.with_body(json.dumps(content, ensure_ascii=False).encode())
 
 
-RequestFilter = Callable[[Request], Request]
+# A request filter may also respond itself.
+RequestFilter = Callable[[Request], Request | Response]
 ResponseFilter = Callable[[Response], Response]
 
 
@@ -94,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _write(self, response: Response) -> None:
         # A filter may have set a wrong length on purpose; otherwise add the right one.
         headers = {"Content-Length": str(len(response.body))} | response.headers
-        lines = [f"HTTP/1.1 {response.status} {response.reason}"]
+        lines = [f"{response.version} {response.status} {response.reason}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self.wfile.write("\r\n".join([*lines, "", ""]).encode() + response.body)
         if headers.get("Connection") == "close":
@@ -106,6 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _forward(server: Relay, request: Request) -> Response:
     request = server.on_request(request)
+    if isinstance(request, Response):
+        return request
     upstream = http.client.HTTPConnection(server.upstream.netloc, timeout=30)
     # http.client sets these headers itself.
     headers = {

@@ -37,7 +37,9 @@ class ProbeInput:
     key: str
     timeout: float = 10.0
     cabinet: str | None = None
+    chat: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    idle: float = 0.0
 
 
 Arrange = Callable[[Resources], AbstractContextManager[ProbeInput]]

@@ -19,7 +19,8 @@ from tests.probe.relay import relay
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.server import Server
 
-COMMAND = (sys.executable, "-m", "readback", "probe")
+# Without the step that only waits.
+COMMAND = (sys.executable, "-m", "readback", "probe", "--idle", "0")
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -39,12 +40,12 @@ def run(*arguments: str, key: str | None = None, stdin: str = ""):
     )
 
 
-def test_a_pipe_gets_plain_lines_with_the_verdict_last(readback: Server) -> None:
+def test_a_pipe_gets_plain_lines_with_the_verdict_first(readback: Server) -> None:
     done = run(readback.base_url, key=readback.api_key)
     assert done.returncode == FailureFamily.NONE, done.stdout
     lines = done.stdout.splitlines()
-    assert lines[-1] == "Works: every text was returned unchanged."
-    assert lines[0].startswith("ok   address")
+    assert lines[0] == "Works: every text was returned unchanged."
+    assert lines[3].startswith("ok   address")
     assert "\x1b" not in done.stdout
     assert masked(readback.api_key[-4:]) in done.stdout
     assert readback.api_key not in done.stdout + done.stderr
@@ -57,8 +58,8 @@ def test_json_is_one_line_with_every_step(readback: Server) -> None:
     assert (report["verdict"], report["exit_code"]) == ("ok", done.returncode)
     assert report["key"] == masked(readback.api_key[-4:])
     fields = {"step", "id", "verdict", "figure", "sentence", "hint", "culprit"}
-    assert all(fields <= set(step) for step in report["steps"])
-    latency = next(step for step in report["steps"] if step["step"] == "latency")
+    assert all(fields <= set(step) for step in report["findings"])
+    latency = next(step for step in report["findings"] if step["step"] == "latency")
     assert latency["facts"]["samples"] == 20
     assert latency["facts"]["answer"]["p50_ms"] <= latency["facts"]["answer"]["max_ms"]
     assert readback.api_key not in done.stdout
@@ -220,7 +221,7 @@ def test_a_complete_run_stays_within_the_request_budget(readback: Server) -> Non
         done = run(url, "--as", "openai", "--json", key=readback.api_key)
     report = json.loads(done.stdout)
     assert counting.count == report["requests"] <= MAX_REQUESTS
-    assert report["steps"][-1]["id"] == "openai.same"
+    assert report["findings"][-1]["id"] == "openai.same"
 
 
 def test_watch_charts_the_latency_until_it_is_stopped(readback: Server) -> None:
@@ -257,12 +258,14 @@ def test_the_terminal_prompts_for_the_key_and_does_not_show_it(
     assert masked(readback.api_key[-4:]) in terminal.shown
 
 
-@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
-def test_a_person_can_stop_at_the_prompt(key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "code"), [("\x03", 130), ("\x04", 1)], ids=["Ctrl-C", "Ctrl-D"]
+)
+def test_a_person_can_stop_at_the_prompt(key: str, code: int) -> None:
     terminal = terminal_with("http://127.0.0.1:1/v1")
     terminal.wait_for("Key (hidden)")
     terminal.type(key)
-    assert terminal.exit_code() == 1
+    assert terminal.exit_code() == code
     assert terminal.shown.split() == ["Key", "(hidden):", "Stopped."]
 
 
@@ -274,11 +277,11 @@ def test_a_pasted_key_that_is_not_text_is_reported() -> None:
     assert "Traceback" not in terminal.shown
 
 
-def test_the_terminal_shows_a_live_checklist_in_color(readback: Server) -> None:
+def test_the_terminal_shows_the_verdict_and_then_the_walk(readback: Server) -> None:
     terminal = terminal_with(readback.base_url, READBACK_API_KEY=readback.api_key)
     assert terminal.exit_code() == FailureFamily.NONE
-    assert "⠋" in terminal.shown  # the running step
     assert "\x1b[32m" in terminal.shown
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.shown).rstrip()
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.shown)
+    verdict, row = "✓  Works: every text was returned unchanged.", "✓  echo: ASCII"
+    assert 0 < text.index(verdict) < text.index(row)
     assert re.search(r"✓ +echo: ASCII +[\d.]+ ms +Returned unchanged", text)
-    assert text.endswith("✓  Works: every text was returned unchanged.")

@@ -83,7 +83,7 @@ def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> No
         timeout=60,
     )
     assert done.returncode == FailureFamily.NONE, done.stdout + done.stderr
-    assert done.stdout.endswith("Works: every text was returned unchanged.\n")
+    assert done.stdout.startswith("Works: every text was returned unchanged.\n")
     assert "The openai package is not installed" in done.stdout
 
 

@@ -1,30 +1,18 @@
 """The probe reports the right diagnosis for every scenario, within its budget."""
 
+import json
 import socket
 
 import pytest
 
 from readback.probe.client import MAX_REQUESTS
-from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import TEMPLATES
-from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
-from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily, Verdict
-from readback.probe.runner import STEPS, run_probe
-from tests.probe.displays import SilentDisplay
+from tests.probe.forms import FORMS, REPORT_SCHEMA
+from tests.probe.probing import probed
 from tests.probe.scenarios import SCENARIOS
 from tests.probe.setups import ProbeInput, Resources, Scenario
-
-
-def probed(probe_input: ProbeInput) -> ProbeReport:
-    context = ProbeContext(
-        probe_input.base_url,
-        Secret(probe_input.key),
-        probe_input.timeout,
-        probe_input.cabinet,
-    )
-    return run_probe(context, STEPS, SilentDisplay())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.id)
@@ -41,10 +29,10 @@ def test_a_scenario_gets_its_diagnosis(
     assert report.id == scenario.id, results
     assert report.family == TEMPLATES[scenario.id].family
     assert report.requests <= MAX_REQUESTS
+    REPORT_SCHEMA.validate(json.loads(formats.as_json(report)))
     if probe_input.key:
-        assert probe_input.key not in formats.as_json(report) + formats.as_markdown(
-            report
-        )
+        for form in FORMS.values():
+            assert probe_input.key not in form(report)
 
 
 def test_every_scenario_has_a_different_id() -> None:

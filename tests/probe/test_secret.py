@@ -90,12 +90,16 @@ def test_a_whole_key_is_found_and_what_was_around_it_is_named(
     assert secret.is_readback_key
 
 
+@pytest.mark.parametrize("pasted", ["", " \n", "\u200b"])
+def test_no_key_is_not_a_failure_until_a_service_needs_one(pasted: str) -> None:
+    found, kept = check(Secret(pasted))
+    assert ids(found) == ["key.absent"]
+    assert not kept
+
+
 @pytest.mark.parametrize(
     ("pasted", "id"),
     [
-        ("", "key.none"),
-        (" \n", "key.none"),
-        ("\u200b", "key.none"),
         (KEY[:-1], "key.cut"),
         (f"your key is {KEY[:-1]}", "key.cut"),
         (KEY[:-2] + "00x", "key.long"),

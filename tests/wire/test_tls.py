@@ -280,5 +280,5 @@ def test_the_probe_names_the_mistake(secured: Secured, tmp_path: Path) -> None:
         timeout=60,
     )
     assert done.returncode == 13
-    steps = json.loads(done.stdout)["steps"]
+    steps = json.loads(done.stdout)["findings"]
     assert [s["id"] for s in steps if s["verdict"] == "fail"] == ["http.tls_port"]

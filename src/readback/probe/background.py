@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from contextlib import suppress
+from typing import ClassVar, Generic, TypeVar
 
 Result = TypeVar("Result")
 
@@ -12,16 +15,28 @@ Result = TypeVar("Result")
 class BackgroundCall(Generic[Result]):
     """A call that has been started; `result` waits for its end."""
 
+    _running_calls: ClassVar[set[object]] = set()
+
     def __init__(self, function: Callable[[], Result]) -> None:
         self._function = function
         self._results: list[Result] = []
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self.is_done = False
+        # The waits of `threading` are written in Python, and Ctrl-C inside one of them
+        # can leave a wrong state behind; a wait for a bare lock has no such state.
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long for the end of the call; return whether it came."""
+        if not self.is_done and self._lock.acquire(timeout=seconds):
+            self._lock.release()
+        return self.is_done
 
     def result(self, timeout: float | None = None) -> Result:
         """Return the result or raise the error of the call; `TimeoutError` if late."""
-        self._thread.join(timeout)
+        self.wait(threading.TIMEOUT_MAX if timeout is None else timeout)
         if self._error is not None:
             raise self._error
         if not self._results:
@@ -29,7 +44,25 @@ class BackgroundCall(Generic[Result]):
         return self._results[0]
 
     def _run(self) -> None:
+        self._running_calls.add(self)
         try:
             self._results.append(self._function())
         except BaseException as error:
             self._error = error
+        finally:
+            self._running_calls.remove(self)
+            self.is_done = True
+            self._lock.release()
+
+
+def exit_if_running(code: int) -> None:
+    """End the process at once if a call is still running.
+
+    A thread inside OpenSSL can crash while Python cleans up at its normal end.
+    """
+    if not BackgroundCall._running_calls:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)

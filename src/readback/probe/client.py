@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 
@@ -70,6 +70,11 @@ class ProbeResponse:
     headers: Message
     body: bytes
     timing: Timing
+    version: int
+    """10 for HTTP/1.0, 11 for HTTP/1.1."""
+    received_at: float
+    """When the response was complete, by the clock of this machine."""
+    received_bytes: int
 
 
 class ProbeClient:
@@ -81,11 +86,15 @@ class ProbeClient:
         trusted: ssl.SSLContext,
         timeout: float,
         budget: RequestBudget,
+        key_destinations: set[str],
+        identity: Mapping[str, str],
     ) -> None:
         self._route = route
         self._trusted = trusted
-        self._timeout = timeout
+        self.timeout = timeout
         self._budget = budget
+        self._key_destinations = key_destinations
+        self._identity = identity
         self._socket: socket.socket | None = None
 
     def close(self) -> None:
@@ -107,20 +116,25 @@ class ProbeClient:
         key: Secret | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        on_part: Callable[[bytes], None] | None = None,
     ) -> ProbeResponse:
-        """Send a request for a path of the target, and read the whole response."""
+        """Send a request for a path of the target, and read the whole response.
+
+        `on_part` gets each part of the body when it arrives.
+        """
         self._budget.spend()
         timing = Timing()
         sock = self._connected(timing)
         started = time.monotonic()
+        wire = DeadlineSocket(sock, started + self.timeout)
         connection = self._send(
-            DeadlineSocket(sock, started + self._timeout),
+            wire,
             (method, path),
             {**self._headers(key, body), **(headers or {})},
             body or b"",
         )
         response = self._head(connection)
-        content = self._body(response)
+        content = self._body(response, on_part)
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
@@ -128,14 +142,23 @@ class ProbeClient:
             proxy, target = self._route.proxy, self._route.target
             tunnel.raise_if_unresolved(proxy, target, response.headers)
         content = _decompress(response.headers.get("Content-Encoding"), content)
-        return ProbeResponse(response.status, response.headers, content, timing)
+        return ProbeResponse(
+            response.status,
+            response.headers,
+            content,
+            timing,
+            response.version,
+            time.time(),
+            wire.received,
+        )
 
     def _headers(self, key: Secret | None, body: bytes | None) -> dict[str, str]:
-        headers = {"Host": self._route.target.authority, **_HEADERS}
+        headers = {"Host": self._route.target.authority, **_HEADERS, **self._identity}
         if body is not None:
             headers["Content-Type"] = "application/json"
             headers["Content-Length"] = str(len(body))
         if key is not None:
+            self._key_destinations.add(self._route.key_destination)
             headers["Authorization"] = f"Bearer {key.reveal()}"
         if self._sends_whole_url and self._route.proxy:
             headers.update(self._route.proxy.authorization)
@@ -157,7 +180,7 @@ class ProbeClient:
     def _open(self, timing: Timing) -> socket.socket:
         started = time.monotonic()
         try:
-            sock = opening.open_socket(self._route, self._timeout)
+            sock = opening.open_socket(self._route, self.timeout)
             timing.connect = time.monotonic() - started
             if not self._route.target.is_encrypted:
                 return sock
@@ -199,30 +222,47 @@ class ProbeClient:
             return connection.getresponse()
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
-        except (OSError, http.client.HTTPException):
+        except OSError:
             self.close()
             raise ProbeError("http.cut") from None
+        except http.client.HTTPException as error:
+            self.close()
+            raise ProbeError("http.malformed", reason=_malformed(error)) from None
 
-    def _body(self, response: http.client.HTTPResponse) -> bytes:
-        body = b""
+    def _body(
+        self,
+        response: http.client.HTTPResponse,
+        on_part: Callable[[bytes], None] | None,
+    ) -> bytes:
+        body = bytearray()
         try:
             while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
                 body += part
+                if on_part:
+                    on_part(part)
         except (socket.timeout, TimeoutError):
             raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):
             self.close()
             raise ProbeError("http.cut_short") from None
-        if response.length:
+        is_too_long = len(body) > _MAX_BODY_BYTES
+        if response.length or is_too_long:
             self.close()
-            if len(body) <= _MAX_BODY_BYTES:
-                raise ProbeError("http.cut_short")
-        return body
+        if response.length and not is_too_long:
+            raise ProbeError("http.cut_short")
+        return bytes(body)
 
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
-        return ProbeError(id, timeout=format_seconds(self._timeout))
+        return ProbeError(id, timeout=format_seconds(self.timeout))
+
+
+def _malformed(error: http.client.HTTPException) -> str:
+    """Return what is wrong with a head, in words."""
+    if isinstance(error, http.client.BadStatusLine):
+        return "its first line is invalid"
+    return sanitize(str(error))
 
 
 def _decompress(coding: str | None, body: bytes) -> bytes:

@@ -8,25 +8,27 @@ refused is not repeated in the message: it could be a key.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from errno import EPIPE
-from itertools import chain, repeat
 from typing import TYPE_CHECKING, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
+from readback.probe import background
 
 if TYPE_CHECKING:
-    from readback.probe.output import Display
+    from readback.probe.comparison import Walk
     from readback.probe.report import ProbeReport
 
 DEFAULT_VARIABLE = "READBACK_API_KEY"
 _SHORTEST_WATCH = 5
 _LONGEST_SECONDS = 86_400
+# Not 5 s: at that moment many servers close a connection.
+_IDLE_SECONDS = 4.5
 _STOPPED = 1
+_INTERRUPTED = 130
 _OPTION = re.compile("--?[a-z][a-z-]*")
 
 
@@ -66,7 +68,7 @@ def _seconds(least: float) -> Callable[[str], float]:
         try:
             seconds = float(text)
         except ValueError:
-            seconds = 0.0
+            seconds = float("nan")
         # Written so that it is also true for "nan".
         if not least <= seconds <= _LONGEST_SECONDS:
             raise argparse.ArgumentTypeError(
@@ -75,6 +77,13 @@ def _seconds(least: float) -> Callable[[str], float]:
         return seconds
 
     return convert
+
+
+def _name(text: str) -> str:
+    """Return the text; raise an error if it is empty, as an unset variable is."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("expected a name")
+    return text
 
 
 def command_line(program: str) -> KeySafeParser:
@@ -115,6 +124,28 @@ def command_line(program: str) -> KeySafeParser:
         help="How long to wait in each step. Default: 10.",
     )
     option(
+        "--chat",
+        metavar="MODEL",
+        type=_name,
+        help="Also ask this model for a short completion, in one piece and streamed. "
+        "The service may charge for it. Not for a Readback, where every run does so.",
+    )
+    option(
+        "--compare",
+        metavar="READBACK_URL",
+        help="Also test this Readback, with the key in "
+        f"{DEFAULT_VARIABLE}, and say where the two differ. The key for BASE_URL then "
+        "comes from --key-file, --key-env or a prompt.",
+    )
+    option(
+        "--idle",
+        type=_seconds(0.0),
+        default=_IDLE_SECONDS,
+        metavar="SECONDS",
+        help="How long to leave a connection idle before it is used again; 0 omits "
+        f"this step. Default: {_IDLE_SECONDS}.",
+    )
+    option(
         "--watch",
         type=_seconds(_SHORTEST_WATCH),
         metavar="SECONDS",
@@ -141,6 +172,13 @@ def command_line(program: str) -> KeySafeParser:
         const="markdown",
         help="Print the report as Markdown, for a ticket.",
     )
+    form(
+        "--short",
+        dest="form",
+        action="store_const",
+        const="short",
+        help="Print a summary that fits a chat message.",
+    )
     return parser
 
 
@@ -148,21 +186,49 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
     """Run the probe with these arguments and return its exit code."""
     parser = command_line(program)
     options = parser.parse(sys.argv[1:] if arguments is None else arguments)
-    if options.watch and options.form == "markdown":
-        parser.error("--markdown prints a single report; omit --watch.")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A report with a few replaced characters is better than none.
-        sys.stdout.reconfigure(errors="replace")
+    if options.watch and options.compare:
+        parser.error("--compare prints a single comparison; omit --watch.")
+    if options.watch and options.form in ("markdown", "short"):
+        parser.error(f"--{options.form} prints a single report; omit --watch.")
+    code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
+    background.exit_if_running(code)
+    return code
+
+
+def _ending_with_a_sentence(run: Callable[[], int]) -> int:
+    """Return the exit code of the run; nothing ends it with a traceback."""
+    from readback.probe.interruption import signals_interrupt
+    from readback.probe.output.encoding import tolerate_encoding
+
+    # A report with a few replaced characters is better than none.
+    tolerate_encoding(sys.stdout)
+    tolerate_encoding(sys.stderr)
     try:
-        return _run(options, _key(options, parser))
-    except (KeyboardInterrupt, EOFError):
+        with signals_interrupt():
+            return run()
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return _INTERRUPTED
+    except EOFError:
         print("Stopped.", file=sys.stderr)
     except ImportError as error:
         # A Python that was built without OpenSSL has no ssl module, for example.
         print(f"This Python lacks the module {error.name}.", file=sys.stderr)
     except OSError as error:  # The steps handle their own.
         _end_output(error)
+    except Exception as error:  # Only a mistake of the probe can end here.
+        return _own_mistake(error)
     return _STOPPED
+
+
+def _own_mistake(error: Exception) -> int:
+    from readback.probe.results import FailureFamily
+    from readback.probe.runner import origin
+
+    print(
+        f"The probe ended with an error of its own: {origin(error)}.", file=sys.stderr
+    )
+    return FailureFamily.PROBE
 
 
 def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
@@ -178,43 +244,97 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
             "--key-env expects the name of an environment variable that is set, such "
             "as OPENAI_API_KEY, without a dollar sign."
         )
-    return key_source.from_environment_or_prompt(options.key_env or DEFAULT_VARIABLE)
+    # In a comparison, the default variable has the key of the other address.
+    default = None if options.compare else DEFAULT_VARIABLE
+    return key_source.from_environment_or_prompt(options.key_env or default)
 
 
 def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
+    from readback.probe.comparison import Walk
     from readback.probe.context import ProbeContext
     from readback.probe.entered.secret import Secret
+    from readback.probe.output.progress import ProgressLine, terminal
     from readback.probe.runner import OPENAI, STEPS, run_probe
 
-    secret = Secret(key)
     steps = (*STEPS, OPENAI) if options.library else STEPS
-    displays = _displays(options.form)
+    progress = ProgressLine(terminal(sys.stdout, sys.stderr))
+    show = _output(options.form)
+
+    def walk(url: str, key: str) -> Walk:
+        context = ProbeContext(
+            url,
+            Secret(key),
+            options.timeout,
+            options.cabinet,
+            options.chat,
+            idle_seconds=options.idle,
+        )
+        return Walk(context, run_probe(context, steps, progress))
 
     def once() -> ProbeReport:
-        context = ProbeContext(
-            options.base_url, secret, options.timeout, options.cabinet
-        )
-        return run_probe(context, steps, next(displays))
+        report = walk(options.base_url, key).report
+        show(report)
+        return report
 
+    if options.compare:
+        return _compare(options, key, walk)
     return watch.repeat(once, options.watch) if options.watch else once().family
 
 
-def _displays(form: str | None) -> Iterator[Display]:
-    """Yield the display of the first run, then those of its repetitions."""
-    from readback.probe.output import formats
-    from readback.probe.output.final_report import FinalReportDisplay
-    from readback.probe.output.plain import PlainDisplay
-    from readback.probe.watch import TrendDisplay
+def _compare(
+    options: argparse.Namespace, key: str, walk: Callable[[str, str], Walk]
+) -> int:
+    """Test both addresses, each with its own key; the exit code is the first one's."""
+    from readback.probe.comparison import Comparison
+    from readback.probe.output import comparison as output
 
+    first = walk(options.base_url, key)
+    if first.report.interrupted:
+        _output(options.form)(first.report)
+        return first.report.family
+    second = walk(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
+    both = Comparison((first, second))
+    if options.form:
+        print(output.RENDERERS[options.form](both), flush=True)
+    else:
+        # A display of its own for each: a second report would be a line of a chart.
+        output.show(both, lambda report: _output(None)(report))
+    return (second if second.report.interrupted else first).report.family
+
+
+def _output(form: str | None) -> Callable[[ProbeReport], None]:
+    """Return the function that prints the report of each run."""
+    from readback.probe.output import formats, plain
+    from readback.probe.output.progress import is_terminal
+    from readback.probe.watch import Trend
+
+    forms = {
+        "json": formats.as_json,
+        "markdown": formats.as_markdown,
+        "short": plain.as_short,
+    }
     if form:
-        render = formats.as_json if form == "json" else formats.as_markdown
-        return repeat(FinalReportDisplay(render))
-    if not (sys.stdout and sys.stdout.isatty()):
-        return chain([PlainDisplay()], repeat(TrendDisplay()))
-    from readback.probe.output.terminal import TerminalDisplay
+        return _printer(forms[form])
+    in_terminal = is_terminal(sys.stdout)
+    return Trend(_show_in_terminal if in_terminal else _printer(plain.as_text)).show
 
-    return chain([TerminalDisplay()], repeat(TrendDisplay()))
+
+def _show_in_terminal(report: ProbeReport) -> None:
+    from readback.probe.output import plain
+
+    try:
+        from readback.probe.output import terminal
+
+        terminal.show(report)
+    except OSError:
+        raise
+    except Exception:  # rich is missing, or cannot handle this terminal.
+        _printer(plain.as_text)(report)
+
+
+def _printer(render: Callable[[ProbeReport], str]) -> Callable[[ProbeReport], None]:
+    return lambda report: print(render(report), flush=True)
 
 
 def _end_output(error: OSError) -> None:

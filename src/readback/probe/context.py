@@ -14,9 +14,12 @@ from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
 from readback.probe.connection.route import Route
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
+from readback.probe.results import Service
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
+UNKNOWN = "/probe"
+"""A path that no API has. Requests for it need no key."""
 
 
 @dataclass
@@ -26,7 +29,12 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     cabinet_url: str | None = None
+    chat_model: str | None = None
+    """The model to ask for a completion; without it nothing is sent that may cost."""
+    idle_seconds: float = 0.0
+    """How long a connection is left idle; 0 to do without that step."""
     budget: RequestBudget = field(default_factory=RequestBudget)
+    key_destinations: set[str] = field(default_factory=set)
 
     base_url: BaseUrl = field(init=False)  # address
     key: Secret = field(init=False)  # key
@@ -34,9 +42,19 @@ class ProbeContext:
     ip_addresses: list[str] = field(init=False)  # dns
     trusted: ssl.SSLContext = field(init=False)  # tls
     client: ProbeClient = field(init=False)  # http
+    service: Service | None = None  # http
+    endpoint_name: str = ""  # http; access, if only a key makes it known
+    models_without_key: ProbeResponse = field(init=False)  # http
     help_link: str = ""  # http
+    identity: dict[str, str] = field(default_factory=dict)
+    """The headers of another program, if only requests with them get through."""
+    responses: list[ProbeResponse] = field(default_factory=list)
+    """What has been received, for the steps that judge all of it."""
     models: ProbeResponse = field(init=False)  # access
+    token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
+    cabinet: ProbeResponse | None = None  # cabinet
+    cabinet_host: str = ""  # cabinet
 
     @property
     def shown_url(self) -> str:
@@ -47,19 +65,56 @@ class ProbeContext:
     def shown_key(self) -> str:
         return self.key.mask if "key" in vars(self) else self.secret.mask
 
-    def new_client(self, route: Route | None = None) -> ProbeClient:
-        """Return a client without an open connection."""
-        return ProbeClient(route or self.route, self.trusted, self.timeout, self.budget)
+    @property
+    def key_for_endpoint(self) -> Secret | None:
+        """The key for a service that is not a Readback, if there is a usable one."""
+        return (self.key or None) if "key" in vars(self) else None
 
-    def get(self, path: str, *, with_key: bool = True) -> ProbeResponse:
-        key = self.key if with_key else None
-        return self.client.request("GET", f"{self.base_url.path}{path}", key=key)
+    @property
+    def key_sent_to(self) -> str | None:
+        """Scheme and host of every address that got the key, safe to show."""
+        return ", ".join(sorted(self.key_destinations)) or None
+
+    def new_client(
+        self, route: Route | None = None, timeout: float | None = None
+    ) -> ProbeClient:
+        """Return a client without an open connection."""
+        return ProbeClient(
+            route or self.route,
+            self.trusted,
+            timeout or self.timeout,
+            self.budget,
+            self.key_destinations,
+            self.identity,
+        )
+
+    def get(
+        self, path: str, *, with_key: bool = True, client: ProbeClient | None = None
+    ) -> ProbeResponse:
+        return self._request(client, "GET", path, key=self.key if with_key else None)
 
     def post_chat(
         self, body: bytes, client: ProbeClient | None = None
     ) -> ProbeResponse:
-        path = f"{self.base_url.path}{CHAT}"
-        return (client or self.client).request("POST", path, key=self.key, body=body)
+        return self._request(client, "POST", CHAT, key=self.key, body=body)
+
+    def _request(
+        self,
+        client: ProbeClient | None,
+        method: str,
+        path: str,
+        *,
+        key: Secret | None,
+        body: bytes | None = None,
+    ) -> ProbeResponse:
+        response = (client or self.client).request(
+            method,
+            f"{self.base_url.path}{path}",
+            key=key,
+            body=body,
+        )
+        self.responses.append(response)
+        return response
 
     def close(self) -> None:
         if "client" in vars(self):

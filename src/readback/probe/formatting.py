@@ -22,6 +22,15 @@ def format_duration(seconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
 
 
+def format_offset(seconds: float) -> str:
+    """Return a difference between two clocks in the largest unit that fits."""
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            count = round(seconds / size)
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return f"{seconds:.0f} seconds"
+
+
 def format_seconds(value: float) -> str:
     return f"{value:g}"
 
@@ -31,10 +40,15 @@ def redact_keys(text: str) -> str:
     return KEY_LIKE.sub("sk-…", text)
 
 
+def printable(text: str) -> str:
+    """Replace every character that a terminal would interpret."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 def sanitize(text: str) -> str:
     """Return untrusted text as one line that is safe to show."""
     line = " ".join(redact_keys(text).split())
-    safe = "".join(c if c.isprintable() else "�" for c in line)
+    safe = printable(line)
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
 
 

@@ -1,4 +1,8 @@
-"""The report of a finished run: its results and the sentence that sums them up."""
+"""The report of a run: its results, and what a reader wants to know first.
+
+The verdict is the first failure in the order of the steps, or else the first warning:
+later findings are often its consequences.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,12 @@ from datetime import datetime
 
 from readback import __version__
 from readback.probe.formatting import format_duration
-from readback.probe.results import FailureFamily, StepResult, Verdict
+from readback.probe.results import FailureFamily, Fixer, Service, StepResult, Verdict
 
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 SKIPPED = "skipped.failed"
+ENDED = "skipped.ended"
+INTERRUPTED = "probe.interrupted"
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,12 @@ class ProbeReport:
     seconds: float
     requests: int
     results: list[StepResult]
+    """In the order of the steps."""
+    key_sent_to: str | None = None
+    """The origin that received the key."""
+    service: Service | None = None
+    endpoint_name: str = ""
+    """The program behind an endpoint, if it names itself."""
 
     @property
     def decisive(self) -> StepResult | None:
@@ -32,27 +44,52 @@ class ProbeReport:
         return next(iter(self._with(Verdict.FAIL) + self._with(Verdict.WARN)), None)
 
     @property
+    def interrupted(self) -> StepResult | None:
+        """The step during which the run was interrupted."""
+        found = (one for one in self.results if one.diagnosis.id == INTERRUPTED)
+        return next(found, None)
+
+    @property
     def verdict(self) -> Verdict:
-        return self.decisive.diagnosis.verdict if self.decisive else Verdict.OK
+        """The worst verdict; `skip` for a run that was interrupted before a finding."""
+        if self.decisive:
+            return self.decisive.diagnosis.verdict
+        return Verdict.SKIP if self.interrupted else Verdict.OK
 
     @property
     def id(self) -> str:
-        return self.decisive.diagnosis.id if self.decisive else "ok"
+        if self.decisive:
+            return self.decisive.diagnosis.id
+        return INTERRUPTED if self.interrupted else "ok"
 
     @property
     def family(self) -> FailureFamily:
+        """The kind of failure, which is also the exit code."""
+        if self.interrupted:
+            return FailureFamily.INTERRUPTED
         return self.decisive.diagnosis.family if self.decisive else FailureFamily.NONE
 
     @property
     def sentence(self) -> str:
+        """What is wrong, in one line."""
         if self.decisive is None:
-            return "Works: every text was returned unchanged."
+            return self._without_findings
         diagnosis = self.decisive.diagnosis
-        is_failure = diagnosis.verdict == Verdict.FAIL
-        outcome = "Fails" if is_failure else "Works, with a warning"
         match = _FIRST_SENTENCE.match(diagnosis.sentence)
         summary = match[0] if match else diagnosis.sentence
-        return f"{outcome} at “{self.decisive.title}”: {summary}{self._others}"
+        finding = f"{self._outcome} at “{self.decisive.title}”: {summary}{self._others}"
+        if self.interrupted is None:
+            return finding
+        return f"{finding} Interrupted at “{self.interrupted.title}”."
+
+    @property
+    def fixer(self) -> Fixer:
+        """Who can fix what the verdict says."""
+        return self.decisive.diagnosis.culprit.fixer if self.decisive else Fixer.NOBODY
+
+    @property
+    def next_step(self) -> str:
+        return self.decisive.diagnosis.hint if self.decisive else ""
 
     @property
     def effort(self) -> str:
@@ -61,35 +98,71 @@ class ProbeReport:
         return f"{requests} in {format_duration(self.seconds)}"
 
     @property
+    def key_use(self) -> str:
+        """Where the key went."""
+        if self.key_sent_to is None:
+            return "The key was not sent."
+        return f"The key ({self.key}) was sent only to {self.key_sent_to}."
+
+    @property
     def tried(self) -> list[StepResult]:
-        return [result for result in self.results if result.diagnosis.id != SKIPPED]
+        return [one for one in self.results if one.diagnosis.id not in (SKIPPED, ENDED)]
 
     @property
     def not_tried(self) -> list[str]:
-        """The titles of the steps that were skipped because an earlier one failed."""
-        return [
-            result.title for result in self.results if result.diagnosis.id == SKIPPED
-        ]
+        """The titles of the steps that did not run because of an earlier one."""
+        tried = {one.title for one in self.tried}
+        return [one.title for one in self.results if one.title not in tried]
+
+    @property
+    def _without_findings(self) -> str:
+        if self.interrupted is None:
+            return self._success
+        return f"Interrupted at “{self.interrupted.title}”; nothing failed until then."
+
+    @property
+    def _success(self) -> str:
+        if self.service != Service.ENDPOINT:
+            return "Works: every text was returned unchanged."
+        if any(one.step == "chat" for one in self.results):
+            return "Works: the model completed a text."
+        return "Works as far as it was tested; --chat MODEL asks for a completion."
+
+    @property
+    def _outcome(self) -> str:
+        if self.verdict == Verdict.FAIL:
+            return "Fails"
+        return "A warning" if self.interrupted else "Works, with a warning"
 
     @property
     def _others(self) -> str:
-        """How many other steps have the verdict of the decisive one."""
-        count = len(self._with(self.verdict)) - 1
-        if not count:
-            return ""
-        noun = "failure" if self.verdict == Verdict.FAIL else "warning"
-        return f" ({count} more {noun}{'s' if count > 1 else ''}.)"
+        """How many findings there are beside the decisive one."""
+        failures, warnings = (
+            len(self._with(one)) for one in (Verdict.FAIL, Verdict.WARN)
+        )
+        if self.verdict == Verdict.FAIL:
+            others = [_count(failures - 1, "more failure"), _count(warnings, "warning")]
+        else:
+            others = [_count(warnings - 1, "more warning")]
+        named = ", ".join(filter(None, others))
+        return f" ({named}.)" if named else ""
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
-        return [
-            result for result in self.results if result.diagnosis.verdict == verdict
-        ]
+        return [one for one in self.results if one.diagnosis.verdict == verdict]
 
 
 def environment_summary() -> str:
     """Return the versions that the probe ran with, for readers of the report."""
     return (
         f"readback {__version__}, Python {platform.python_version()}, "
-        f"{ssl.OPENSSL_VERSION.rpartition(' ')[0].rsplit(' ', 2)[0]}, "
-        f"{platform.system()} {platform.machine()}"
+        f"{openssl_version()}, {platform.system()} {platform.machine()}"
     )
+
+
+def openssl_version() -> str:
+    """Return the name and version of the TLS library, without its date."""
+    return " ".join(ssl.OPENSSL_VERSION.split()[:2])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number > 1 else ''}" if number else ""

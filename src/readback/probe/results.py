@@ -23,6 +23,14 @@ class _Word(str, Enum):
         return format(str(self.value), spec)
 
 
+class Service(_Word):
+    """What responds at an address."""
+
+    READBACK = "readback"
+    ENDPOINT = "endpoint"
+    """Another OpenAI-compatible API."""
+
+
 class Verdict(_Word):
     OK = "ok"
     WARN = "warn"
@@ -43,11 +51,13 @@ class FailureFamily(IntEnum):
     ECHO = 15
     LIBRARY = 16
     PROBE = 17
+    # As shells report a program that was stopped with Ctrl-C.
+    INTERRUPTED = 130
 
     @property
     def label(self) -> str:
         """The value of `family` in the JSON report."""
-        return "well" if self is FailureFamily.NONE else self.name.lower()
+        return self.name.lower()
 
     @property
     def sentence(self) -> str:
@@ -68,7 +78,20 @@ class FailureFamily(IntEnum):
                 "The connection works, but the client library fails."
             ),
             FailureFamily.PROBE: "A step of the probe ended with an error of its own.",
+            FailureFamily.INTERRUPTED: (
+                "The run was interrupted; the report has what was found until then."
+            ),
         }[self]
+
+
+class Fixer(_Word):
+    """Who can fix a problem; the name in lower case is part of the JSON report."""
+
+    NOBODY = ""
+    YOU = "you"
+    NETWORK = "your network's administrator"
+    OPERATOR = "the operator of the service"
+    AUTHORS = "the authors of the probe"
 
 
 class Culprit(_Word):
@@ -82,6 +105,22 @@ class Culprit(_Word):
     SERVICE = "the service or its operator"
     LIBRARY = "the client library"
     PROBE = "the probe itself"
+
+    @property
+    def fixer(self) -> Fixer:
+        return _FIXERS[self]
+
+
+_FIXERS = {
+    Culprit.NONE: Fixer.NOBODY,
+    Culprit.INPUT: Fixer.YOU,
+    Culprit.MACHINE: Fixer.YOU,
+    Culprit.LIBRARY: Fixer.YOU,
+    Culprit.NETWORK: Fixer.NETWORK,
+    Culprit.PROXY: Fixer.NETWORK,
+    Culprit.SERVICE: Fixer.OPERATOR,
+    Culprit.PROBE: Fixer.AUTHORS,
+}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
 from typing import NamedTuple, Union
@@ -16,19 +18,35 @@ from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, key
-from readback.probe.output import Display
-from readback.probe.report import SKIPPED, ProbeReport
-from readback.probe.results import Diagnosis, ProbeError, StepResult
+from readback.probe.formatting import format_seconds, printable
+from readback.probe.output import Progress
+from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
+from readback.probe.results import Diagnosis, ProbeError, Service, StepResult
 from readback.probe.service import (
     access,
     cabinet,
+    chat,
+    clock,
     contract_checks,
     echo,
+    endpoint,
+    expectation,
+    idle,
     latency,
     recognition,
+    rewriting,
+    sizes,
+    user_agents,
 )
+from readback.probe.service.user_agents import asking_again
+
+# A run takes at most this long, even if every request hangs.
+SHORTEST_TIME_LIMIT = 60.0
+TIMEOUTS_PER_RUN = 6
+_TICK_SECONDS = 0.1
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
+Condition = Callable[[ProbeContext], bool]
 
 
 class Step(NamedTuple):
@@ -39,6 +57,8 @@ class Step(NamedTuple):
     """The ids of the steps that must succeed before this one can run."""
     in_background: bool = False
     """Whether later steps run beside it; its results come after theirs."""
+    applies: Condition = lambda context: True
+    """Whether the step is part of the run; asked when its turn has come."""
 
 
 def _address(context: ProbeContext) -> list[Diagnosis]:
@@ -82,75 +102,174 @@ def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
     return lambda context: echo.check(context, text)
 
 
-STEPS = (
+def _is_readback(context: ProbeContext) -> bool:
+    return not _is_other_service(context)
+
+
+def _is_other_service(context: ProbeContext) -> bool:
+    """Return what responds or, if nothing does, what the person probably meant."""
+    if context.service:
+        return context.service == Service.ENDPOINT
+    sent = context.key_for_endpoint
+    return bool(context.chat_model or (sent and not sent.is_readback_key))
+
+
+def _is_chat_wanted(context: ProbeContext) -> bool:
+    return bool(context.chat_model) and _is_other_service(context)
+
+
+def _only_if(condition: Condition, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple(step._replace(applies=condition) for step in steps)
+
+
+COMMON = (
     Step("address", "address", _address),
     Step("key", "key", _key),
     Step("proxies", "proxies", _proxies, ("address",)),
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", _tls, ("tcp",)),
-    Step("http", "HTTP", recognition.check, ("tls",)),
-    Step("access", "key accepted", access.check, ("http", "key")),
+    Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
+)
+READBACK = (
+    Step("idle", "idle connection", idle.check, ("http",), in_background=True),
+    Step("agents", "User-Agent", user_agents.check, ("http",), in_background=True),
+    Step("expect", "Expect", expectation.check, ("http",), in_background=True),
+    Step("access", "key accepted", asking_again(access.check), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
-    Step("echo.ascii", "echo: ASCII", _echo(echo.ASCII), ("access",)),
+    Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
     Step("echo.cyrillic", "echo: Cyrillic", _echo(echo.CYRILLIC), ("access",)),
     Step("echo.marks", "echo: emoji, marks", _echo(echo.MARKS), ("access",)),
     Step("echo.controls", "echo: controls", _echo(echo.CONTROLS), ("access",)),
-    Step("echo.full", "echo: 8192 bytes", _echo(echo.largest_text()), ("access",)),
-    Step("limit", "size limit", contract_checks.check_limit, ("access",)),
+    Step("echo.full", "echo: 8192 bytes", sizes.check, ("access",)),
+    Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
     Step("cabinet", "cabinet", cabinet.check, ("http",)),
     Step("latency", "latency", latency.check, ("echo.ascii",)),
+    Step("clock", "clock", clock.check, ("http",)),
+    Step("between", "in between", rewriting.check, ("http",)),
 )
-OPENAI = Step("openai", "openai", library.check, ("echo.marks",))
+ENDPOINT = (
+    Step("access", "key accepted", endpoint.check_access, ("http",)),
+    Step("models", "model list", endpoint.check_models, ("access",)),
+)
+CHAT = (
+    Step("chat", "completion", chat.check_completion, ("access",)),
+    Step("stream", "streamed completion", chat.check_stream, ("chat",)),
+)
+STEPS = (
+    *COMMON,
+    *_only_if(_is_readback, READBACK),
+    *_only_if(_is_other_service, ENDPOINT),
+    *_only_if(_is_chat_wanted, CHAT),
+)
+OPENAI = Step("openai", "openai", library.check, ("echo.marks",), applies=_is_readback)
 
 
 class ProbeRun:
-    """One run: the results so far, and which steps a failure has blocked."""
+    """One run: the results so far, and which steps a failure has blocked.
 
-    def __init__(self, context: ProbeContext) -> None:
+    Every step has a thread of its own, and the main thread only waits. So Ctrl-C never
+    strikes in the middle of a step, and no step can outlast the run.
+    """
+
+    def __init__(self, context: ProbeContext, progress: Progress) -> None:
         self._context = context
-        self._results: list[StepResult] = []
+        self._progress = progress
+        self._steps: list[Step] = []
+        """The steps that have been started, in their order."""
+        self._rest: Iterator[Step] = iter(())
+        self._found: dict[str, list[StepResult]] = {}
+        """The results of each step that has ended, by its id."""
+        self._calls: dict[str, BackgroundCall[list[Diagnosis]]] = {}
         self._blocked_by: dict[str, str] = {}
         """The title of the failed step, by the id of each step that it blocks."""
-        self._background: list[tuple[Step, BackgroundCall[list[Diagnosis]]]] = []
+        self._current: Step | None = None
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
 
-    def run(self, step: Step) -> list[StepResult]:
-        """Run one step, or start it; the steps that it needs have already run."""
-        if step.in_background and not self._blocking_step(step):
-            call = BackgroundCall(lambda: self._diagnose(step))
-            self._background.append((step, call))
-            return []
-        return self._keep(step, self._diagnose(step))
-
-    def finish_background(self) -> Iterator[tuple[Step, list[StepResult]]]:
-        """Wait for the steps in the background and yield their results."""
-        while self._background:
-            step, call = self._background[0]
-            results = self._keep(step, call.result())
-            del self._background[0]
-            yield step, results
+    def run(self, steps: Iterable[Step]) -> None:
+        """Run the steps; end early if Ctrl-C is pressed or the run takes too long."""
+        self._rest = (step for step in steps if step.applies(self._context))
+        try:
+            for step in self._rest:
+                self._start(step)
+                if not step.in_background:
+                    self._finish(step)
+            for step in self._steps:
+                self._finish(step)
+        except KeyboardInterrupt:
+            self._end(diagnose(INTERRUPTED))
+        except _RunTooLong:
+            self._end(diagnose("probe.time_limit", limit=format_seconds(self._limit)))
+        finally:
+            self._progress.clear()
 
     def report(self) -> ProbeReport:
         """Close the connection and return the report."""
         self._context.close()
         return ProbeReport(
-            base_url=self._context.shown_url,
+            base_url=printable(self._context.shown_url),
             key=self._context.shown_key,
             started=self._started,
             seconds=time.monotonic() - self._started_at,
             requests=self._context.budget.spent,
-            results=self._results,
+            results=[one for step in self._steps for one in self._found[step.id]],
+            key_sent_to=self._context.key_sent_to,
+            service=self._context.service,
+            endpoint_name=self._context.endpoint_name,
         )
 
-    def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> list[StepResult]:
+    @property
+    def _limit(self) -> float:
+        hanging = TIMEOUTS_PER_RUN * self._context.timeout
+        return max(SHORTEST_TIME_LIMIT, hanging) + self._context.idle_seconds
+
+    def _start(self, step: Step) -> None:
+        self._steps.append(step)
+        self._current = step
+        if reason := self._blocking_step(step):
+            self._blocked_by[step.id] = reason
+            self._keep(step, [diagnose(SKIPPED, reason=reason)])
+        else:
+            self._calls[step.id] = BackgroundCall(lambda: self._diagnose(step))
+
+    def _finish(self, step: Step) -> None:
+        """Wait for the end of a step and keep its results."""
+        if step.id in self._found:
+            return
+        self._current = step
+        call = self._calls[step.id]
+        deadline = self._started_at + self._limit
+        # On Windows, Ctrl-C is only noticed when a wait ends.
+        while not call.wait(_TICK_SECONDS):
+            with suppress(Exception):  # Progress is not worth the report.
+                self._progress.show(step.title, len(self._found))
+            if time.monotonic() > deadline:
+                raise _RunTooLong
+        self._keep(step, call.result())
+
+    def _end(self, diagnosis: Diagnosis) -> None:
+        """Keep what has been found; the step that the run waited for gets this."""
+        self._steps += self._rest
+        current = self._current or self._steps[0]
+        skipped = diagnose(ENDED, reason=current.title)
+        for step in self._steps:
+            if step.id in self._found:
+                continue
+            call = self._calls.get(step.id)
+            if call and call.is_done:
+                self._keep(step, call.result())
+            else:
+                self._keep(step, [diagnosis if step is current else skipped])
+
+    def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
         redact = self._context.secret.redact
-        results = [StepResult(step.id, step.title, redact(one)) for one in diagnoses]
-        self._results += results
-        return results
+        self._found[step.id] = [
+            StepResult(step.id, step.title, _printable(redact(one)))
+            for one in diagnoses
+        ]
 
     def _blocking_step(self, step: Step) -> str | None:
         """Return the title of the failed step that this one needs, if there is one."""
@@ -158,9 +277,6 @@ class ProbeRun:
         return next(filter(None, reasons), None)
 
     def _diagnose(self, step: Step) -> list[Diagnosis]:
-        if reason := self._blocking_step(step):
-            self._blocked_by[step.id] = reason
-            return [diagnose(SKIPPED, reason=reason)]
         # A returned diagnosis lets later steps run, even if it is a failure (the probe
         # has corrected the mistake); a raised error blocks them.
         try:
@@ -171,28 +287,34 @@ class ProbeRun:
             return [diagnoses.from_error(error)]
         except Exception as error:  # A mistake of the probe must not end the run.
             self._blocked_by[step.id] = step.title
-            return [diagnose("probe.unexpected", reason=_origin(error))]
+            return [diagnose("probe.unexpected", reason=origin(error))]
 
 
-def _origin(error: Exception) -> str:
+class _RunTooLong(Exception):
+    """The run has reached its time limit."""
+
+
+def _printable(diagnosis: Diagnosis) -> Diagnosis:
+    """Return the diagnosis without anything that a terminal would interpret."""
+    return replace(
+        diagnosis,
+        sentence=printable(diagnosis.sentence),
+        hint=printable(diagnosis.hint),
+        figure=printable(diagnosis.figure),
+        details=tuple(map(printable, diagnosis.details)),
+    )
+
+
+def origin(error: Exception) -> str:
     """Return the type and the place of an error; its message may contain secrets."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {PurePath(frame.filename).name}:{frame.lineno}"
 
 
 def run_probe(
-    context: ProbeContext, steps: tuple[Step, ...], display: Display
+    context: ProbeContext, steps: Iterable[Step], progress: Progress
 ) -> ProbeReport:
-    """Run all steps, show each result, and return the report."""
-    run = ProbeRun(context)
-    for step in steps:
-        with display.running(step.title):
-            results = run.run(step)
-        for result in results:
-            display.show(result)
-    for _, results in run.finish_background():
-        for result in results:
-            display.show(result)
-    report = run.report()
-    display.finish(report)
-    return report
+    """Run all steps, show the progress, and return the report."""
+    run = ProbeRun(context, progress)
+    run.run(steps)
+    return run.report()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from readback.probe.formatting import format_duration
 from readback.probe.report import ProbeReport
-from readback.probe.results import Fact, FailureFamily, StepResult, Verdict
+from readback.probe.results import Fact, FailureFamily, Verdict
 
 _BARS = "▁▂▃▄▅▆▇█"
 _NO_LATENCY = "×"
@@ -17,40 +16,45 @@ _WIDTH = 40
 
 
 def repeat(run: Callable[[], ProbeReport], seconds: float) -> FailureFamily:
-    """Repeat the run at this interval until Ctrl-C; return the first failure."""
-    first_failure = FailureFamily.NONE
+    """Repeat the run at this interval until Ctrl-C; return the first failure.
+
+    The run that Ctrl-C interrupts counts only if it is the first.
+    """
+    first_failure = None
     try:
         while True:
             started = time.monotonic()
-            first_failure = first_failure or run().family
+            report = run()
+            if report.interrupted:
+                return report.family if first_failure is None else first_failure
+            first_failure = first_failure or report.family
             time.sleep(max(0.0, seconds - (time.monotonic() - started)))
     except KeyboardInterrupt:
-        return first_failure
+        return first_failure or FailureFamily.NONE
 
 
-class TrendDisplay:
-    """A display with one line per run: the latest latencies as bars."""
+class Trend:
+    """Shows the first run in full, and each repetition in one line with a chart."""
 
-    def __init__(self) -> None:
+    def __init__(self, show_in_full: Callable[[ProbeReport], None]) -> None:
+        self._show_in_full = show_in_full
+        self._is_first = True
         self._seconds: deque[float | None] = deque(maxlen=_WIDTH)
 
-    @contextmanager
-    def running(self, title: str) -> Iterator[None]:
-        yield
+    def show(self, report: ProbeReport) -> None:
+        if self._is_first:
+            self._is_first = False
+            self._show_in_full(report)
+        else:
+            print(self._line(report), flush=True)
 
-    def show(self, result: StepResult) -> None:
-        pass
-
-    def finish(self, report: ProbeReport) -> None:
+    def _line(self, report: ProbeReport) -> str:
         seconds = _latency(report)
         self._seconds.append(seconds)
         figure = "-" if seconds is None else format_duration(seconds)
         comment = "" if report.verdict == Verdict.OK else f"  {report.sentence}"
         moment = f"{report.started:%H:%M:%SZ}"
-        print(
-            f"{moment}  {report.verdict:<4} {figure:>8}  {self.bars}{comment}",
-            flush=True,
-        )
+        return f"{moment}  {report.verdict:<4} {figure:>8}  {self.bars}{comment}"
 
     @property
     def bars(self) -> str:

@@ -8,6 +8,11 @@ OTHER_KEY = "sk-proj-0123456789abcdef0123456789"
 
 ADDRESS = (
     Scenario(
+        "the address has another version than `/v1`",
+        "address.other_version",
+        entered_as(lambda url: url.replace("/v1", "/v2")),
+    ),
+    Scenario(
         "`/v1` is missing from the address",
         "address.no_version",
         entered_as(lambda url: url.removesuffix("/v1")),

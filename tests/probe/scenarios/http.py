@@ -8,12 +8,18 @@ from tests.probe.setups import (
     responding,
     through_relay,
 )
+from tests.probe.setups_endpoint import strip_headers
 
 HTTP = (
     Scenario(
         "the connection is closed before a response",
         "http.cut",
         on_broken_server(broken_servers.close_after_request),
+    ),
+    Scenario(
+        "the response has too many headers",
+        "http.malformed",
+        on_broken_server(broken_servers.send_many_headers),
     ),
     Scenario(
         "the connection is closed in the middle of the response",
@@ -60,6 +66,11 @@ HTTP = (
         ),
     ),
     Scenario(
+        "the server has an error of its own",
+        "http.server_error",
+        responding(500, b"Internal Server Error", Content_Type="text/plain"),
+    ),
+    Scenario(
         "another API responds",
         "http.other_api",
         responding(404, b'{"detail":"Not Found"}', Content_Type="application/json"),
@@ -96,6 +107,11 @@ HTTP = (
         "a proxy requires its own login",
         "key.other_refusal",
         through_relay(on_response=corruptions.require_login),
+    ),
+    Scenario(
+        "a gateway removes the headers that start with X-",
+        "http.headers_stripped",
+        through_relay(on_response=strip_headers),
     ),
     Scenario(
         "a proxy adds a URL parameter",

@@ -25,6 +25,7 @@ def check(context: ProbeContext) -> Diagnosis:
     openai = import_module("openai")
     version = sanitize(openai.__version__)
     context.budget.spend()
+    context.key_destinations.add(context.route.key_destination)
     try:
         with openai.OpenAI(
             api_key=context.key.reveal(),

@@ -17,6 +17,8 @@ class DeadlineSocket:
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._socket = sock
         self._deadline = deadline
+        self.received = 0
+        """The number of bytes so far, before encryption."""
 
     def sendall(self, data: bytes) -> None:
         self._limit()
@@ -31,7 +33,9 @@ class DeadlineSocket:
 
     def recv_into(self, buffer: memoryview) -> int:
         self._limit()
-        return self._socket.recv_into(buffer)
+        count = self._socket.recv_into(buffer)
+        self.received += count
+        return count
 
     def close(self) -> None:
         """Leave the socket open: the client decides whether it is used again."""

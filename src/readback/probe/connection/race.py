@@ -77,8 +77,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
                 if winners:
                     for late in winners[1:]:
                         late.close()
-                    winners[0].settimeout(timeout)
-                    return winners[0]
+                    return _prepared(winners[0], timeout)
         finally:
             race.close()
     errors = [one.error for one in race.attempts if one.error]
@@ -101,6 +100,13 @@ def try_all(
         finally:
             race.close()
     return sorted(race.attempts, key=lambda one: addresses.index(one.address))
+
+
+def _prepared(sock: socket.socket, timeout: float) -> socket.socket:
+    sock.settimeout(timeout)
+    # http.client writes head and body separately; the second must not wait for an ACK.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 class _Race:

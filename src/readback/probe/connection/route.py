@@ -61,6 +61,13 @@ class Route:
         return self.proxy.port if self.proxy else self.target.port
 
     @property
+    def key_destination(self) -> str:
+        """Who can read a key that is sent on this route, safe to show."""
+        if self.proxy is None or self.uses_tunnel:
+            return self.target.origin
+        return f"{self.target.origin} through the proxy {self.proxy}"
+
+    @property
     def uses_tunnel(self) -> bool:
         """Whether the proxy has to pass the connection on, not single requests."""
         if self.proxy is None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from readback.probe.diagnoses.address import ADDRESS
 from readback.probe.diagnoses.between import BETWEEN
 from readback.probe.diagnoses.clients import CLIENTS
+from readback.probe.diagnoses.compare import COMPARE
 from readback.probe.diagnoses.contract import CONTRACT
 from readback.probe.diagnoses.echo import ECHO
 from readback.probe.diagnoses.endpoint import ENDPOINT
@@ -35,6 +36,7 @@ TABLES = (
     BETWEEN,
     ENDPOINT,
     CLIENTS,
+    COMPARE,
     RUN,
 )
 TEMPLATES: dict[str, DiagnosisTemplate] = {

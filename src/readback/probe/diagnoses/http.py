@@ -8,6 +8,32 @@ from readback.probe.results import Culprit, FailureFamily
 HTTP = (
     ok("http.readback", "Readback responded."),
     warn(
+        "http.headers_stripped",
+        Culprit.PROXY,
+        "The responses of Readback arrive without {missing}.",
+        "A gateway removes these headers, or this is another implementation of the "
+        "same contract. Without them, refusals are not explained and the operator "
+        "cannot look up a request. Let headers that start with X- pass.",
+    ),
+    ok(
+        "http.endpoint",
+        "An OpenAI-compatible API responds, without a key with {status}.",
+    ),
+    ok(
+        "http.endpoint_named",
+        "An OpenAI-compatible API responds, without a key with {status}. It names "
+        "itself: {name}.",
+    ),
+    fail(
+        "http.anthropic",
+        FailureFamily.HTTP,
+        Culprit.INPUT,
+        "An API in Anthropic's own format responded ({status}), which is not "
+        "OpenAI-compatible.",
+        "Use Anthropic's library with this address, or the address of a gateway that "
+        "translates. The key has not been sent.",
+    ),
+    warn(
         "http.compressed",
         Culprit.PROXY,
         "Readback responded, but something compresses its responses ({coding}) "
@@ -37,6 +63,14 @@ HTTP = (
         Culprit.NETWORK,
         "The connection was closed before a response arrived.",
         "A firewall, a proxy or a crash closed it. Check their logs for this moment.",
+    ),
+    fail(
+        "http.malformed",
+        FailureFamily.HTTP,
+        Culprit.PROXY,
+        "Something responded, but not with valid HTTP: {reason}.",
+        "Compare the host and port with the address in the cabinet. If they are right, "
+        "look for a proxy or filter that changes the headers of responses.",
     ),
     fail(
         "http.cut_short",
@@ -120,27 +154,36 @@ HTTP = (
         "The service is down or starting. Try again, then tell the operator.",
     ),
     fail(
+        "http.server_error",
+        FailureFamily.HTTP,
+        Culprit.SERVICE,
+        "The server responded with {status}, an error of its own.",
+        "Tell its operator, whose log has the cause. The key has not been sent, "
+        "because the response does not show that this is an API.",
+    ),
+    fail(
         "http.html",
         FailureFamily.HTTP,
         Culprit.INPUT,
         "A web page responded, not an API: {status} {title}.",
-        "This may be the address of the cabinet or of another site. Copy the address "
-        "that the cabinet shows for the API.",
+        "This may be the address of the cabinet or of another web site. Use the "
+        "address of the API, which usually ends in /v1.",
     ),
     fail(
         "http.other_api",
         FailureFamily.HTTP,
         Culprit.INPUT,
-        "Another API responded with {status}; it is not Readback.",
-        "Your key has not been sent to it. Copy the address from the cabinet.",
+        "An API responded with {status}; it is neither Readback nor OpenAI-compatible.",
+        "Your key has not been sent to it. Compare the path of the address with the "
+        "service's documentation.",
     ),
     fail(
         "http.other",
         FailureFamily.HTTP,
         Culprit.PROXY,
-        "Something that is not Readback responded with {status}.",
-        "Compare the host and port with the address in the cabinet, then look for a "
-        "proxy.",
+        "Something that is not an API responded with {status}.",
+        "Compare the host and port with the address that you were given, then look "
+        "for a proxy.",
     ),
     fail(
         "http.parameter_added",

@@ -156,12 +156,13 @@ KEY = (
     *_UNUSABLE,
     *_CORRECTED,
     ok("key.ok", "{key} has the right format, and its checksum is correct."),
+    skip("key.absent", "No key was given."),
     skip(
         "key.foreign",
         f"This is not a Readback key, which would start with {PREFIX}. It is sent only "
         "if another API responds at the address.",
     ),
-    ok("key.accepted", "The service accepts the key."),
+    ok("key.accepted", "The service accepts the key, which was sent to {sent_to}."),
     fail(
         "key.stripped",
         FailureFamily.KEY,
@@ -178,6 +179,38 @@ KEY = (
         "The key reaches the service but is not accepted: {detail}",
         "The key may be revoked, expired, or from another Readback server. Check it in "
         "the cabinet, or create a new one there.",
+    ),
+    fail(
+        "key.refused_or_lost",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "The service responds to the key as it does without one: {detail}",
+        "The key is not accepted, or a proxy or gateway removes the Authorization "
+        "header; this service does not tell which. Check the key where it was created. "
+        "Key sent to: {sent_to}.",
+    ),
+    fail(
+        "key.refused_elsewhere",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "The service does not accept the key: {detail}",
+        "Check at the provider whether the key is active and belongs to this service. "
+        "Key sent to: {sent_to}.",
+    ),
+    fail(
+        "key.needed",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "The service requires a key, and none was given: {detail}",
+        "Pass the key of this service with --key-file or --key-env.",
+    ),
+    fail(
+        "key.readback_elsewhere",
+        FailureFamily.KEY,
+        Culprit.INPUT,
+        "This is a Readback key, but {host} is not a Readback, so it was not sent.",
+        "Use the key of this service with this address, or copy the address of "
+        "Readback from the cabinet.",
     ),
     fail(
         "key.other_refusal",

@@ -46,6 +46,8 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     if len(text) > MAX_KEY_LENGTH:
         raise ProbeError("key.unsendable", problem=f"{len(text)} characters")
     rest = unwrap(text)
+    if not rest.keys[0]:
+        return [diagnose("key.absent")], Secret("")
     _refuse(rest.keys[0])
     key = Secret(rest.keys[0])
     return [*_diagnose(rest, key), diagnose("key.foreign")], key
@@ -78,8 +80,6 @@ def _facts(id: str, before: str) -> dict[str, str]:
 
 def _refuse(text: str) -> None:
     """Raise `ProbeError` if this cannot be a key of any service."""
-    if not text:
-        raise ProbeError("key.none")
     if _MASKED.search(text) and not re.search(r"\s", text):
         raise ProbeError("key.mask")
     if _VARIABLE.match(text):

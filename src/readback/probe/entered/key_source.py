@@ -21,10 +21,12 @@ def from_file(name: str) -> str:
     return _text(sys.stdin.buffer.read(_MAX_BYTES)) if sys.stdin else ""
 
 
-def from_environment_or_prompt(variable: str) -> str:
+def from_environment_or_prompt(variable: str | None) -> str:
     """Return the key from this variable, from a person, or "" if there is neither."""
-    if variable in os.environ or not (sys.stdin and sys.stdin.isatty()):
-        return os.environ.get(variable, "")
+    if variable is not None and variable in os.environ:
+        return os.environ[variable]
+    if not (sys.stdin and sys.stdin.isatty()):
+        return ""
     try:
         return getpass("Key (hidden): ", sys.stderr)
     except UnicodeDecodeError as error:

@@ -1,22 +1,15 @@
-"""How a run is shown: in a terminal, as plain lines, as JSON or as Markdown."""
+"""How a run is shown: its progress, then the report in one of several forms."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Protocol
 
-from readback.probe.report import ProbeReport
-from readback.probe.results import StepResult
 
+class Progress(Protocol):
+    """Shows how far a run has come."""
 
-class Display(Protocol):
-    """Shows a run while it is in progress."""
+    def show(self, step: str, done: int) -> None:
+        """Show the running step and how many steps are done."""
 
-    def running(self, title: str) -> AbstractContextManager[None]:
-        """Return a context manager that is active while the step runs."""
-
-    def show(self, result: StepResult) -> None:
-        """Show the result of a step."""
-
-    def finish(self, report: ProbeReport) -> None:
-        """Show the summary; the verdict is the last line."""
+    def clear(self) -> None:
+        """Remove what is shown."""

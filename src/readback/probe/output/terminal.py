@@ -1,18 +1,13 @@
-"""The checklist in a terminal: one line per finished step, the running step last.
-
-Finished lines are ordinary output, so that they can be scrolled and copied.
-"""
+"""The report in a terminal: the verdict, then one row per step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from readback.probe.report import SKIPPED, ProbeReport
+from readback.probe.report import ProbeReport
 from readback.probe.results import Diagnosis, StepResult, Verdict
 
 _MARKS = {
@@ -22,68 +17,90 @@ _MARKS = {
     Verdict.SKIP: ("–", "bright_black"),
 }
 _QUIET = "bright_black"
+# Longer lines are hard to read; in a narrower terminal, the columns do not fit.
+_MAX_WIDTH = 110
+_MIN_WIDTH_OF_TABLE = 72
+_TITLE_WIDTH = 18
 
 
-class TerminalDisplay:
-    def __init__(self) -> None:
-        self._console = Console(highlight=False)
-        self._skipped: list[StepResult] = []
-
-    @contextmanager
-    def running(self, title: str) -> Iterator[None]:
-        """Show the title of the running step; remove it when the step is done."""
-        with self._console.status(Text(title), spinner="dots", spinner_style="cyan"):
-            yield
-
-    def show(self, result: StepResult) -> None:
-        # All skipped steps share one line.
-        if result.diagnosis.id == SKIPPED:
-            self._skipped.append(result)
-            return
-        self._show_skipped()
-        self._console.print(
-            _row(result.title, result.diagnosis, _text(result.diagnosis))
-        )
-
-    def finish(self, report: ProbeReport) -> None:
-        self._show_skipped()
-        mark, color = _MARKS[report.verdict]
-        self._console.print()
-        self._console.print(Text(f"     {report.effort}", _QUIET))
-        verdict = Table.grid(padding=(0, 2, 0, 0))
-        style = f"bold {color}"
-        verdict.add_row(Text(f"  {mark}", style), Text(report.sentence, style))
-        self._console.print(verdict)
-
-    def _show_skipped(self) -> None:
-        if self._skipped:
-            titles = ", ".join(result.title for result in self._skipped)
-            diagnosis = self._skipped[0].diagnosis
-            self._console.print(_row("skipped", diagnosis, Text(titles, _QUIET)))
-            self._skipped.clear()
+def show(report: ProbeReport, console: Console | None = None) -> None:
+    """Print the report."""
+    console = console or Console(highlight=False)
+    console.width = max(20, min(console.width, _MAX_WIDTH))
+    row = _table_row if console.width >= _MIN_WIDTH_OF_TABLE else _narrow_row
+    console.print(_verdict(report))
+    console.print()
+    # Each hint is shown once; that of the verdict is above.
+    hints = {report.next_step, ""}
+    for result in report.tried:
+        console.print(row(result.title, result.diagnosis, _text(result, hints)))
+        hints.add(result.diagnosis.hint)
+    if report.not_tried:
+        titles = Text(", ".join(report.not_tried), _QUIET)
+        console.print(row("skipped", _skipped(report), titles))
 
 
-def _row(title: str, diagnosis: Diagnosis, text: Text) -> Table:
+def _verdict(report: ProbeReport) -> Table:
+    mark, color = _MARKS[report.verdict]
+    text = Text()
+    text.append(report.sentence, f"bold {color}")
+    if report.decisive:
+        text.append("\nWho can fix it: ", _QUIET)
+        text.append(report.fixer)
+        text.append("\nNext step: ", _QUIET)
+        text.append(report.next_step, "bold")
+        text.append(f"\n{report.id}. ", _QUIET)
+    else:
+        text.append("\n")
+    text.append(f"{report.effort}. {report.key_use}", _QUIET)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=3)
+    table.add_column(overflow="fold")
+    table.add_row(Text(f"  {mark}", f"bold {color}"), text)
+    return table
+
+
+def _skipped(report: ProbeReport) -> Diagnosis:
+    """Return the diagnosis that all skipped steps share."""
+    titles = report.not_tried
+    return next(one.diagnosis for one in report.results if one.title in titles)
+
+
+def _table_row(title: str, diagnosis: Diagnosis, text: Text) -> Table:
     mark, color = _MARKS[diagnosis.verdict]
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=3)
-    table.add_column(width=18)
+    table.add_column(width=_TITLE_WIDTH)
     table.add_column(width=7, justify="right")
     table.add_column(overflow="fold")
-    quiet = _QUIET if diagnosis.verdict == Verdict.SKIP else ""
     table.add_row(
-        Text(f"  {mark}", color), Text(title, quiet), Text(diagnosis.figure), text
+        Text(f"  {mark}", color),
+        Text(title, _style(diagnosis)),
+        Text(diagnosis.figure),
+        text,
     )
     return table
 
 
-def _text(diagnosis: Diagnosis) -> Text:
-    quiet = _QUIET if diagnosis.verdict == Verdict.SKIP else ""
-    text = Text(diagnosis.sentence, quiet)
+def _narrow_row(title: str, diagnosis: Diagnosis, text: Text) -> Group:
+    mark, color = _MARKS[diagnosis.verdict]
+    head = Text()
+    head.append(f"  {mark}  ", color)
+    head.append(f"{title}  {diagnosis.figure}".rstrip(), _style(diagnosis))
+    return Group(head, Padding(text, (0, 0, 0, 5)))
+
+
+def _text(result: StepResult, shown_hints: set[str]) -> Text:
+    diagnosis = result.diagnosis
+    text = Text(diagnosis.sentence, _style(diagnosis))
     for detail in diagnosis.details:
         text.append(f"\n{detail}", _QUIET)
-    if diagnosis.hint:
-        text.append(f"\n→ {diagnosis.hint}", quiet or "bold")
+    if diagnosis.hint not in shown_hints:
+        text.append(f"\n→ {diagnosis.hint}", _style(diagnosis) or "bold")
     if diagnosis.culprit:
         text.append(f"\n{diagnosis.id}: look first at {diagnosis.culprit}", _QUIET)
     return text
+
+
+def _style(diagnosis: Diagnosis) -> str:
+    return _QUIET if diagnosis.verdict == Verdict.SKIP else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from readback.probe.client import ProbeResponse
 from readback.probe.connection import proxies
@@ -13,7 +12,7 @@ from readback.probe.entered import address, base_url
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, ProbeError
-from readback.probe.service.recognition import parse_json
+from readback.probe.service.api_answers import parse_json
 
 _HELP_PAGE = "/docs/errors"
 
@@ -34,7 +33,7 @@ def check(context: ProbeContext) -> Diagnosis:
 def _cabinet_url(help_link: str) -> str:
     """Return the cabinet's URL, taken from the help link of a refusal, or ""."""
     page = help_link.partition("#")[0]
-    if urlsplit(page).scheme not in ("http", "https"):
+    if not page.startswith(("http://", "https://")):
         return ""
     return page.removesuffix(_HELP_PAGE) if page.endswith(_HELP_PAGE) else ""
 
@@ -59,7 +58,9 @@ def _get(context: ProbeContext, url: str) -> ProbeResponse:
     target = BaseUrl(parts.scheme, parts.hostname or "", port, parts.path)
     _, route = proxies.check(target)
     with context.new_client(route) as client:
-        return client.request("GET", target.path)
+        context.cabinet = client.request("GET", target.path)
+    context.cabinet_host = target.host
+    return context.cabinet
 
 
 def _unreachable(cabinet: str, reason: str) -> ProbeError:

@@ -1,0 +1,134 @@
+"""`--compare`: says where the ways to two addresses part, seen from one machine.
+
+Both are walked with the same steps, one after the other. A failure that only one of
+them has tells more than the failure alone: what both share cannot be its cause.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from readback.probe.connection.route import Route
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.report import ProbeReport
+from readback.probe.results import Culprit, Diagnosis, Fact, StepResult, Verdict
+from readback.probe.runner import STEPS
+
+_ORDER = {step.id: place for place, step in enumerate(STEPS)}
+_ON_THE_WAY = ("proxies", "dns", "tcp", "tls")
+_IN_BETWEEN = (Culprit.MACHINE, Culprit.NETWORK, Culprit.PROXY)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A finished run, with what its steps have found out."""
+
+    context: ProbeContext
+    report: ProbeReport
+
+    @property
+    def url(self) -> str:
+        return self.report.base_url
+
+    @property
+    def failure(self) -> StepResult | None:
+        found = (one for one in self.report.results if _is_failure(one))
+        return next(found, None)
+
+    def has(self, step: str) -> bool:
+        return any(one.step == step for one in self.report.results)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    walks: tuple[Walk, Walk]
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Where the ways part, and what both have in common."""
+        common = _in_common(*(walk.context for walk in self.walks))
+        lines = tuple(f"{name}: {text}" for name, text in common.items())
+        return replace(_diagnose(*self.walks, dict(common)), details=lines)
+
+
+def _diagnose(first: Walk, second: Walk, common: dict[str, Fact]) -> Diagnosis:
+    if first.report.interrupted or second.report.interrupted:
+        return diagnose("compare.unfinished", common=common)
+    one, other = first.failure, second.failure
+    if one and other and one.step == other.step:
+        is_same = one.diagnosis.id == other.diagnosis.id
+        id = "compare.same_failure" if is_same else "compare.other_failure"
+        return diagnose(id, common=common, **_facts(one, first, second))
+    if other and (one is None or _ORDER[other.step] < _ORDER[one.step]):
+        return _parted(other, second, first, common)
+    if one:
+        return _parted(one, first, second, common)
+    return diagnose("compare.same", first=first.url, second=second.url, common=common)
+
+
+def _parted(
+    failure: StepResult, fails: Walk, passes: Walk, common: dict[str, Fact]
+) -> Diagnosis:
+    is_before = failure.step in _ON_THE_WAY or failure.diagnosis.culprit in _IN_BETWEEN
+    id = "compare.parts_at" if is_before else "compare.parts_at_service"
+    if not passes.has(failure.step):
+        id = "compare.parts_after"
+    return diagnose(id, common=common, **_facts(failure, fails, passes))
+
+
+def _facts(failure: StepResult, fails: Walk, passes: Walk) -> dict[str, str]:
+    return {
+        "step": failure.title,
+        "found": failure.diagnosis.id,
+        "next_step": failure.diagnosis.hint,
+        "fails": fails.url,
+        "passes": passes.url,
+    }
+
+
+def _in_common(first: ProbeContext, second: ProbeContext) -> dict[str, str]:
+    """Return what the two ways share, as words for a report."""
+    routes = [vars(one).get("route") for one in (first, second)]
+    stores = [vars(one).get("trusted") for one in (first, second)]
+    proxies = [_proxy(route) for route in routes]
+    both = f"{proxies[0]} and {proxies[1]}"
+    return {
+        "proxy": _same(proxies, f"the same, {proxies[0]}", both),
+        "network": _same([_local_address(route) for route in routes]),
+        "certificate store": _same(
+            [store.cert_store_stats() if store else None for store in stores]
+        ),
+    }
+
+
+def _same(
+    pair: Sequence[object], same: str = "the same", other: str = "different"
+) -> str:
+    if None in pair:
+        return "not known, because an earlier step failed"
+    return same if pair[0] == pair[1] else other
+
+
+def _proxy(route: Route | None) -> str | None:
+    return None if route is None else str(route.proxy or "none")
+
+
+def _local_address(route: Route | None) -> str | None:
+    """Return this machine's address on the way to a route, or None if unknown."""
+    if route is None or not route.addresses:
+        return None
+    family = socket.AF_INET6 if ":" in route.addresses[0] else socket.AF_INET
+    try:
+        # Connecting a datagram socket sends nothing.
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect((route.addresses[0], route.port))
+            return str(sock.getsockname()[0])
+    except OSError:
+        return None
+
+
+def _is_failure(result: StepResult) -> bool:
+    return result.diagnosis.verdict == Verdict.FAIL

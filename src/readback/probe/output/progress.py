@@ -1,0 +1,64 @@
+"""One line that shows the progress of a run and disappears when it ends.
+
+It uses only what every console can do: carriage return, spaces and ASCII.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TextIO
+
+_DEFAULT_COLUMNS = 80
+
+
+class ProgressLine:
+    """The line in a terminal; without a terminal, nothing is shown."""
+
+    def __init__(self, terminal: TextIO | None) -> None:
+        self._terminal = terminal
+        self._started_at: float | None = None
+        self._shown = ""
+
+    def show(self, step: str, done: int) -> None:
+        if self._started_at is None:
+            self._started_at = time.monotonic()
+        seconds = time.monotonic() - self._started_at
+        self._write(f"{step} ({done} steps done, {seconds:.0f} s)")
+
+    def clear(self) -> None:
+        self._write("")
+        self._started_at = None
+
+    def _write(self, text: str) -> None:
+        if self._terminal is None:
+            return
+        text = text[: _columns(self._terminal) - 1]
+        if text == self._shown:
+            return
+        blank = " " * len(self._shown)
+        # Progress is not worth an error if the terminal is gone.
+        with suppress(OSError, ValueError):
+            self._terminal.write(f"\r{blank}\r{text}")
+            self._terminal.flush()
+        self._shown = text
+
+
+def terminal(*streams: TextIO | None) -> TextIO | None:
+    """Return the first of the streams that is a terminal."""
+    return next((one for one in streams if one and is_terminal(one)), None)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # It is closed.
+        return False
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _DEFAULT_COLUMNS
+    except (OSError, ValueError):
+        return _DEFAULT_COLUMNS

@@ -1,0 +1,122 @@
+"""What answers of an OpenAI-compatible API look like, and what their errors say.
+
+Providers, gateways and local servers agree on little more than the list of models, so
+several forms of an error are accepted. Nothing is sent from here, and no text leaves
+here unless it is safe to show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from readback.probe.client import ProbeResponse
+from readback.probe.entered.secret import Secret
+from readback.probe.formatting import sanitize
+
+_MAX_MESSAGE = 2000
+_SHORTEST_PART = 4
+# Some services repeat the key of a request with most of it replaced by asterisks.
+_STARRED = re.compile(r"\S*\*{2,}\S*")
+_NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+
+
+@dataclass(frozen=True)
+class ApiError:
+    """An error body; the texts are as received and not safe to show."""
+
+    message: str
+    code: str = ""
+
+
+def parse_json(body: bytes) -> Any:
+    """Return the parsed JSON, or None if the body is not JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_html(response: ProbeResponse) -> bool:
+    declared = "html" in response.headers.get("Content-Type", "").lower()
+    return declared or response.body.lstrip()[:1] == b"<"
+
+
+def model_ids(response: ProbeResponse) -> list[str] | None:
+    """Return the ids in a list of models, or None if it is not such a list."""
+    content = parse_json(response.body)
+    rows = content.get("data") if isinstance(content, dict) else content
+    if response.status != HTTPStatus.OK or not isinstance(rows, list):
+        return None
+    ids = [row.get("id") for row in rows if isinstance(row, dict)]
+    names = [id for id in ids if isinstance(id, str)]
+    return names if len(names) == len(rows) else None
+
+
+def parse_error(response: ProbeResponse) -> ApiError | None:
+    return error_in(parse_json(response.body))
+
+
+def error_in(content: Any) -> ApiError | None:
+    """Return the error if the content has one in a form that is in use, or None."""
+    if isinstance(content, list) and len(content) == 1:  # Google
+        content = content[0]
+    if not isinstance(content, dict):
+        return None
+    error = content.get("error")
+    if content.get("object") == "error":  # older versions of vLLM
+        error = content
+    if isinstance(error, str):  # vLLM, LM Studio
+        return ApiError(error)
+    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
+        return None
+    code = error.get("code") or error.get("type")
+    return ApiError(error["message"], str(code or ""))
+
+
+def is_from_api(response: ProbeResponse) -> bool:
+    """Return whether an OpenAI-compatible API responded to GET /models."""
+    if is_html(response):
+        return False
+    if response.status == HTTPStatus.UNAUTHORIZED:
+        scheme = response.headers.get("WWW-Authenticate", "").lower()
+        is_json = isinstance(parse_json(response.body), (dict, list))
+        return is_json or scheme.startswith("bearer")
+    if response.status >= HTTPStatus.BAD_REQUEST:
+        return parse_error(response) is not None
+    return model_ids(response) is not None
+
+
+def has_models(response: ProbeResponse) -> bool:
+    """Return whether the API has the path /models, whatever its response."""
+    return is_from_api(response) and response.status not in _NO_SUCH_PATH
+
+
+def explanation(response: ProbeResponse, key: Secret | None) -> str:
+    """Return what the error in a response says, safe to show."""
+    error = parse_error(response)
+    return safe_message(error, key) if error else "no explanation"
+
+
+def safe_message(error: ApiError, key: Secret | None) -> str:
+    """Return the message of an error without anything that it repeats of the key."""
+    message = _STARRED.sub("…", error.message[:_MAX_MESSAGE])
+    if key:
+        message = _hide_parts(message, key.reveal())
+    return sanitize(message) or "no explanation"
+
+
+def _hide_parts(text: str, key: str) -> str:
+    """Replace every run of four or more characters that the key contains, too."""
+    shown, start = "", 0
+    while start < len(text):
+        end = start
+        while end < len(text) and text[start : end + 1] in key:
+            end += 1
+        is_part = end - start >= min(_SHORTEST_PART, len(key))
+        shown += "…" if is_part else text[start]
+        start = end if is_part else start + 1
+    return shown

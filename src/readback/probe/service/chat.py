@@ -1,0 +1,139 @@
+"""Steps for `--chat MODEL`: one short completion, in one piece and as a stream.
+
+No other step sends anything that may cost money. Each of these sends one request, and
+one more if the service wants the limit of tokens under its newer name.
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from readback.probe.client import ProbeResponse
+from readback.probe.context import CHAT, ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.formatting import format_duration, sanitize
+from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.service.api_answers import (
+    model_ids,
+    parse_error,
+    parse_json,
+    safe_message,
+)
+from readback.probe.service.endpoint import near_names, refused
+from readback.probe.service.event_stream import EventStream
+
+# Long enough to see whether the parts of a stream arrive one after the other.
+_TEXT = "Count from 1 to 20, separated by spaces."
+_MAX_TOKENS = 48
+_NEWER_LIMIT = "max_completion_tokens"
+
+
+def check_completion(context: ProbeContext) -> Diagnosis:
+    response, _ = _ask(context, stream=False)
+    content = parse_json(response.body)
+    if not _is_completion(content):
+        raise ProbeError("chat.form")
+    used = _used(content.get("usage"))
+    return diagnose(
+        "chat.completed" if used else "chat.unmeasured",
+        figure=format_duration(response.timing.answer),
+        milliseconds=round(response.timing.answer * 1000, 3),
+        sent_to=context.key_sent_to,
+        **used,
+    )
+
+
+def check_stream(context: ProbeContext) -> Diagnosis:
+    response, stream = _ask(context, stream=True)
+    if _is_completion(parse_json(response.body)):
+        return diagnose("stream.ignored")
+    if stream.error:
+        detail = safe_message(stream.error, context.key_for_endpoint)
+        raise ProbeError("stream.error", detail=detail)
+    if not stream.moments:
+        raise ProbeError("stream.form")
+    first = stream.first_text or stream.moments[0]
+    total = response.timing.answer
+    return diagnose(
+        _stream_id(stream),
+        figure=format_duration(first),
+        parts=len(stream.moments),
+        first=format_duration(first),
+        first_milliseconds=round(first * 1000, 3),
+        total=format_duration(total),
+        total_milliseconds=round(total * 1000, 3),
+    )
+
+
+def _stream_id(stream: EventStream) -> str:
+    if not stream.is_done:
+        return "stream.unfinished"
+    return "stream.together" if stream.arrived_together else "stream.ok"
+
+
+def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventStream]:
+    """Ask for a completion; raise `ProbeError` if the service does not make one."""
+    response, events = _post(context, stream)
+    if _wants_newer_limit(context, response):
+        context.token_limit = _NEWER_LIMIT
+        response, events = _post(context, stream)
+    if response.status == HTTPStatus.NOT_FOUND:
+        raise _not_found(context, response)
+    if response.status != HTTPStatus.OK:
+        raise refused(context, response)
+    return response, events
+
+
+def _post(context: ProbeContext, stream: bool) -> tuple[ProbeResponse, EventStream]:
+    body = {
+        "model": context.chat_model,
+        "messages": [{"role": "user", "content": _TEXT}],
+        context.token_limit: _MAX_TOKENS,
+        "stream": stream,
+    }
+    events = EventStream()
+    response = context.client.request(
+        "POST",
+        f"{context.base_url.path}{CHAT}",
+        key=context.key_for_endpoint,
+        body=json.dumps(body).encode(),
+        on_part=events.feed,
+    )
+    return response, events
+
+
+def _wants_newer_limit(context: ProbeContext, response: ProbeResponse) -> bool:
+    if response.status != HTTPStatus.BAD_REQUEST or context.token_limit == _NEWER_LIMIT:
+        return False
+    error = parse_error(response)
+    return error is not None and _NEWER_LIMIT in error.message
+
+
+def _not_found(context: ProbeContext, response: ProbeResponse) -> ProbeError:
+    """Return the error for 404: there is no such model, or no such path."""
+    error, model = parse_error(response), context.chat_model or ""
+    is_model = error and (model in error.message or "model" in error.code.lower())
+    if not is_model:
+        return ProbeError("chat.no_path", status=response.status)
+    names = near_names(model, model_ids(context.models) or [])
+    near = ", ".join(map(sanitize, names)) or "none is similar"
+    return ProbeError("chat.no_model", model=sanitize(model), near=near)
+
+
+def _is_completion(content: Any) -> bool:
+    try:
+        return isinstance(content["choices"][0]["message"], dict)
+    except (KeyError, IndexError, TypeError):
+        return False
+
+
+def _used(usage: Any) -> dict[str, Fact]:
+    """Return the numbers of tokens, or nothing if they are not given."""
+    names = ("prompt_tokens", "completion_tokens")
+    if not isinstance(usage, dict):
+        return {}
+    numbers = {name: usage.get(name) for name in names}
+    is_complete = all(type(number) is int for number in numbers.values())
+    return dict(numbers) if is_complete else {}

@@ -1,0 +1,144 @@
+"""Steps for an OpenAI-compatible endpoint that is not a Readback: key and models.
+
+Only the list of models is requested, which costs nothing. The key is sent only because
+an API has responded at the address that the person named.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from http import HTTPStatus
+
+from readback.probe.client import ProbeResponse
+from readback.probe.context import MODELS, ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.formatting import format_duration, sanitize
+from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.service import kinds
+from readback.probe.service.api_answers import (
+    explanation,
+    is_from_api,
+    model_ids,
+    parse_error,
+    parse_json,
+)
+from readback.probe.service.recognition import unexpected_response
+
+_SHOWN_MODELS = 5
+_NEAR_NAMES = 3
+_NO_MONEY = ("insufficient_quota", "billing", "insufficient_balance", "credit")
+_REFUSED: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "key.refused_elsewhere",
+    HTTPStatus.FORBIDDEN: "endpoint.forbidden",
+    HTTPStatus.PAYMENT_REQUIRED: "endpoint.quota",
+    HTTPStatus.TOO_MANY_REQUESTS: "endpoint.rate_limited",
+}
+
+
+def check_access(context: ProbeContext) -> Diagnosis:
+    without_key = context.models_without_key
+    key = context.key_for_endpoint
+    if key is None:
+        return _without_key(context, without_key)
+    if key.is_readback_key:
+        raise ProbeError("key.readback_elsewhere", host=context.base_url.host)
+    response = context.models = context.get(MODELS)
+    if response.status == HTTPStatus.UNAUTHORIZED and _are_same(response, without_key):
+        raise refused(context, response, "key.refused_or_lost")
+    if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        return diagnose("endpoint.no_models", status=response.status)
+    if response.status != HTTPStatus.OK or not is_from_api(response):
+        raise refused(context, response)
+    is_open = without_key.status == HTTPStatus.OK
+    id = "endpoint.open" if is_open else "key.accepted"
+    return _named(context, diagnose(id, **_figures(context, response)))
+
+
+def _without_key(context: ProbeContext, response: ProbeResponse) -> Diagnosis:
+    context.models = response
+    if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        return diagnose("endpoint.no_models", status=response.status)
+    if response.status != HTTPStatus.OK:
+        raise refused(context, response)
+    return diagnose("endpoint.open", **_figures(context, response))
+
+
+def check_models(context: ProbeContext) -> list[Diagnosis]:
+    """Say which models there are, or whether the one for the completion is listed."""
+    names = model_ids(context.models)
+    if names is None:
+        return []
+    found = [_listed(context.chat_model, names)]
+    if not isinstance(parse_json(context.models.body), dict):
+        found.append(diagnose("models.form"))
+    return found
+
+
+def _listed(model: str | None, names: list[str]) -> Diagnosis:
+    count = len(names)
+    if model is None:
+        some = ", ".join(map(sanitize, sorted(names)[:_SHOWN_MODELS]))
+        more = ", …" if count > _SHOWN_MODELS else ""
+        return diagnose("models.listed", count=count, names=f"{some or 'none'}{more}")
+    if model in names:
+        return diagnose("models.has_model", count=count, model=sanitize(model))
+    near = ", ".join(map(sanitize, near_names(model, names))) or "none is similar"
+    return diagnose("models.no_model", model=sanitize(model), near=near, count=count)
+
+
+def near_names(model: str, names: list[str]) -> list[str]:
+    """Return the names that a person may have meant, the nearest first."""
+    wanted = model.lower()
+    by_lower = {name.lower(): name for name in names}
+    # Gateways put the provider before the name, and local servers a tag after it.
+    inside = [low for low in by_lower if wanted in low or low in wanted]
+    similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
+    nearest = dict.fromkeys(sorted(inside, key=len) + similar)
+    return [by_lower[low] for low in nearest][:_NEAR_NAMES]
+
+
+def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> ProbeError:
+    """Return the error for a request that the endpoint did not fulfil."""
+    error = parse_error(response)
+    if error is None and response.status != HTTPStatus.UNAUTHORIZED:
+        return unexpected_response(response, f"{context.base_url}{MODELS}")
+    if response.status == HTTPStatus.UNAUTHORIZED and not context.key_for_endpoint:
+        id = "key.needed"
+    elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        id = "endpoint.unavailable"
+    elif error and any(word in error.code.lower() for word in _NO_MONEY):
+        id = "endpoint.quota"
+    id = id or _REFUSED.get(response.status, "endpoint.refused")
+    return ProbeError(id, **_facts(context, response))
+
+
+def _facts(context: ProbeContext, response: ProbeResponse) -> dict[str, Fact]:
+    return {
+        "status": response.status,
+        "detail": explanation(response, context.key_for_endpoint),
+        "wait": sanitize(response.headers.get("Retry-After", "a few")),
+        "sent_to": context.key_sent_to or "not sent",
+    }
+
+
+def _are_same(one: ProbeResponse, other: ProbeResponse) -> bool:
+    """Return whether two refusals say the same."""
+    return parse_error(one) == parse_error(other)
+
+
+def _figures(context: ProbeContext, response: ProbeResponse) -> dict[str, str]:
+    figure = format_duration(response.timing.answer)
+    return {"figure": figure, "sent_to": context.key_sent_to or "not sent"}
+
+
+def _named(context: ProbeContext, diagnosis: Diagnosis) -> Diagnosis:
+    """Add the name of the program if only the key made it known."""
+    if context.endpoint_name:
+        return diagnosis
+    context.endpoint_name = kinds.name(context.models)
+    if not context.endpoint_name:
+        return diagnosis
+    return replace(
+        diagnosis, details=(f"The service names itself: {context.endpoint_name}.",)
+    )

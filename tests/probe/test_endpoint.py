@@ -1,0 +1,280 @@
+"""Endpoints that are not a Readback: what is recognized, and what the key meets there.
+
+Every server records its requests, so the tests know where a key arrived.
+"""
+
+import json
+from contextlib import ExitStack
+
+import pytest
+
+from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
+from readback.probe.output import formats, plain
+from readback.probe.report import ProbeReport
+from readback.probe.results import Service
+from readback.probe.runner import STEPS, run_probe
+from tests.probe import corruptions
+from tests.probe.displays import SilentDisplay
+from tests.probe.provider import (
+    KEY,
+    MODEL,
+    STREAM,
+    Answer,
+    completion,
+    error,
+    provider,
+)
+from tests.probe.relay import relay
+from tests.probe.setups_endpoint import strip_headers
+from tests.support.server import Server
+
+LIST = b'{"object":"list","data":[{"id":"small","object":"model","owned_by":"%b"}]}'
+
+
+def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
+    context = ProbeContext(url, Secret(key), 5.0, chat_model=chat)
+    return run_probe(context, STEPS, SilentDisplay())
+
+
+def ids(report: ProbeReport) -> dict[str, str]:
+    """Return the last id of each step."""
+    return {result.step: result.diagnosis.id for result in report.results}
+
+
+def facts(report: ProbeReport, step: str) -> dict:
+    return dict(next(r.diagnosis.facts for r in report.results if r.step == step))
+
+
+def test_without_chat_nothing_is_sent_that_may_cost() -> None:
+    with provider() as server:
+        report = probed(server.base_url)
+    assert report.id == "ok"
+    assert {request.method for request in server.requests} == {"GET"}
+    found = ids(report)
+    assert (found["access"], found["models"]) == ("key.accepted", "models.listed")
+    assert list(found)[6:] == ["http", "access", "models"]
+
+
+def test_chat_asks_once_in_one_piece_and_once_as_a_stream() -> None:
+    with provider() as server:
+        report = probed(server.base_url, chat=MODEL)
+    assert report.id == "ok", ids(report)
+    assert ids(report)["models"] == "models.has_model"
+    bodies = [json.loads(one.body) for one in server.requests if one.body]
+    assert [body["stream"] for body in bodies] == [False, True]
+    assert all(body["model"] == MODEL and body["max_tokens"] < 100 for body in bodies)
+    assert facts(report, "chat")["completion_tokens"] == 5
+    stream = facts(report, "stream")
+    assert stream["parts"] == len(STREAM) - 1
+    assert 20 <= stream["first_milliseconds"] < stream["total_milliseconds"]
+
+
+def test_a_limit_of_tokens_under_its_newer_name_is_tried_once() -> None:
+    with provider(token_limit="max_completion_tokens") as server:
+        report = probed(server.base_url, chat=MODEL)
+    assert report.id == "ok", ids(report)
+    # The refused request, and then two that the stream can build on.
+    assert sum(one.method == "POST" for one in server.requests) == 3
+
+
+def test_a_completion_without_usage_is_a_completion() -> None:
+    with provider(completed=Answer(200, completion(usage=None))) as server:
+        report = probed(server.base_url, chat=MODEL)
+    assert ids(report)["chat"] == "chat.unmeasured"
+
+
+def test_a_server_that_needs_no_key_works_without_one() -> None:
+    with provider(key=None) as server:
+        report = probed(server.base_url, key="")
+    assert report.id == "ok", ids(report)
+    assert ids(report)["access"] == "endpoint.open"
+    assert report.key_sent_to is None
+
+
+def test_a_public_list_of_models_does_not_prove_that_a_key_is_accepted() -> None:
+    with provider(key=None) as server:
+        report = probed(server.base_url)
+    assert ids(report)["access"] == "endpoint.open"
+    assert report.key_sent_to == server.base_url.removesuffix("/v1")
+
+
+@pytest.mark.parametrize(
+    ("name", "behavior"),
+    [
+        ("LiteLLM", {"headers": {"x-litellm-version": "1.0"}}),
+        ("llama.cpp", {"headers": {"Server": "llama.cpp"}}),
+        ("OpenAI", {"headers": {"openai-version": "2020-10-01"}}),
+        ("Azure API Management", {"headers": {"apim-request-id": "1"}}),
+        ("vLLM", {"models": Answer(200, LIST % b"vllm")}),
+        ("Ollama", {"key": None, "root": Answer(200, b"Ollama is running")}),
+        (
+            "a Google API",
+            {
+                "without_key": Answer(
+                    401,
+                    b'[{"error":{"code":401,"message":"Missing","status":"NO_AUTH"}}]',
+                )
+            },
+        ),
+        ("", {}),
+        ("", {"headers": {"Server": "uvicorn"}, "key": None}),
+    ],
+    ids=str,
+)
+def test_a_program_is_named_only_if_it_names_itself(name: str, behavior: dict) -> None:
+    with provider(**behavior) as server:
+        report = probed(server.base_url)
+    assert report.service == Service.ENDPOINT
+    assert report.endpoint_name == name
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error":"Unauthorized"}',
+        b'{"object":"error","message":"No key","type":"x","code":401}',
+        b'{"detail":"Not authenticated"}',
+        b'{"message":"No API key found in request"}',
+    ],
+)
+def test_every_usual_form_of_401_is_from_an_api(body: bytes) -> None:
+    with provider(without_key=Answer(401, body)) as server:
+        assert probed(server.base_url).id == "ok"
+
+
+@pytest.mark.parametrize(
+    "echoed",
+    [KEY, f"{KEY[:10]}...{KEY[-6:]}", f"{KEY[:3]}********{KEY[-4:]}", KEY[8:30]],
+)
+def test_an_error_that_repeats_the_key_is_shown_without_it(echoed: str) -> None:
+    refusal = Answer(401, error(message=f"Wrong key: {echoed}, sorry."))
+    with provider(key="another", wrong_key=refusal) as server:
+        report = probed(server.base_url)
+    assert report.id == "key.refused_elsewhere"
+    shown = (
+        formats.as_json(report) + formats.as_markdown(report) + plain.as_text(report)
+    )
+    assert "Wrong key" in shown
+    assert not any(KEY[place : place + 4] in shown for place in range(8, len(KEY) - 3))
+
+
+def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) -> None:
+    page = Answer(200, corruptions.PAGE % b"Hotel Wi-Fi", {"Content-Type": "text/html"})
+    with ExitStack() as stack:
+        run = lambda **options: stack.enter_context(provider(**options))  # noqa: E731
+        target = run()
+        location = {"Location": f"{target.base_url}/models"}
+        strangers = [
+            run(without_key=Answer(307, headers=location), elsewhere=page),
+            run(key=None, models=page, elsewhere=page),
+            run(without_key=Answer(401, page.body, page.headers), elsewhere=page),
+            run(without_key=Answer(401, b"login", {"WWW-Authenticate": "Basic"})),
+            run(without_key=Answer(404, b'{"detail":"Not Found"}')),
+        ]
+        for server in strangers:
+            report = probed(server.base_url)
+            assert report.verdict == "fail"
+            assert report.key_sent_to is None
+            assert "The key was not sent." in plain.as_text(report)
+            assert server.authorizations == [], ids(report)
+        assert target.requests == []  # Redirects are not followed.
+
+        for key in (KEY, readback.api_key):
+            with provider() as other:
+                report = probed(other.base_url, key)
+            sent = [f"Bearer {KEY}"] if key == KEY else []
+            assert other.authorizations == sent
+
+    seen = []
+    with relay(readback.base_url, lambda r: seen.append(r.headers) or r) as server:
+        report = probed(f"http://127.0.0.1:{server.server_port}/v1", KEY)
+    assert report.id == "key.prefix"
+    assert seen and not any("Authorization" in headers for headers in seen)
+
+
+def test_the_cabinet_never_gets_the_key(readback: Server) -> None:
+    with provider() as cabinet:
+        url = cabinet.base_url.removesuffix("/v1")
+        secret = Secret(readback.api_key)
+        context = ProbeContext(readback.base_url, secret, 5.0, url)
+        report = run_probe(context, STEPS, SilentDisplay())
+    assert ids(report)["cabinet"] == "cabinet.unreachable"
+    assert [one.path for one in cabinet.requests] == ["/address.json"]
+    assert cabinet.authorizations == []
+    assert report.key_sent_to == readback.base_url.removesuffix("/v1")
+
+
+def test_a_readback_without_its_headers_is_probed_like_any_other(
+    readback: Server,
+) -> None:
+    with relay(readback.base_url, on_response=strip_headers) as server:
+        report = probed(f"http://127.0.0.1:{server.server_port}/v1", readback.api_key)
+    warnings = [r.diagnosis.id for r in report.results if r.diagnosis.verdict != "ok"]
+    assert warnings == ["tls.none", "http.headers_stripped", "cabinet.unknown"]
+    assert report.service == Service.READBACK
+
+
+def test_without_its_headers_a_refused_key_is_not_called_lost(resources) -> None:
+    with relay(resources.readback.base_url, on_response=strip_headers) as server:
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        report = probed(url, resources.revoked_key)
+    assert ids(report)["access"] == "key.refused_or_lost"
+
+
+def test_an_api_with_the_same_404_is_not_taken_for_a_readback(readback: Server) -> None:
+    with provider(elsewhere=Answer(404, error(code="not_found"))) as server:
+        report = probed(server.base_url, readback.api_key)
+    assert report.id == "key.readback_elsewhere"
+    assert server.authorizations == []
+
+
+@pytest.mark.parametrize(
+    ("path", "entered", "found"),
+    [
+        ("", "", []),
+        ("/v1beta/openai", "/v1beta/openai", []),
+        ("/v1", "", ["address.no_version"]),
+        ("/api/v1", "/api", ["address.no_version"]),
+        ("/v1", "/v3", ["address.other_version"]),
+    ],
+)
+def test_only_a_version_that_the_service_needs_is_missed(
+    path: str, entered: str, found: list[str]
+) -> None:
+    with provider(path=path) as server:
+        origin = server.base_url.removesuffix(path)
+        report = probed(f"{origin}{entered}")
+    failures = [r.diagnosis.id for r in report.results if r.diagnosis.verdict == "fail"]
+    assert failures == found
+    assert report.base_url == server.base_url
+    assert ids(report)["access"] == "key.accepted"
+    assert len(server.authorizations) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, b""),
+        (200, b"[" * 100_000),
+        (200, b'{"data":[null],"choices":[null]}'),
+        (200, b'data: {"choices":[1]}\ndata: [1]\ndata: {"error":1}\n'),
+        (401, b'{"error":{"message":{"a":1},"code":["x"]}}'),
+        (404, b'{"error":{"code":["not_found"]}}'),
+        (404, b'[{"error":{"message":"model","code":404}}]'),
+        (599, b"\xff\xfe\x00"),
+        (999, b'{"object":"error","message":"\\ud800\\u001b[31m"}'),
+    ],
+    ids=range(9),
+)
+def test_a_hostile_body_never_ends_a_step(status: int, body: bytes) -> None:
+    answer = Answer(status, body)
+    with provider(key=None, models=answer, completed=answer, streamed=answer) as server:
+        first = probed(server.base_url, chat=MODEL)
+        server.behavior.models = (MODEL, "\x1b[31m\ud800")
+        second = probed(server.base_url, chat=MODEL)
+        server.behavior.completed = Answer(200, completion())
+        third = probed(server.base_url, chat=MODEL)
+    for report in (first, second, third):
+        assert "probe.unexpected" not in ids(report).values()
+        assert "\x1b" not in plain.as_text(report) + formats.as_json(report)

@@ -1,0 +1,117 @@
+"""No peer makes the probe fail in itself, hang, use much memory or write escapes."""
+
+import json
+import time
+import tracemalloc
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from readback.contract import REFUSALS
+from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
+from readback.probe.report import ProbeReport
+from readback.probe.runner import STEPS, run_probe
+from tests.probe.displays import SilentDisplay
+from tests.probe.forms import FORMS, REPORT_SCHEMA
+from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, hostile_peer
+from tests.support.server import Server
+
+TIMEOUT = 0.5
+# A run waits for at most a few time-outs; the rest is for a slow machine.
+MAX_SECONDS = 30
+MAX_BYTES = 32 << 20
+FEW = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def probed(port: int, key: str, chat: str | None = None) -> ProbeReport:
+    url = f"http://127.0.0.1:{port}/v1"
+    context = ProbeContext(url, Secret(key), TIMEOUT, chat_model=chat)
+    return run_probe(context, STEPS, SilentDisplay())
+
+
+def assert_sound(report: ProbeReport) -> None:
+    """Check that no step ended unexpectedly and that every form can be shown."""
+    sentences = [one.diagnosis.sentence for one in report.results]
+    assert "probe.unexpected" not in {one.diagnosis.id for one in report.results}, (
+        sentences
+    )
+    for form in FORMS.values():
+        assert form(report).replace("\n", "").isprintable()
+    REPORT_SCHEMA.validate(json.loads(FORMS["json"](report)))
+
+
+@pytest.mark.parametrize("send", HOSTILE_PEERS.values(), ids=HOSTILE_PEERS)
+def test_a_hostile_peer_gets_a_diagnosis(send, readback: Server) -> None:
+    tracemalloc.start()
+    with hostile_peer(lambda _: send()) as port:
+        started = time.monotonic()
+        tracemalloc.reset_peak()
+        report = probed(port, readback.api_key)
+        assert time.monotonic() - started < MAX_SECONDS
+        assert tracemalloc.get_traced_memory()[1] < MAX_BYTES
+    tracemalloc.stop()
+    assert_sound(report)
+    assert report.id.startswith("http.")
+    assert report.key_sent_to is None
+
+
+@FEW
+@given(data=st.binary(max_size=200))
+@example(data=b"HTTP/1.1 200\r\n\x0c\r\n")
+@example(data=b"HTTP/1.1 200 OK\r\n\x85: \x1c\r\nA:\r\n \xff\r\n\r\n{}")
+def test_any_bytes_get_a_diagnosis(data: bytes, readback: Server) -> None:
+    with hostile_peer(lambda _: [data]) as port:
+        assert_sound(probed(port, readback.api_key))
+
+
+WORDS = st.sampled_from(
+    [
+        "data", "id", "object", "model", "choices", "message", "content", "role",
+        "chat.completion", "assistant", "error", "code", "usage", "delta", "owned_by",
+        "total_tokens", ESCAPES.decode("latin-1"), "\ud800", "sk-proj-abcdef0123456789",
+    ]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+COMPLETION = {"choices": [{"message": {"content": None, "role": 1}, "index": "x"}]}
+
+
+def refusal(code: str, *fields: bytes) -> list[bytes]:
+    row = REFUSALS[code]
+    body = json.dumps({"error": {"code": code}}).encode()
+    return answer(body, JSON, *fields, status=b"%d No" % row.status)
+
+
+def impostor(request: bytes, content: object, of_readback: bool) -> Iterable[bytes]:
+    """Respond like a service until the key arrives, then with this content."""
+    if b"\r\nAuthorization: " in request:
+        return answer(json.dumps(content).encode(), JSON)
+    if b"/models" in request or not of_readback:
+        return refusal("invalid_key", b"X-Error-Detail: " + ESCAPES)
+    return refusal("not_found", b"Link: <http://[/docs/errors>; rel=help")
+
+
+@FEW
+@given(content=VALUES, of_readback=st.booleans())
+@example(content=COMPLETION, of_readback=True)
+@example(content={"data": [{"id": [], "owned_by": {}}]}, of_readback=False)
+@example(content={"data": [{"id": ESCAPES.decode("latin-1")}]}, of_readback=False)
+@example(content=COMPLETION | {"data": [{"id": "x"}], "usage": 1}, of_readback=False)
+def test_any_content_gets_a_diagnosis(
+    content: object, of_readback: bool, readback: Server
+) -> None:
+    key = readback.api_key if of_readback else "key-of-another-service"
+    with hostile_peer(lambda one: impostor(one, content, of_readback)) as port:
+        assert_sound(probed(port, key, chat=None if of_readback else "x"))

@@ -1,0 +1,152 @@
+"""The report: its verdict, its forms, and the schema of the JSON form."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readback.probe.diagnoses import TEMPLATES, diagnose
+from readback.probe.output import formats, plain
+from readback.probe.report import ProbeReport
+from readback.probe.results import (
+    Culprit,
+    Diagnosis,
+    FailureFamily,
+    Fixer,
+    StepResult,
+    Verdict,
+)
+from tests.probe.forms import FORMS, REPORT_SCHEMA, SCHEMA, in_terminal
+
+SKIPPED = diagnose("skipped.failed", reason="TCP")
+WARNING = diagnose("address.trailing_slash", base_url="https://echo.example/v1")
+REFUSED = diagnose("tcp.refused", host="echo.example", port=443)
+SILENT = diagnose("http.silent", timeout="10")
+INTERRUPTED = diagnose("probe.interrupted")
+WORKS = diagnose("key.accepted")
+
+
+def report_of(*diagnoses: Diagnosis, **fields: Any) -> ProbeReport:
+    """Return a report with one step for each of the diagnoses."""
+    results = [
+        StepResult(f"step.{n}", f"step {n}", one) for n, one in enumerate(diagnoses)
+    ]
+    known = {
+        "base_url": "https://echo.example/v1",
+        "key": "none",
+        "started": datetime.now(UTC),
+        "seconds": 1.0,
+        "requests": 3,
+    }
+    return ProbeReport(**(known | fields), results=results)
+
+
+ALL_FORMS = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+
+
+def test_the_verdict_is_the_first_failure_and_counts_the_others() -> None:
+    report = report_of(WARNING, WORKS, REFUSED, SKIPPED, SILENT)
+    assert report.id == "tcp.refused"
+    assert report.sentence == (
+        "Fails at “step 2”: echo.example refused the connection: nothing is listening "
+        "on port 443. (1 more failure, 1 warning.)"
+    )
+
+
+def test_without_a_failure_the_verdict_is_the_first_warning() -> None:
+    report = report_of(WORKS, WARNING, WARNING)
+    assert report.sentence.startswith("Works, with a warning at “step 1”: ")
+    assert report.sentence.endswith(" (1 more warning.)")
+    assert report.family == FailureFamily.NONE
+
+
+@pytest.mark.parametrize("culprit", Culprit)
+def test_every_culprit_has_somebody_who_can_fix_it(culprit: Culprit) -> None:
+    assert (culprit.fixer == Fixer.NOBODY) == (culprit == Culprit.NONE)
+
+
+@ALL_FORMS
+def test_the_verdict_is_at_the_top_with_who_and_what_to_do(form) -> None:
+    report = report_of(WORKS, WARNING, REFUSED, SKIPPED)
+    text = " ".join(form(report).replace("\\", "").split())
+    shown = json.dumps(report.sentence)[1:-1].replace("\\", "")
+    start = shown if form is formats.as_json else report.sentence
+    assert text.index(start) < 120
+    assert text.index(start) < text.index(REFUSED.hint.format())
+    assert "operator" in text
+
+
+@ALL_FORMS
+def test_an_interrupted_run_says_where(form) -> None:
+    report = report_of(
+        WORKS, REFUSED, INTERRUPTED, diagnose("skipped.ended", reason="x")
+    )
+    assert report.family == FailureFamily.INTERRUPTED
+    text = form(report)
+    if form is formats.as_json:
+        document = json.loads(text)
+        assert document["interrupted"] == "step.2"
+        assert document["id"] == "tcp.refused"
+    else:
+        assert "Interrupted at “step 2”." in " ".join(text.split())
+
+
+def test_an_interrupted_run_without_a_finding_is_not_a_success() -> None:
+    report = report_of(WORKS, INTERRUPTED)
+    assert report.verdict == Verdict.SKIP
+    assert report.sentence == "Interrupted at “step 1”; nothing failed until then."
+
+
+@ALL_FORMS
+def test_a_hint_that_applies_to_several_steps_is_printed_once(form) -> None:
+    changed = diagnose("echo.changed", difference="character 1")
+    text = " ".join(form(report_of(REFUSED, changed, changed)).split())
+    expected = 2 if form is formats.as_json else int(form is not plain.as_short)
+    assert text.count(changed.hint) == expected
+
+
+def test_a_short_report_is_five_lines() -> None:
+    lines = plain.as_short(report_of(WORKS, REFUSED, SKIPPED)).splitlines()
+    assert lines[0].startswith("Fails at “step 1”: ")
+    assert lines[1] == "Who can fix it: the operator of the service"
+    assert lines[2] == f"Next step: {REFUSED.hint}"
+    assert lines[3] == "Worked: step 0"
+    assert lines[4].startswith("tcp.refused; https://echo.example/v1; readback ")
+
+
+@given(
+    url=st.text(max_size=3000),
+    id=st.sampled_from(list(TEMPLATES)),
+    length=st.integers(0, 2000),
+    steps=st.integers(1, 40),
+)
+def test_a_short_report_fits_a_chat_message(
+    url: str, id: str, length: int, steps: int
+) -> None:
+    row = TEMPLATES[id]
+    text = f"{'word ' * length}."
+    long = Diagnosis(id, row.verdict, row.family, row.culprit, text, hint=text)
+    report = report_of(*[WORKS] * steps, long, base_url=url)
+    assert len(plain.as_short(report)) <= 600
+
+
+@pytest.mark.parametrize("width", [1, 40, 71, 72, 200])
+def test_a_report_fits_the_terminal(width: int) -> None:
+    lines = in_terminal(report_of(WORKS, WARNING, REFUSED, SKIPPED), width).split("\n")
+    assert max(map(len, lines)) <= max(20, width)
+
+
+@pytest.mark.parametrize("id", TEMPLATES)
+def test_every_diagnosis_makes_a_valid_report(id: str) -> None:
+    row = TEMPLATES[id]
+    diagnosis = Diagnosis(
+        id, row.verdict, row.family, row.culprit, row.sentence, row.hint
+    )
+    document = json.loads(formats.as_json(report_of(diagnosis)))
+    REPORT_SCHEMA.validate(document)
+    assert document.keys() <= SCHEMA["properties"].keys()
+    finding = SCHEMA["$defs"]["finding"]["properties"]
+    assert document["findings"][0].keys() <= finding.keys()
