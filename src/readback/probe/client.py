@@ -20,6 +20,7 @@ from email.message import Message
 from readback import __version__
 from readback.probe.connection import opening
 from readback.probe.connection.deadline import DeadlineSocket
+from readback.probe.connection.handshake import is_certificate_request
 from readback.probe.connection.route import Route
 from readback.probe.entered.secret import Secret
 from readback.probe.formatting import format_seconds, sanitize
@@ -33,6 +34,11 @@ _HEADERS = {
     # Ask for an uncompressed response, so that a proxy that compresses is detected.
     "Accept-Encoding": "identity",
 }
+# How nginx refuses a client without a certificate.
+_NO_CERTIFICATE_STATUS = {400, 496}
+_NO_CERTIFICATE = b"No required SSL certificate was sent"
+# RFC 9113 §4.1 and §6.5: the start of a SETTINGS frame, after its length.
+_SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
@@ -125,6 +131,8 @@ class ProbeClient:
         if response.will_close:
             self.close()
         content = _decompress(response.headers.get("Content-Encoding"), content)
+        if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
+            raise ProbeError("tls.client_certificate")
         return ProbeResponse(response.status, response.headers, content, timing)
 
     def _headers(self, key: Secret | None, body: bytes | None) -> dict[str, str]:
@@ -196,9 +204,9 @@ class ProbeClient:
             return connection.getresponse()
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise ProbeError("http.cut") from None
+            raise ProbeError(_reason_id(error)) from None
 
     def _body(self, response: http.client.HTTPResponse) -> bytes:
         body = b""
@@ -220,6 +228,15 @@ class ProbeClient:
         """Close the connection and return the error for a response that is late."""
         self.close()
         return ProbeError(id, timeout=format_seconds(self._timeout))
+
+
+def _reason_id(error: Exception) -> str:
+    """Return the id for a connection that ended without an HTTP/1.1 response."""
+    if is_certificate_request(error):
+        return "tls.client_certificate"
+    # A server that speaks only HTTP/2 sends its settings, whatever it receives.
+    received = getattr(error, "line", None) or ""
+    return "http.http2_only" if received[3:9] == _SETTINGS_FRAME else "http.cut"
 
 
 def _decompress(coding: str | None, body: bytes) -> bytes:

@@ -68,16 +68,6 @@ def _tcp(context: ProbeContext) -> Diagnosis:
     return diagnosis
 
 
-def _tls(context: ProbeContext) -> Diagnosis:
-    stores = tls.certificate_stores()
-    if not context.base_url.is_encrypted:
-        # The cabinet may use https even if the API does not.
-        context.trusted = stores[0]
-        return diagnose("tls.none")
-    diagnosis, context.trusted = tls.check(context, stores)
-    return diagnosis
-
-
 def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
     return lambda context: echo.check(context, text)
 
@@ -88,7 +78,7 @@ STEPS = (
     Step("proxies", "proxies", _proxies, ("address",)),
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
-    Step("tls", "TLS", _tls, ("tcp",)),
+    Step("tls", "TLS", tls.check, ("tcp",)),
     Step("http", "HTTP", recognition.check, ("tls",)),
     Step("access", "key accepted", access.check, ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),

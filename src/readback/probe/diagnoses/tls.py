@@ -8,6 +8,11 @@ from readback.probe.results import Culprit, FailureFamily
 TLS = (
     skip("tls.none", "The address uses plain HTTP, so there is no certificate."),
     ok("tls.ok", "{version}; certificate for {subject}, by {issuer}, until {until}."),
+    ok(
+        "tls.ok_private",
+        "{version}; certificate for {subject}, until {until}. A private authority "
+        "issued it: {issuer}.",
+    ),
     warn(
         "tls.expires_soon",
         Culprit.SERVICE,
@@ -23,11 +28,135 @@ TLS = (
         "certificate to them as well.",
     ),
     warn(
+        "tls.private_authority",
+        Culprit.PROXY,
+        "A private authority issued the certificate of a host on the Internet: "
+        "{issuer}. It is either the operator's own or something that decrypts the "
+        "traffic.",
+        "Ask the operator whether {issuer} is theirs. If it is not, your network "
+        "reads the traffic, including the key; ask its administrator.",
+    ),
+    warn(
         "tls.only_system",
         Culprit.MACHINE,
-        "This machine trusts the certificate issued by {issuer}, but Python programs "
-        "with their own certificate store, such as openai and requests, refuse it.",
-        "Set SSL_CERT_FILE and REQUESTS_CA_BUNDLE to this machine's certificate file.",
+        "This machine trusts the certificate, but the list that Python programs carry "
+        "does not: a private authority issued it, {issuer}. requests 2.34 and httpx "
+        "0.28 refuse it; openai 3.49 uses this machine's store and accepts it.",
+        "Set SSL_CERT_FILE (httpx) and REQUESTS_CA_BUNDLE (requests) to this machine's "
+        "certificate file.",
+    ),
+    warn(
+        "tls.only_certifi",
+        Culprit.MACHINE,
+        "This machine's certificate store does not trust {issuer}, although the list "
+        "that Python programs carry does. Programs that use the store refuse the "
+        "certificate: curl, openai 3.49, and everything on Python's own urllib.",
+        "Update the certificates of this machine, such as the package ca-certificates.",
+    ),
+    warn(
+        "tls.no_machine_store",
+        Culprit.MACHINE,
+        "This machine has no certificate store that Python can find. Programs without "
+        "a list of their own trust no server.",
+        "On Linux, install the package ca-certificates. With Python from python.org "
+        "on macOS, run “Install Certificates.command” in the folder of Python.",
+    ),
+    warn(
+        "tls.strict_newer",
+        Culprit.SERVICE,
+        "Programs on Python 3.13 and newer refuse the certificate: {reason}. This "
+        "Python, curl 7.88 and Node 20 accept it.",
+        "Tell whoever runs the authority {issuer}: its certificates, or its own one, "
+        "lack what RFC 5280 requires.",
+    ),
+    fail(
+        "tls.strict",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "Python 3.13 and newer, such as the one that runs here, refuse the "
+        "certificate: {reason}. Older Pythons, curl 7.88 and Node 20 accept it.",
+        "Tell whoever runs the authority {issuer}: its certificates, or its own one, "
+        "lack what RFC 5280 requires. Until then, use Python 3.12, or remove "
+        "ssl.VERIFY_X509_STRICT from the verify_flags of the program's SSL context.",
+    ),
+    warn(
+        "tls.partial_older",
+        Culprit.MACHINE,
+        "The certificate store contains an intermediate certificate, but not the root "
+        "above it. Programs on Python 3.12 and older, and Node 20, refuse that.",
+        "Add the root certificate that issued it to the file.",
+    ),
+    fail(
+        "tls.partial",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "The certificate store contains an intermediate certificate, but not the root "
+        "above it. Python before 3.13, such as the one that runs here, and Node 20 "
+        "refuse that; curl 7.88 accepts it.",
+        "Add the root certificate that issued it to the file.",
+    ),
+    warn(
+        "tls.only_common_name",
+        Culprit.SERVICE,
+        "The certificate has the host name only in its common name. requests 2.34 "
+        "refuses that; this program, httpx 0.28 and curl 7.88 accept it.",
+        "Tell the operator to add the name as a subject alternative name.",
+    ),
+    warn(
+        "tls.chain_order",
+        Culprit.SERVICE,
+        "The server sends its certificates in the wrong order. Most programs sort "
+        "them; strict or old ones refuse them.",
+        "Tell the operator: each certificate must follow the one that it has issued.",
+    ),
+    fail(
+        "tls.store_missing",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "{variable} is set to {path}, which does not exist. Programs that use it trust "
+        "no server, or stop with an error.",
+        "Correct the path, or remove the variable.",
+    ),
+    fail(
+        "tls.store_unreadable",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "{variable} is set to {path}, which cannot be read: {reason}. Programs that "
+        "use it trust no server, or stop with an error.",
+        "Let this user read the file, or remove the variable.",
+    ),
+    fail(
+        "tls.store_empty",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "{variable} is set to {path}, which contains no certificate in PEM form. "
+        "Programs that use it trust no server, or stop with an error.",
+        "The file must contain lines with BEGIN CERTIFICATE. Convert a DER file with "
+        "openssl x509 -inform der.",
+    ),
+    fail(
+        "tls.store_broken",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "{variable} is set to {path}, which contains a damaged certificate: {reason}. "
+        "Programs that use it trust no server, or stop with an error.",
+        "One certificate is cut off or edited. Make the file again.",
+    ),
+    fail(
+        "tls.store_no_hashes",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "{variable} is set to {path}, in which OpenSSL finds no certificate: their "
+        "names are not hashes. Programs that use it trust no server.",
+        "Run openssl rehash for the directory.",
+    ),
+    fail(
+        "tls.key_log",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "SSLKEYLOGFILE is set to {path}, which cannot be written: {reason}. Python "
+        "programs stop with an error before they connect.",
+        "Remove the variable, or let this user write the file.",
     ),
     fail(
         "tls.expired",
@@ -45,12 +174,54 @@ TLS = (
         "Check the clock of this machine.",
     ),
     fail(
+        "tls.chain_dates",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The certificate of the authority {name} is not valid now ({period}); the one "
+        "of the server itself is.",
+        "Tell the operator to send a current intermediate certificate. If the server "
+        "does not send it, update the certificates of this machine.",
+    ),
+    fail(
+        "tls.clock",
+        FailureFamily.TLS,
+        Culprit.MACHINE,
+        "The clock of this machine is wrong, so that the certificate seems invalid: it "
+        "is {here} UTC here, but {there} UTC for the server.",
+        "Set the clock, or turn on automatic time.",
+    ),
+    fail(
         "tls.wrong_name",
         FailureFamily.TLS,
         Culprit.INPUT,
         "The certificate is for {subject}, not for {host}.",
         "Use a host name that the certificate covers. If the cabinet shows your name, "
-        "tell the operator.",
+        "tell the operator that the server does not know it.",
+    ),
+    fail(
+        "tls.wildcard",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The certificate is for {subject}, which does not cover {host}: the * stands "
+        "for one part of a name only.",
+        "Tell the operator to add the name to the certificate, or use a host name that "
+        "it covers.",
+    ),
+    fail(
+        "tls.ip_address",
+        FailureFamily.TLS,
+        Culprit.INPUT,
+        "The certificate is for {subject}, not for the IP address {host}.",
+        "Use the host name in the address.",
+    ),
+    fail(
+        "tls.default_certificate",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "A gateway presents its built-in certificate, {subject}: it has none for "
+        "{host}.",
+        "Check the host name. If it is right, tell the operator that the gateway has "
+        "no certificate for it.",
     ),
     fail(
         "tls.self_signed",
@@ -69,13 +240,44 @@ TLS = (
         "or ask to exclude the address from TLS inspection.",
     ),
     fail(
+        "tls.missing_intermediate",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server does not send the intermediate certificate of {issuer}, which "
+        "issued its own. Browsers often have it; programs do not.",
+        "Tell the operator to configure the full chain of certificates. If {issuer} is "
+        "a private authority, also set SSL_CERT_FILE to its root certificate.",
+    ),
+    fail(
         "tls.unknown_issuer",
         FailureFamily.TLS,
         Culprit.SERVICE,
         "The certificate was issued by {issuer}, which this machine does not trust.",
-        "For a private certificate authority, set SSL_CERT_FILE to its certificate. "
-        "For a public one, tell the operator that the intermediate certificate is "
-        "missing.",
+        "If {issuer} is the operator's own authority, set SSL_CERT_FILE to its root "
+        "certificate. If the operator does not know it, something between you and the "
+        "service decrypts the traffic.",
+    ),
+    fail(
+        "tls.name_constraints",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The authority {issuer} is not allowed to issue certificates for {host}: "
+        "{reason}.",
+        "Tell the operator to get the certificate from another authority.",
+    ),
+    fail(
+        "tls.wrong_purpose",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The certificate is not meant for servers.",
+        "Tell the operator: its extended key usage must include server authentication.",
+    ),
+    fail(
+        "tls.weak_certificate",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The certificate is too weak for this machine's OpenSSL: {reason}.",
+        "Tell the operator to use a key of 2048 bits or more and a SHA-256 signature.",
     ),
     fail(
         "tls.untrusted",
@@ -83,6 +285,72 @@ TLS = (
         Culprit.SERVICE,
         "The certificate cannot be trusted: {reason}.",
         "Tell the operator.",
+    ),
+    fail(
+        "tls.client_certificate",
+        FailureFamily.TLS,
+        Culprit.INPUT,
+        "The server requires a client certificate.",
+        "A key is not enough there. Ask the operator for a certificate and configure "
+        "it in your client, or for an address that does not require one.",
+    ),
+    fail(
+        "tls.unknown_name",
+        FailureFamily.TLS,
+        Culprit.INPUT,
+        "The server does not know the name {host}: it refuses the handshake for it "
+        "({reason}).",
+        "Check the host name. If it is right, tell the operator to configure it in the "
+        "server or gateway.",
+    ),
+    fail(
+        "tls.filtered_name",
+        FailureFamily.TLS,
+        Culprit.NETWORK,
+        "Something stops handshakes that name {host}; without the name they succeed. "
+        "This is a filter by host name, in your network or at the provider.",
+        "Ask the administrator of your network to allow {host}, or try another "
+        "network.",
+    ),
+    fail(
+        "tls.http2_only",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server speaks only HTTP/2, and refuses HTTP/1.1 in the handshake.",
+        "Many clients, such as requests and the openai package, speak only HTTP/1.1 "
+        "by default. Tell the operator to allow it.",
+    ),
+    fail(
+        "tls.old_version",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server speaks only old versions of TLS, which this machine refuses "
+        "({reason}).",
+        "Tell the operator to turn on TLS 1.2 or newer.",
+    ),
+    fail(
+        "tls.weak_server",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server uses a key or signature that is too weak for this machine's "
+        "OpenSSL: {reason}.",
+        "Tell the operator to use stronger parameters.",
+    ),
+    fail(
+        "tls.legacy_renegotiation",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server, or a proxy before it, does not support secure renegotiation, "
+        "which OpenSSL 3 requires.",
+        "Tell the operator to update it. Programs with OpenSSL 1.1 still connect.",
+    ),
+    fail(
+        "tls.broken",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server began a TLS handshake, but sent something invalid: {reason}.",
+        "Something changes the data on the way, or the server is faulty. Try another "
+        "network, then tell the operator.",
     ),
     fail(
         "tls.plain_http",
