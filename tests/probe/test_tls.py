@@ -110,6 +110,18 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     assert context.trusted is known.usable[0 if first else 1].trust
 
 
+def test_a_store_that_lacks_the_public_authorities_is_a_warning(
+    resources: Resources,
+) -> None:
+    usable = [
+        trusting(StoreKind.VARIABLE),
+        trusting(StoreKind.CERTIFI, resources.authority.root),
+    ]
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        [diagnosis] = tls.check_with(context_for(server.server_port), Stores(usable))
+    assert (diagnosis.id, diagnosis.verdict) == ("tls.store_refuses", Verdict.WARN)
+
+
 def test_a_private_authority_of_a_local_host_is_no_warning(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,14 +164,18 @@ def test_a_machine_without_certificates_is_noticed() -> None:
         assert done.stdout == expected, done.stderr
 
 
-def test_a_pipe_as_a_store_does_not_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("variable", "id"),
+    [("SSL_CERT_FILE", "tls.store_unreadable"), ("SSLKEYLOGFILE", "tls.key_log")],
+)
+def test_a_pipe_instead_of_a_file_does_not_block(
+    variable: str, id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pipe"))
+    monkeypatch.setenv(variable, str(tmp_path / "pipe"))
     trouble = stores.find().trouble
     assert trouble is not None
-    assert trouble.id == "tls.store_unreadable"
+    assert trouble.id == id
 
 
 def test_a_directory_with_hashes_is_used(

@@ -96,7 +96,8 @@ def shake(
             seen.seconds = time.monotonic() - started
             seen.version = (encrypted.version() or "TLS").replace("v", " ")
             seen.chain = seen.chain or [encrypted.getpeercert(True) or b""]
-            if seen.asks_for_certificate:
+            seen.is_answered = True
+            if seen.asks_for_certificate and encrypted.version() == "TLSv1.3":
                 _await_refusal(encrypted, timeout)
     except OSError as error:
         seen.error = error
@@ -108,13 +109,17 @@ def shake(
 
 def unverified() -> ssl.SSLContext:
     """Return a context that accepts any certificate, only to describe it."""
-    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trust = new_context()
     trust.check_hostname = False
     trust.verify_mode = ssl.CERT_NONE
-    return offer_http(trust)
+    return trust
 
 
-def offer_http(trust: ssl.SSLContext) -> ssl.SSLContext:
+def new_context() -> ssl.SSLContext:
+    """Return a context that verifies the server, but still trusts no authority."""
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # The default since Python 3.10.
+    trust.minimum_version = ssl.TLSVersion.TLSv1_2
     trust.set_alpn_protocols(_PROTOCOLS)
     return trust
 

@@ -14,10 +14,11 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from errno import EPIPE
 
 import certifi
 
-from readback.probe.connection.handshake import offer_http
+from readback.probe.connection import handshake
 from readback.probe.formatting import sanitize
 from readback.probe.results import ProbeError
 
@@ -54,23 +55,24 @@ def find() -> Stores:
     The first one is never missing, because addresses without TLS need a context, too.
     """
     stores = Stores(trouble=_key_log_trouble())
-    carried = Store(StoreKind.CERTIFI, _certifi())
+    carried = _certifi()
     if os.environ.get(_FILE) or os.environ.get(_FOLDER):
         try:
-            stores.usable = [Store(StoreKind.VARIABLE, _set_by_variables()), carried]
+            stores.usable = [Store(StoreKind.VARIABLE, _set_by_variables()), *carried]
         except ProbeError as error:
-            stores.usable, stores.trouble = [carried], error
+            stores.trouble = error
+            stores.usable = carried or [Store(StoreKind.VARIABLE, _new_context())]
         return stores
     machine = _new_context()
     with suppress(OSError):
         machine.load_default_certs()
     stores.has_machine_store = _has_certificates(machine)
-    stores.usable = [carried, Store(StoreKind.MACHINE, machine)]
+    stores.usable = [*carried, Store(StoreKind.MACHINE, machine)]
     return stores
 
 
 def _new_context() -> ssl.SSLContext:
-    trust = offer_http(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    trust = handshake.new_context()
     with suppress(OSError):
         _log_keys(trust)
     return trust
@@ -79,24 +81,28 @@ def _new_context() -> ssl.SSLContext:
 def _log_keys(trust: ssl.SSLContext) -> None:
     """Do what Python does with SSLKEYLOGFILE for every new connection."""
     if name := os.environ.get(_KEY_LOG):
+        if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
+            raise OSError(EPIPE, "it is a pipe")  # Opening it could take for ever.
         trust.keylog_filename = name
 
 
 def _key_log_trouble() -> ProbeError | None:
     try:
-        _log_keys(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        _log_keys(handshake.new_context())
     except OSError as error:
         name = sanitize(os.environ[_KEY_LOG])
         return ProbeError("tls.key_log", path=name, reason=_reason(error))
     return None
 
 
-def _certifi() -> ssl.SSLContext:
+def _certifi() -> list[Store]:
     trust = _new_context()
     # Linux distributions let certifi read a file of the machine, which may be missing.
-    with suppress(OSError, ValueError):
+    try:
         trust.load_verify_locations(cadata=certifi.contents())
-    return trust
+    except (OSError, ValueError):
+        return []
+    return [Store(StoreKind.CERTIFI, trust)]
 
 
 def _set_by_variables() -> ssl.SSLContext:

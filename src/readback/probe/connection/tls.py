@@ -103,6 +103,8 @@ class _Findings:
             yield "tls.expires_soon"
 
     def _store_ids(self) -> Iterator[str]:
+        if self._refused_by(StoreKind.VARIABLE):
+            yield "tls.store_refuses"
         if self._refused_by(StoreKind.MACHINE):
             is_there = self._found.has_machine_store
             yield "tls.only_certifi" if is_there else "tls.no_machine_store"
@@ -118,8 +120,8 @@ class _Findings:
 
     @property
     def _is_private(self) -> bool:
-        """Whether the public list does not contain the authority."""
-        return self._refused_by(StoreKind.CERTIFI)
+        """Whether the authority is not in the public list, even if that is old."""
+        return self._refused_by(StoreKind.CERTIFI) and not self._own.is_public
 
     @property
     def _is_public_host(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
@@ -16,6 +15,19 @@ from readback.probe.formatting import sanitize
 from readback.probe.results import Fact, ProbeError
 
 _CLOCK_TOLERANCE = timedelta(hours=1)
+# The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
+_DATES = {9, 10}
+_SELF_SIGNED = 18
+_UNKNOWN = {2, _SELF_SIGNED, 19, 20, 21}
+_OTHER_NAME = {62, 64}
+_OTHERS = {
+    26: "tls.wrong_purpose",
+    47: "tls.name_constraints",
+    48: "tls.name_constraints",
+    66: "tls.weak_certificate",
+    67: "tls.weak_certificate",
+    68: "tls.weak_certificate",
+}
 
 
 def explain(context: ProbeContext, handshake: Handshake) -> ProbeError:
@@ -23,16 +35,19 @@ def explain(context: ProbeContext, handshake: Handshake) -> ProbeError:
     error = handshake.verification_error
     assert error is not None
     chain = read_chain(context, handshake)
-    find_id = _KINDS.get(error.verify_code, _other)
+    host = context.base_url.host
     facts: dict[str, Fact] = {
         **describe(chain[0]),
-        "host": context.base_url.host,
+        "host": host,
         "reason": sanitize(error.verify_message),
     }
-    id = find_id(context, chain)
-    if id in ("tls.expired", "tls.not_yet_valid", "tls.chain_dates"):
-        id, facts = _examine_dates(context, chain, id, facts)
-    return ProbeError(id, **facts)
+    if error.verify_code in _DATES:
+        return _explain_dates(context, chain, facts)
+    if error.verify_code in _UNKNOWN:
+        return ProbeError(_unknown_id(chain, error.verify_code), **facts)
+    if error.verify_code in _OTHER_NAME:
+        return ProbeError(_other_name_id(chain[0], host), **facts)
+    return ProbeError(_OTHERS.get(error.verify_code, "tls.untrusted"), **facts)
 
 
 def describe(certificate: Certificate) -> dict[str, Fact]:
@@ -54,41 +69,25 @@ def read_chain(context: ProbeContext, handshake: Handshake) -> list[Certificate]
     return list(map(certificates.read, chain)) or [certificates.UNREADABLE]
 
 
-def _dates(_context: ProbeContext, chain: list[Certificate]) -> str:
-    now = datetime.now(timezone.utc)
-    if chain[0].is_valid_at(now):
-        return "tls.chain_dates"
-    is_early = chain[0].since is not None and now < chain[0].since
-    return "tls.not_yet_valid" if is_early else "tls.expired"
-
-
-def _self_signed(context: ProbeContext, chain: list[Certificate]) -> str:
-    return _interception(chain) or "tls.self_signed"
-
-
-def _unknown_issuer(context: ProbeContext, chain: list[Certificate]) -> str:
-    if id := _interception(chain):
-        return id
+def _unknown_id(chain: list[Certificate], code: int) -> str:
     own = chain[0]
+    if own.is_built_in:
+        return "tls.default_certificate"
+    if any(certificate.is_interception for certificate in chain):
+        return "tls.intercepted"
+    if code == _SELF_SIGNED:
+        return "tls.self_signed"
     is_alone = all(other.raw_name != own.raw_issuer for other in chain)
     if is_alone and (own.is_public or own.has_issuer_address):
         return "tls.missing_intermediate"
     return "tls.unknown_issuer"
 
 
-def _interception(chain: list[Certificate]) -> str:
-    if chain[0].is_built_in:
-        return "tls.default_certificate"
-    is_known = any(certificate.is_interception for certificate in chain)
-    return "tls.intercepted" if is_known else ""
-
-
-def _wrong_name(context: ProbeContext, chain: list[Certificate]) -> str:
-    host = context.base_url.host
+def _other_name_id(own: Certificate, host: str) -> str:
     if is_ip_address(host):
         return "tls.ip_address"
     # RFC 9525 §6.3: the wildcard stands for exactly one part of a name.
-    wildcards = (name.lower() for name in chain[0].hosts if name.startswith("*."))
+    wildcards = (name.lower() for name in own.hosts if name.startswith("*."))
     is_deeper = any(
         host.endswith(name[1:]) and host.count(".") > name.count(".")
         for name in wildcards
@@ -96,50 +95,25 @@ def _wrong_name(context: ProbeContext, chain: list[Certificate]) -> str:
     return "tls.wildcard" if is_deeper else "tls.wrong_name"
 
 
-def _other(_context: ProbeContext, _chain: list[Certificate]) -> str:
-    return "tls.untrusted"
-
-
-def _always(id: str) -> Callable[[ProbeContext, list[Certificate]], str]:
-    return lambda _context, _chain: id
-
-
-# By the X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
-_KINDS: dict[int, Callable[[ProbeContext, list[Certificate]], str]] = {
-    2: _unknown_issuer,
-    9: _dates,
-    10: _dates,
-    18: _self_signed,
-    19: _unknown_issuer,
-    20: _unknown_issuer,
-    21: _unknown_issuer,
-    26: _always("tls.wrong_purpose"),
-    47: _always("tls.name_constraints"),
-    48: _always("tls.name_constraints"),
-    62: _wrong_name,
-    64: _wrong_name,
-    66: _always("tls.weak_certificate"),
-    67: _always("tls.weak_certificate"),
-    68: _always("tls.weak_certificate"),
-}
-
-
-def _examine_dates(
-    context: ProbeContext, chain: list[Certificate], id: str, facts: dict[str, Fact]
-) -> tuple[str, dict[str, Fact]]:
+def _explain_dates(
+    context: ProbeContext, chain: list[Certificate], facts: dict[str, Fact]
+) -> ProbeError:
     """Find the certificate whose dates are wrong, or that the clock is."""
     now = datetime.now(timezone.utc)
     wrong = next((one for one in chain if not one.is_valid_at(now)), None)
-    if wrong is None:
-        # Only the root is not sent, so it is the one in the store.
-        return id, {**facts, "name": chain[-1].issuer, "period": "unknown dates"}
+    if wrong is None:  # Only the root is not sent, so it is the one in the store.
+        root = chain[-1].issuer
+        return ProbeError("tls.chain_dates", name=root, period="dates unknown", **facts)
     there = _server_time(context)
     if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
         here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
-        return "tls.clock", {**facts, "here": here, "there": served}
-    dates = describe(wrong)
-    period = f"{dates['since']} to {dates['until']}"
-    return id, {**facts, "name": wrong.name, "period": period}
+        return ProbeError("tls.clock", here=here, there=served, **facts)
+    if wrong is not chain[0]:
+        dates = describe(wrong)
+        period = f"{dates['since']} to {dates['until']}"
+        return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
+    is_early = wrong.since is not None and now < wrong.since
+    return ProbeError("tls.not_yet_valid" if is_early else "tls.expired", **facts)
 
 
 def _server_time(context: ProbeContext) -> datetime | None:

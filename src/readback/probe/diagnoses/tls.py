@@ -40,8 +40,8 @@ TLS = (
         "tls.only_system",
         Culprit.MACHINE,
         "This machine trusts the certificate, but the list that Python programs carry "
-        "does not: a private authority issued it, {issuer}. requests 2.34 and httpx "
-        "0.28 refuse it; openai 3.49 uses this machine's store and accepts it.",
+        "does not contain its authority, {issuer}. requests 2.34 and httpx 0.28 refuse "
+        "it; openai 3.49 uses this machine's store and accepts it.",
         "Set SSL_CERT_FILE (httpx) and REQUESTS_CA_BUNDLE (requests) to this machine's "
         "certificate file.",
     ),
@@ -52,6 +52,14 @@ TLS = (
         "that Python programs carry does. Programs that use the store refuse the "
         "certificate: curl, openai 3.49, and everything on Python's own urllib.",
         "Update the certificates of this machine, such as the package ca-certificates.",
+    ),
+    warn(
+        "tls.store_refuses",
+        Culprit.MACHINE,
+        "The store that SSL_CERT_FILE or SSL_CERT_DIR names does not trust {issuer}, "
+        "although the list that Python programs carry does. Programs that use only "
+        "that store refuse the certificate: httpx 0.28 and openai 3.49.",
+        "Add the public certificates to the file, or remove the variable.",
     ),
     warn(
         "tls.no_machine_store",
