@@ -162,6 +162,11 @@ def only_tls_1_1(tls: ssl.SSLContext) -> None:
     tls.maximum_version = ssl.TLSVersion.TLSv1_1
 
 
+def only_old_cipher(tls: ssl.SSLContext) -> None:
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    tls.set_ciphers("ECDHE-ECDSA-AES256-SHA:@SECLEVEL=0")
+
+
 def know_no_name(tls: ssl.SSLContext) -> None:
     tls.sni_callback = lambda *_: ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
 

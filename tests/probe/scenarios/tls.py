@@ -247,6 +247,11 @@ TLS = (
     Scenario(
         "the server accepts none of the offered TLS parameters",
         "tls.refused",
+        with_settings(setups_tls.only_old_cipher),
+    ),
+    Scenario(
+        "the server requires a host name, and the address has an IP address",
+        "tls.needs_name",
         on_broken_server(
             tls_servers.send_alert(tls_servers.HANDSHAKE_FAILURE), "https"
         ),

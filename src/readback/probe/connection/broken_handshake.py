@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import ssl
-from errno import EPIPE
 
 from readback.probe.connection import opening
 from readback.probe.connection.handshake import Handshake, shake, unverified
@@ -17,7 +16,6 @@ from readback.probe.results import Fact, ProbeError
 _SECOND_TRY_SECONDS = 3.0
 # By the words of OpenSSL for its own errors and for the alerts of the server.
 _REASONS = (
-    (re.compile("unrecognized name"), "tls.unknown_name"),
     (re.compile("no application protocol"), "tls.http2_only"),
     (
         re.compile("alert protocol version|unsupported protocol|version too low"),
@@ -39,14 +37,21 @@ def explain(context: ProbeContext, handshake: Handshake) -> ProbeError:
         if pattern.search(reason):
             return ProbeError(id, reason=reason, **facts)
     if handshake.is_refused:
-        id = "tls.unknown_name" if _depends_on_name(context) else "tls.refused"
-        return ProbeError(id, reason=reason, **facts)
+        return ProbeError(_refusal_id(context, reason), reason=reason, **facts)
     if handshake.is_late or _is_closed(handshake):
         return _no_response(context, handshake)
     if handshake.is_answered:
         return ProbeError("tls.broken", reason=reason)
     id = "tls.plain_http" if _is_plain_http(context) else "tls.not_tls"
     return ProbeError(id, **facts)
+
+
+def _refusal_id(context: ProbeContext, reason: str) -> str:
+    """Return the id for an alert that may be about the host name."""
+    if is_ip_address(context.base_url.host):
+        return "tls.needs_name"  # No name was sent.
+    is_about_name = "unrecognized name" in reason or _depends_on_name(context)
+    return "tls.unknown_name" if is_about_name else "tls.refused"
 
 
 def _no_response(context: ProbeContext, handshake: Handshake) -> ProbeError:
@@ -61,10 +66,9 @@ def _no_response(context: ProbeContext, handshake: Handshake) -> ProbeError:
 
 
 def _is_closed(handshake: Handshake) -> bool:
-    error = handshake.error
-    is_end = isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError))
-    is_broken = error is not None and error.errno == EPIPE
-    return is_end or is_broken or not isinstance(error, ssl.SSLError)
+    ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    is_tls_error = isinstance(handshake.error, ssl.SSLError)
+    return isinstance(handshake.error, ends) or not is_tls_error
 
 
 def _depends_on_name(context: ProbeContext) -> bool:

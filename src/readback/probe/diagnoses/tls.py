@@ -40,8 +40,8 @@ TLS = (
         "tls.only_system",
         Culprit.MACHINE,
         "This machine trusts the certificate, but the list that Python programs carry "
-        "does not contain its authority, {issuer}. requests 2.34 and httpx 0.28 refuse "
-        "it; openai 3.49 uses this machine's store and accepts it.",
+        "does not contain its authority, {issuer}. Therefore requests 2.34 and httpx "
+        "0.28 refuse it, while openai 3.49 uses this machine's store and accepts it.",
         "Set SSL_CERT_FILE (httpx) and REQUESTS_CA_BUNDLE (requests) to this machine's "
         "certificate file.",
     ),
@@ -106,8 +106,8 @@ TLS = (
     warn(
         "tls.only_common_name",
         Culprit.SERVICE,
-        "The certificate has the host name only in its common name. requests 2.34 "
-        "refuses that; this program, httpx 0.28 and curl 7.88 accept it.",
+        "The certificate has the host name only in its common name. This program, "
+        "httpx 0.28 and curl 7.88 accept that; requests 2.34 refuses it.",
         "Tell the operator to add the name as a subject alternative name.",
     ),
     warn(
@@ -312,6 +312,14 @@ TLS = (
         "server or gateway.",
     ),
     fail(
+        "tls.needs_name",
+        FailureFamily.TLS,
+        Culprit.INPUT,
+        "The server refuses the handshake for an IP address, which tells it no host "
+        "name ({reason}).",
+        "Use the host name in the address.",
+    ),
+    fail(
         "tls.filtered_name",
         FailureFamily.TLS,
         Culprit.NETWORK,
@@ -350,7 +358,7 @@ TLS = (
         Culprit.SERVICE,
         "The server, or a proxy before it, does not support secure renegotiation, "
         "which OpenSSL 3 requires.",
-        "Tell the operator to update it. Programs with OpenSSL 1.1 still connect.",
+        "Tell the operator to update it.",
     ),
     fail(
         "tls.broken",
