@@ -19,7 +19,11 @@ from hypothesis import strategies as st
 from readback.probe import diagnoses
 from readback.probe.connection import handshake, stores, tls, verification
 from readback.probe.connection.route import Route
-from readback.probe.connection.stores import Store, StoreKind, Stores
+from readback.probe.connection.stores import (
+    CertificateStore,
+    CertificateStores,
+    StoreKind,
+)
 from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
@@ -60,11 +64,11 @@ def ids(context: ProbeContext, check: Callable = tls.check) -> list[str]:
     return [one.id for one in found(context, check)]
 
 
-def trusting(kind: StoreKind, *files: Path) -> Store:
+def trusting(kind: StoreKind, *files: Path) -> CertificateStore:
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for file in files:
         trust.load_verify_locations(file)
-    return Store(kind, trust)
+    return CertificateStore(kind, trust)
 
 
 @contextmanager
@@ -95,7 +99,7 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     first: bool, second: bool, has_machine_store: bool, id: str, resources: Resources
 ) -> None:
     root = [resources.authority.root]
-    known = Stores(
+    known = CertificateStores(
         [
             trusting(StoreKind.CERTIFI, *root * first),
             trusting(StoreKind.MACHINE, *root * second),
@@ -118,7 +122,9 @@ def test_a_store_that_lacks_the_public_authorities_is_a_warning(
         trusting(StoreKind.CERTIFI, resources.authority.root),
     ]
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        [diagnosis] = tls.check_with(context_for(server.server_port), Stores(usable))
+        [diagnosis] = tls.check_with(
+            context_for(server.server_port), CertificateStores(usable)
+        )
     assert (diagnosis.id, diagnosis.verdict) == ("tls.store_refuses", Verdict.WARN)
 
 

@@ -35,39 +35,39 @@ class StoreKind(Enum):
 
 
 @dataclass(frozen=True)
-class Store:
+class CertificateStore:
     kind: StoreKind
     trust: ssl.SSLContext
 
 
 @dataclass
-class Stores:
-    usable: list[Store] = field(default_factory=list)
+class CertificateStores:
+    usable: list[CertificateStore] = field(default_factory=list)
     """The best one first."""
     trouble: ProbeError | None = None
     """Why Python programs cannot use the store that the environment sets."""
     has_machine_store: bool = True
 
 
-def find() -> Stores:
+def find() -> CertificateStores:
     """Return the store that is set and certifi's, or else certifi's and this machine's.
 
-    The first one is never missing, because addresses without TLS need a context, too.
+    There is always one, because addresses without TLS need a context, too.
     """
-    stores = Stores(trouble=_key_log_trouble())
+    stores = CertificateStores(trouble=_key_log_trouble())
     carried = _certifi()
-    if os.environ.get(_FILE) or os.environ.get(_FOLDER):
-        try:
-            stores.usable = [Store(StoreKind.VARIABLE, _set_by_variables()), *carried]
-        except ProbeError as error:
-            stores.trouble = error
-            stores.usable = carried or [Store(StoreKind.VARIABLE, _new_context())]
-        return stores
-    machine = _new_context()
-    with suppress(OSError):
+    if not (os.environ.get(_FILE) or os.environ.get(_FOLDER)):
+        machine = _new_context()
         machine.load_default_certs()
-    stores.has_machine_store = _has_certificates(machine)
-    stores.usable = [*carried, Store(StoreKind.MACHINE, machine)]
+        stores.has_machine_store = _has_certificates(machine)
+        stores.usable = [*carried, CertificateStore(StoreKind.MACHINE, machine)]
+        return stores
+    named = CertificateStore(StoreKind.VARIABLE, _new_context())
+    try:
+        _load_variables(named.trust)
+        stores.usable = [named, *carried]
+    except ProbeError as error:
+        stores.usable, stores.trouble = carried or [named], error
     return stores
 
 
@@ -95,24 +95,22 @@ def _key_log_trouble() -> ProbeError | None:
     return None
 
 
-def _certifi() -> list[Store]:
+def _certifi() -> list[CertificateStore]:
     trust = _new_context()
     # Linux distributions let certifi read a file of the machine, which may be missing.
     try:
         trust.load_verify_locations(cadata=certifi.contents())
     except (OSError, ValueError):
         return []
-    return [Store(StoreKind.CERTIFI, trust)]
+    return [CertificateStore(StoreKind.CERTIFI, trust)]
 
 
-def _set_by_variables() -> ssl.SSLContext:
-    trust = _new_context()
+def _load_variables(trust: ssl.SSLContext) -> None:
     if name := os.environ.get(_FILE):
         _load_file(trust, name)
     if names := os.environ.get(_FOLDER):
         _check_folders(names)
         trust.load_verify_locations(capath=names)
-    return trust
 
 
 def _load_file(trust: ssl.SSLContext, name: str) -> None:

@@ -13,7 +13,7 @@ from readback.probe import diagnoses
 from readback.probe.connection import broken_handshake, certificates, stores, untrusted
 from readback.probe.connection.certificates import Certificate
 from readback.probe.connection.handshake import shake, unverified
-from readback.probe.connection.stores import StoreKind, Stores
+from readback.probe.connection.stores import CertificateStores, StoreKind
 from readback.probe.connection.verification import IS_STRICT_HERE, Opinion, ask
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
@@ -34,7 +34,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     return check_with(context, found)
 
 
-def check_with(context: ProbeContext, found: Stores) -> list[Diagnosis]:
+def check_with(context: ProbeContext, found: CertificateStores) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
     opinions = [_first_opinion(context, found)]
     opinions += [ask(context, store) for store in found.usable[1:]]
@@ -53,7 +53,7 @@ def speaks_tls(context: ProbeContext) -> bool:
         return False
 
 
-def _first_opinion(context: ProbeContext, found: Stores) -> Opinion:
+def _first_opinion(context: ProbeContext, found: CertificateStores) -> Opinion:
     opinion = ask(context, found.usable[0])
     handshake = opinion.handshake
     if handshake.error is not None and handshake.verification_error is None:
@@ -67,7 +67,7 @@ class _Findings:
     def __init__(
         self,
         context: ProbeContext,
-        found: Stores,
+        found: CertificateStores,
         opinions: list[Opinion],
         best: Opinion,
     ) -> None:

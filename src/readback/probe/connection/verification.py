@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 
 from readback.probe.connection.handshake import Handshake, shake
-from readback.probe.connection.stores import Store
+from readback.probe.connection.stores import CertificateStore
 from readback.probe.context import ProbeContext
 
 IS_STRICT_HERE = sys.version_info >= (3, 13)
@@ -24,7 +24,7 @@ _PARTIAL = 0x80000  # Without a name in Python 3.9.
 class Opinion:
     """What a store says of the server's certificate."""
 
-    store: Store
+    store: CertificateStore
     handshake: Handshake
     """The one that succeeded, or the one whose error explains most."""
     before_3_13: bool = True
@@ -36,7 +36,7 @@ class Opinion:
         return self.handshake.error is None
 
 
-def ask(context: ProbeContext, store: Store) -> Opinion:
+def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
     """Verify the certificate with a store, in the ways of all Python versions.
 
     What passes the strict rules without the concession passes everywhere, so that a
@@ -60,12 +60,12 @@ def ask(context: ProbeContext, store: Store) -> Opinion:
     )
 
 
-def _shake(context: ProbeContext, store: Store, flags: int) -> Handshake:
+def _shake(context: ProbeContext, store: CertificateStore, flags: int) -> Handshake:
     _set_flags(store, flags)
     host = context.base_url.host
     return shake(context.route, store.trust, context.timeout, host)
 
 
-def _set_flags(store: Store, flags: int) -> None:
+def _set_flags(store: CertificateStore, flags: int) -> None:
     others = store.trust.verify_flags & ~(_STRICT | _PARTIAL)
     store.trust.verify_flags = ssl.VerifyFlags(others | flags)
