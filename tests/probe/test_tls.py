@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -375,6 +375,38 @@ def test_nginx_requires_a_client_certificate_in_its_response(
                 client.request("GET", "/")
         finally:
             process.terminate()
+    assert caught.value.id == "tls.client_certificate"
+
+
+def test_a_late_request_for_a_client_certificate_reaches_the_client(
+    resources: Resources,
+) -> None:
+    """With TLS 1.3, a server may refuse the client as late as the first request."""
+    server = resources.authority.serves()
+    server.verify_mode = ssl.CERT_REQUIRED
+    server.num_tickets = 0
+
+    def behave(client: socket.socket) -> None:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        connection = server.wrap_bio(incoming, outgoing, server_side=True)
+        incoming.write(client.recv(65536))
+        with suppress(ssl.SSLWantReadError):
+            connection.do_handshake()
+        client.sendall(outgoing.read())
+        received = b""
+        while len(received) < 300:  # The end of the handshake, and the request.
+            received += client.recv(65536)
+        incoming.write(received)
+        with suppress(ssl.SSLError):
+            connection.do_handshake()
+        client.sendall(outgoing.read())
+        client.close()
+
+    with broken_servers.socket_server(behave) as port:
+        context = context_for(port)
+        context.trusted = handshake.unverified()
+        with pytest.raises(ProbeError) as caught, context.new_client() as client:
+            client.request("GET", "/" + "x" * 300)
     assert caught.value.id == "tls.client_certificate"
 
 
