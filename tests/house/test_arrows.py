@@ -36,7 +36,7 @@ PACKAGES = {
     | {"uvloop"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
     | {"psycopg", "whitenoise"},
-    "probe": {"httpx", "openai", "rich"},
+    "probe": {"certifi", "openai", "rich"},
 }
 # What the modules of each room of the API may import beside their own room.
 ROOMS = {

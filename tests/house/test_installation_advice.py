@@ -1,25 +1,88 @@
-"""Nothing tells people to install `readback` from a package index by its name.
+"""Nothing tells people to install Readback from a package index by its name.
 
-The name belongs to somebody else's package there, and people give the probe a key.
+`readback` belongs to somebody else's package there, and people give the probe a key.
+`readback-api` is not published: whoever takes the name first would get those keys.
 """
 
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-BY_NAME = re.compile(r"\b(pipx?|uvx?)\b[^\n`]* (install|run) [^\n`]*\breadback\b(?!/)")
-FOLDERS = ("docs", "src", "deploy", "scripts")
+BY_NAME = re.compile(
+    # The installer, then its arguments on the same or continued lines, then the name
+    # alone: neither the start of a file's name nor a part of a path.
+    r"\b(pip[\d.]*|pipx|uvx?|poetry|pdm|hatch|conda|mamba|easy_install)\s"
+    r"(\\\n|[^\n`&|;])*?(?<![\w./-])readback([-_.]api)?"
+    r"(?=[\s'\"`<>=~!@,;)\[]|\\n|$)"
+    r"|pypi\.org/(project|simple)/readback",
+    re.IGNORECASE,
+)
+FOLDERS = (
+    "docs",
+    "src",
+    "deploy",
+    "scripts",
+    "clients",
+    "bench",
+    "soak",
+    "requirements",
+)
 BINARY = {".png", ".mo", ".pyc"}
 
 
 def test_no_file_installs_readback_by_its_name() -> None:
-    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
-    texts = [path for path in paths if path.is_file() and path.suffix not in BINARY]
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    texts = [
+        path
+        for path in [*ROOT.iterdir(), *paths]
+        if path.is_file() and path.suffix not in BINARY
+    ]
     found = {
         str(path.relative_to(ROOT)): match[0]
-        for path in [*ROOT.glob("*.md"), *texts]
+        for path in texts
         for match in BY_NAME.finditer(path.read_text(encoding="utf-8"))
-        if "install ." not in match[0]
     }
-    assert len(texts) > 200
+    assert len(texts) > 300
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "pip install readback",
+        "pip3 install --upgrade readback",
+        "python -m pip install 'readback[server]'",
+        "pip install readback-api",
+        "pip install Readback_API==0.1.0",
+        "pip install \\\n    readback",
+        "pip download readback",
+        "pipx install readback",
+        "pipx run readback probe",
+        "uvx readback probe https://echo.example/v1",
+        "uvx --from readback-api readback probe",
+        "uv tool install readback",
+        "uv add readback",
+        "<code>pip install readback</code>",
+        '"pip install readback\\n"',
+        "https://pypi.org/project/readback-api/",
+    ],
+)
+def test_advice_to_install_by_name_is_found(advice: str) -> None:
+    assert BY_NAME.search(advice)
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "pip install .",
+        "pip install '.[server]' && readback serve",
+        "`pip install .` installs `readback probe`",
+        "pip install './readback_api-0.1.0-py3-none-any.whl[server]'",
+        "/opt/readback/bin/pip install --no-deps .",
+        "pip install openai",
+    ],
+)
+def test_advice_to_install_a_file_is_allowed(advice: str) -> None:
+    assert not BY_NAME.search(advice)

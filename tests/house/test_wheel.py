@@ -1,4 +1,4 @@
-"""The wheel contains every file that the installed package needs."""
+"""The wheel contains every file that the installed package needs, and has its name."""
 
 import subprocess
 import sys
@@ -29,3 +29,5 @@ def test_the_wheel_contains_templates_snippets_translations_and_docs(tmp_path):
         f"{CABINET}/snippets/curl.sh",
         f"{CABINET}/locale/ru/LC_MESSAGES/django.mo",
     } <= names
+    # The page tells people to install this file.
+    assert f"'./{wheel.name}[server]'" in (ROOT / "docs/cli.md").read_text()

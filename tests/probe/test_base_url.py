@@ -1,50 +1,161 @@
-"""Addresses as users paste them: the reported mistake and the corrected address."""
+"""Addresses as users paste them: the reported mistakes and the corrected address."""
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from readback.probe.entered import base_url
-from readback.probe.results import ProbeError
+from readback.probe.entered import address
+from readback.probe.entered.version import version_mistake, with_version
+from readback.probe.results import Diagnosis, ProbeError
 
 GOOD = "https://echo.example/v1"
+KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"
+NO_MISTAKE = {"address.ok", "address.unencrypted"}
+
+
+def ids(diagnoses: list[Diagnosis]) -> list[str]:
+    return [one.id for one in diagnoses]
+
+
+@pytest.mark.parametrize(
+    "entered",
+    [
+        GOOD,
+        "https://echo.example/gateway/v1",
+        "http://127.0.0.1:8000/v1",
+        "http://[::1]:8000/v1",
+        "https://api.deepseek.com",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "https://alice.openai.azure.com/openai/v1",
+        "https://open.bigmodel.cn/api/paas/v4",
+        "https://openrouter.ai/api/v1",
+        "https://sk-gateway.example/v1",
+        "https://echo.example/v2",
+    ],
+)
+def test_an_address_without_a_mistake_stays_as_it_is(entered: str) -> None:
+    found, parsed = address.check(entered)
+    assert ids(found) == ["address.ok"]
+    assert str(parsed) == entered
+
+
+@pytest.mark.parametrize(
+    ("entered", "same"),
+    [
+        ("https://echo.example:443/v1", GOOD),
+        ("HTTPS://ECHO.example/v1", GOOD),
+        ("https://echo.example./v1", GOOD),
+        ("https://пример.example/v1", "https://xn--e1afmkfd.example/v1"),
+        ("https://echo.example/путь", "https://echo.example/%D0%BF%D1%83%D1%82%D1%8C"),
+    ],
+)
+def test_another_way_to_write_an_address_is_not_a_mistake(
+    entered: str, same: str
+) -> None:
+    found, parsed = address.check(entered)
+    assert ids(found) == ["address.ok"]
+    assert str(parsed) == same
 
 
 @pytest.mark.parametrize(
     ("entered", "id", "corrected"),
     [
-        (GOOD, "address.ok", GOOD),
-        ("https://echo.example:443/v1", "address.ok", GOOD),
-        ("https://echo.example/gateway/v1", "address.ok", None),
-        ("https://ECHO.example/v1", "address.ok", GOOD),
-        ("http://127.0.0.1:8000/v1", "address.ok", None),
-        ("http://[::1]:8000/v1", "address.ok", None),
-        ("https://пример.example/v1", "address.ok", "https://xn--e1afmkfd.example/v1"),
-        ("http://echo.example/v1", "address.unencrypted", None),
-        (f"{GOOD}/", "address.trailing_slash", GOOD),
         (f" {GOOD}\n", "address.spaces", GOOD),
-        (f"“{GOOD}”", "address.spaces", GOOD),
-        (f"\ufeff{GOOD}", "address.spaces", GOOD),
+        ("https://echo.exam\nple/v1", "address.spaces", GOOD),
+        ("https:// echo.example /v1", "address.spaces", GOOD),
+        (f"{GOOD}\\n", "address.spaces", GOOD),
+        (f'"{GOOD}"', "address.quoted", GOOD),
+        (f"“{GOOD}”", "address.quoted", GOOD),
+        (f"«{GOOD}»", "address.quoted", GOOD),
+        (f"{GOOD}'", "address.quoted", GOOD),
+        (f"({GOOD})", "address.brackets", GOOD),
+        (f"[{GOOD}]", "address.brackets", GOOD),
+        ("{http://[::1]:8000/v1}", "address.brackets", "http://[::1]:8000/v1"),
+        (f"[the API]({GOOD})", "address.markdown", GOOD),
+        (f"[{GOOD}]({GOOD})", "address.markdown", GOOD),
+        (f"<{GOOD}>", "address.markdown", GOOD),
+        (f"`{GOOD}`", "address.markdown", GOOD),
+        (f"**{GOOD}**", "address.markdown", GOOD),
+        (f"- {GOOD}", "address.markdown", GOOD),
+        (f"OPENAI_BASE_URL={GOOD}", "address.assignment", GOOD),
+        (f'export OPENAI_BASE_URL="{GOOD}"', "address.assignment", GOOD),
+        (f'$env:OPENAI_BASE_URL = "{GOOD}"', "address.assignment", GOOD),
+        (f"setx OPENAI_BASE_URL {GOOD}", "address.assignment", GOOD),
+        (f'base_url: "{GOOD}"', "address.assignment", GOOD),
+        (f'{{"base_url": "{GOOD}"}}', "address.assignment", GOOD),
+        (f'"base_url": "{GOOD}",', "address.assignment", GOOD),
+        (f"Base URL: {GOOD}", "address.assignment", GOOD),
+        (f"--base-url={GOOD}", "address.assignment", GOOD),
+        (f"see {GOOD} for more", "address.surrounded", GOOD),
+        (f"{GOOD} (production)", "address.surrounded", GOOD),
+        (f"{GOOD}\nAlice", "address.surrounded", GOOD),
+        (f"{GOOD} and/or", "address.surrounded", GOOD),
+        (f"{GOOD},", "address.punctuation", GOOD),
+        (f"{GOOD};", "address.punctuation", GOOD),
+        (f"{GOOD}.", "address.punctuation", GOOD),
+        (f"\ufeff{GOOD}", "address.invisible", GOOD),
+        (f"{GOOD}\u200b", "address.invisible", GOOD),
+        (f"\u202e{GOOD}\u202c", "address.invisible", GOOD),
+        ("https://ec\u00adho.example/v1", "address.invisible", GOOD),
+        (f"{GOOD}%20", "address.percent_encoded", GOOD),
+        ("https%3A%2F%2Fecho.example%2Fv1", "address.percent_encoded", GOOD),
+        ("https:\\\\echo.example\\v1", "address.backslashes", GOOD),
+        ("https:\\/\\/echo.example\\/v1", "address.backslashes", GOOD),
+        ("https://еcho.example/v1", "address.letters", GOOD),  # a Cyrillic letter
+        ("httрs://echo.example/v1", "address.letters", GOOD),  # a Cyrillic letter
+        ("https://ｅｃｈｏ.example/v1", "address.letters", GOOD),
+        ("https：／／echo。example／v1", "address.letters", GOOD),
         ("echo.example/v1", "address.no_scheme", GOOD),
+        ("//echo.example/v1", "address.no_scheme", GOOD),
         ("localhost:8000/v1", "address.no_scheme", "http://localhost:8000/v1"),
+        ("https:/echo.example/v1", "address.scheme_slashes", GOOD),
+        ("https:///echo.example/v1", "address.scheme_slashes", GOOD),
+        ("https:echo.example/v1", "address.scheme_slashes", GOOD),
+        ("https//echo.example/v1", "address.scheme_slashes", GOOD),
+        ("https;//echo.example/v1", "address.scheme_slashes", GOOD),
+        ("https://https://echo.example/v1", "address.doubled_scheme", GOOD),
+        ("http://https://echo.example/v1", "address.doubled_scheme", GOOD),
+        ("https://https//echo.example/v1", "address.doubled_scheme", GOOD),
+        ("htps://echo.example/v1", "address.scheme_typo", GOOD),
+        ("ttps://echo.example/v1", "address.scheme_typo", GOOD),
         ("https://alice:hush@echo.example/v1", "address.login", GOOD),
+        (
+            "https://echo.example:8443:8443/v1",
+            "address.doubled_port",
+            "https://echo.example:8443/v1",
+        ),
+        ("http://0.0.0.0:8000/v1", "address.listen", "http://127.0.0.1:8000/v1"),
+        ("http://[::]:8000/v1", "address.listen", "http://[::1]:8000/v1"),
         (f"{GOOD}?api-version=1", "address.parameter", GOOD),
         (f"{GOOD}#top", "address.parameter", GOOD),
         (f"{GOOD}?", "address.parameter", GOOD),
         (f"{GOOD}/chat/completions", "address.endpoint", GOOD),
-        (f"{GOOD}/models/", "address.endpoint", GOOD),
-        ("https://echo.example/chat/completions", "address.endpoint", GOOD),
+        (f"{GOOD}/chat", "address.endpoint", GOOD),
+        (f"{GOOD}/responses", "address.endpoint", GOOD),
+        (f"{GOOD}/models/some-model", "address.endpoint", GOOD),
+        ("https://echo.example/embeddings", "address.endpoint", "https://echo.example"),
         (f"{GOOD}/v1", "address.doubled", GOOD),
-        ("https://echo.example", "address.no_version", GOOD),
-        ("https://echo.example/", "address.no_version", GOOD),
-        (f"{GOOD}/responses", "address.no_version", GOOD),
+        (f"{GOOD}/V1/chat/completions", "address.endpoint", GOOD),
+        ("https://echo.example/V1", "address.version_case", GOOD),
+        ("https://echo.example/vl", "address.version_letter", GOOD),
         ("https://echo.example//v1", "address.slashes", GOOD),
+        (f"{GOOD}/", "address.trailing_slash", GOOD),
+        ("https://echo.example/", "address.trailing_slash", "https://echo.example"),
+        (f"{GOOD}?key={KEY}", "address.contains_key", GOOD),
+        (f"curl {GOOD}/models -H 'X-Key: {KEY}'", "address.contains_key", GOOD),
+        (
+            "https://echoж.example/v1",
+            "address.mixed_letters",
+            "https://xn--echo-34d.example/v1",
+        ),
     ],
 )
 def test_a_mistake_is_reported_and_corrected(
-    entered: str, id: str, corrected: str | None
+    entered: str, id: str, corrected: str
 ) -> None:
-    diagnosis, parsed = base_url.check(entered)
-    assert diagnosis.id == id
-    assert str(parsed) == (corrected or entered)
+    found, parsed = address.check(entered)
+    assert ids(found)[0] == id
+    assert str(parsed) == corrected
 
 
 @pytest.mark.parametrize(
@@ -52,12 +163,33 @@ def test_a_mistake_is_reported_and_corrected(
     [
         ("sk-echo-0123456789", "address.is_key"),
         ("sk-proj-0123456789", "address.is_key"),
+        (f"OPENAI_API_KEY={KEY}", "address.is_key"),
+        (f'"Bearer {KEY}"', "address.is_key"),
+        ("0123456789abcdef0123456789abcdef", "address.is_key"),
+        (f"https://echo.example/{KEY}/v1", "address.has_key"),
+        ("https://alice:se/cret@echo.example/v1", "address.unclear_login"),
+        ("https://alice:12?3@echo.example/v1", "address.unclear_login"),
+        ("alice:12#3@echo.example/v1", "address.unclear_login"),
+        ("hunter2", "address.word"),
+        ("correct-horse-battery-staple-1", "address.word"),
+        ("alice@echo.example", "address.email"),
+        ("C:\\Users\\alice", "address.file"),
+        ("/v1/models", "address.file"),
+        ("$OPENAI_BASE_URL", "address.placeholder"),
+        ("https://{resource}.example/v1", "address.placeholder"),
+        ("https://a.example/v1, https://b.example/v1", "address.several"),
+        (f"https://{'a' * 3000}.example/v1", "address.long"),
+        ("https://ech\udce9.example/v1", "address.bytes"),
         ("ftp://echo.example/v1", "address.scheme"),
+        ("https://echo.example:99999/v1", "address.port"),
+        ("https://echo.example:0/v1", "address.port"),
+        ("https://echo.example:443:8443/v1", "address.two_ports"),
+        ("http://::1:8000/v1", "address.ipv6"),
         ("https:///v1", "address.host"),
-        ("https://echo.example:99999/v1", "address.host"),
-        ("https://echo.example:0/v1", "address.host"),
+        ("https:/v1", "address.host"),
         ("https://[::1/v1", "address.host"),
         ("https://echo..example/v1", "address.host"),
+        ("http://1.2.3/v1", "address.host"),
         (f"https://{'a' * 64}.example/v1", "address.host"),
         ("https://ec%20ho.example/v1", "address.host"),
         ("", "address.host"),
@@ -67,10 +199,103 @@ def test_an_address_that_cannot_be_corrected_raises_an_error(
     entered: str, id: str
 ) -> None:
     with pytest.raises(ProbeError) as caught:
-        base_url.check(entered)
+        address.check(entered)
     assert caught.value.id == id
 
 
-def test_a_password_in_the_address_is_not_shown() -> None:
-    diagnosis, parsed = base_url.check("https://alice:hush@echo.example/v1?token=hush")
-    assert "hush" not in f"{diagnosis}{parsed}"
+def test_all_mistakes_are_reported_with_the_most_important_first() -> None:
+    found, parsed = address.check("`https://alice:hush@echo.example//v1/models/`")
+    assert ids(found) == [
+        "address.login",
+        "address.markdown",
+        "address.endpoint",
+        "address.slashes",
+    ]
+    assert str(parsed) == GOOD
+
+
+def test_an_unencrypted_address_is_reported_after_the_mistakes() -> None:
+    found, _ = address.check("http://echo.example/v1/")
+    assert ids(found) == ["address.trailing_slash", "address.unencrypted"]
+
+
+@pytest.mark.parametrize(
+    ("letter", "script"),
+    [("о", "Cyrillic, U+043E"), ("ο", "Greek, U+03BF"), ("ｏ", "Full-width, U+FF4F")],
+)
+def test_a_letter_of_another_script_is_named(letter: str, script: str) -> None:
+    found, _ = address.check(f"https://ech{letter}.example/v1")
+    assert f"{letter} ({script})" in found[0].sentence
+    assert f"Use {GOOD};" in found[0].hint
+
+
+def test_an_invisible_character_is_named() -> None:
+    found, _ = address.check(f"{GOOD}\u200b\u202e")
+    assert "U+200B, U+202E" in found[0].sentence
+
+
+@pytest.mark.parametrize(
+    "entered",
+    [
+        "https://alice:hush99@echo.example/v1?token=hush99",
+        f"https://{KEY}@echo.example/v1",
+        f"https://echo.example/v1#{KEY}",
+        f"https://echo.example/v1?key={KEY.replace('-', '%2D')}",
+        f"see {GOOD} {KEY}",
+        f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={GOOD}",
+    ],
+)
+def test_a_password_or_key_in_the_address_is_not_shown(entered: str) -> None:
+    found, parsed = address.check(entered)
+    shown = f"{found}{parsed}"
+    assert str(parsed) == GOOD
+    assert "hush99" not in shown
+    assert KEY[8:14] not in shown
+
+
+PIECES = r"""
+https:// http:// https: https // / \ :// :8000 :0 . , ; @ ? # % %20 %3A%2F%2F alice:hush
+echo.example localhost 127.0.0.1 0.0.0.0 [::1] [::] ::1 /v1 /V1 /v2 /vl /v1/ /chat
+/chat/completions /models NAME= export name: -H $X \n ` ** < > ( ) [ ] { } " ' “ ” «
+е ж ｅ ： 。 …
+"""
+UNSEEN = " \n\t\x00\u00a0\u00ad\u200b\u202e\ufeff\ud800"
+ENTERED = st.text(max_size=40) | st.lists(
+    st.sampled_from([*PIECES.split(), *UNSEEN]), max_size=10
+).map("".join)
+
+
+@settings(deadline=None)  # a loaded machine may pause
+@given(ENTERED)
+@example("[https://echo.example/v1](https://echo.example/v1")
+@example("https://1 /0:")
+def test_any_text_is_refused_or_becomes_an_address_without_mistakes(
+    entered: str,
+) -> None:
+    try:
+        found, parsed = address.check(entered)
+    except ProbeError:
+        return
+    assert found
+    again, same = address.check(str(parsed))
+    assert set(ids(again)) <= NO_MISTAKE
+    assert same == parsed
+    assert str(parsed).isascii()
+    assert str(parsed).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("path", "id", "versioned"),
+    [
+        ("", "address.no_version", "/v1"),
+        ("/gateway", "address.no_version", "/gateway/v1"),
+        ("/v2", "address.other_version", "/v1"),
+        ("/api/paas/v4", "address.other_version", "/api/paas/v1"),
+        ("/v1beta", "address.other_version", "/v1"),
+        ("/gateway/v1", None, "/gateway/v1"),
+    ],
+)
+def test_the_version_can_be_added(path: str, id: str | None, versioned: str) -> None:
+    _, parsed = address.check(f"https://echo.example{path}")
+    assert version_mistake(parsed) == id
+    assert with_version(parsed).path == versioned

@@ -2,26 +2,24 @@
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from readback.keys import masked
 from readback.probe.client import MAX_REQUESTS
+from readback.probe.command import command_line
+from readback.probe.entered import key_source
 from readback.probe.results import FailureFamily
 from tests.probe.relay import relay
+from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.server import Server
 
 COMMAND = (sys.executable, "-m", "readback", "probe")
-TIMEOUT = 60.0
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -77,7 +75,7 @@ def test_markdown_is_a_report_to_paste(readback: Server) -> None:
 @pytest.mark.parametrize(
     ("address", "key", "family"),
     [
-        ("http://127.0.0.1:1", None, FailureFamily.ADDRESS),
+        ("http://127.0.0.1:1/v1/models", None, FailureFamily.ADDRESS),
         ("http://127.0.0.1:1/v1", None, FailureFamily.NETWORK),
         ("http://127.0.0.1:1/v1", "sk-echo-nonsense", FailureFamily.KEY),
     ],
@@ -123,6 +121,88 @@ def test_a_key_on_the_command_line_is_refused_and_not_shown(
     assert key not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["http://127.0.0.1:1/v1", "gsk_a_key_of_another_service"],
+        ["http://127.0.0.1:1/v1", "--key", "gsk_a_key_of_another_service"],
+        ["http://127.0.0.1:1/v1", "--key=gsk_a_key_of_another_service"],
+        ["http://127.0.0.1:1/v1", "-gsk_a_key_of_another_service"],
+        ["http://127.0.0.1:1/v1", "--key-env", "gsk_a_key_of_another_service"],
+    ],
+)
+def test_a_refused_argument_is_not_repeated(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: readback probe")
+    assert "another_service" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("seconds", ["0", "nan", "inf", "1e9", "ten", ""])
+@pytest.mark.parametrize("option", ["--timeout", "--watch"])
+def test_a_time_out_of_range_is_refused(option: str, seconds: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command_line("probe").parse(["http://127.0.0.1:1/v1", option, seconds])
+
+
+def test_help_is_that_of_the_probe() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    assert done.stdout == command_line("readback probe").format_help()
+
+
+def test_the_key_can_be_read_from_another_variable(readback: Server) -> None:
+    done = subprocess.run(
+        [*COMMAND, readback.base_url, "--key-env", "ECHO_KEY", "--json"],
+        env=environment(ECHO_KEY=readback.api_key, READBACK_API_KEY="sk-echo-wrong"),
+        capture_output=True,
+        timeout=TIMEOUT,
+    )
+    assert done.returncode == FailureFamily.NONE, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"sk-echo-1\n", "sk-echo-1"),
+        (b"sk-echo-1 \r\n", "sk-echo-1 "),
+        (b"\xff\xfes\x00", "\ufffd\ufffds\x00"),
+    ],
+)
+def test_a_file_is_read_as_it_is(data: bytes, text: str, tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(data)
+    assert key_source.from_file(str(tmp_path / "key")) == text
+
+
+@pytest.mark.parametrize("name", ["/", "/nowhere/key"])
+def test_a_file_that_cannot_be_read_ends_with_a_sentence(name: str) -> None:
+    done = run("http://127.0.0.1:1/v1", "--key-file", name)
+    assert done.returncode == 2
+    assert "The file with the key cannot be read: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        (">/dev/full", "The report cannot be written: No space left on device.\n"),
+        ("| true", ""),
+        (">&- <&-", ""),
+    ],
+)
+def test_output_that_nobody_can_read_ends_without_a_traceback(
+    output: str, sentence: str
+) -> None:
+    program = " ".join(COMMAND)
+    done = subprocess.run(
+        ["sh", "-c", f"{program} http://127.0.0.1:1/v1 {output}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert done.stderr == sentence
+
+
 def test_an_ascii_only_pipe_gets_the_report(readback: Server) -> None:
     done = subprocess.run(
         [*COMMAND, readback.base_url],
@@ -162,48 +242,14 @@ def test_watch_charts_the_latency_until_it_is_stopped(readback: Server) -> None:
     assert chart and set(chart[1]) <= set("▁▂▃▄▅▆▇█")
 
 
-class Terminal:
-    """The command in a pseudo-terminal, as a user sees it."""
-
-    def __init__(self, *arguments: str, **more: str) -> None:
-        self.pid, self._line = pty.fork()
-        if self.pid == 0:
-            os.environ.clear()
-            os.environ.update(environment(TERM="xterm-256color", COLUMNS="100", **more))
-            os.execv(COMMAND[0], [*COMMAND, *arguments])
-        self.shown = ""
-
-    def wait_for(self, text: str) -> None:
-        deadline = time.monotonic() + TIMEOUT
-        while text not in self.shown and time.monotonic() < deadline:
-            if not self._read(deadline - time.monotonic()):
-                break
-        assert text in self.shown, self.shown
-
-    def type(self, text: str) -> None:
-        os.write(self._line, text.encode())
-
-    def exit_code(self) -> int:
-        while self._read(TIMEOUT):
-            pass
-        os.close(self._line)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def _read(self, seconds: float) -> bool:
-        if not select.select([self._line], [], [], seconds)[0]:
-            return False
-        data = b""
-        # On Linux, reading from the terminal of an exited process raises an error.
-        with suppress(OSError):
-            data = os.read(self._line, 65536)
-        self.shown += data.decode(errors="replace")
-        return bool(data)
+def terminal_with(*arguments: str, **more: str) -> Terminal:
+    return Terminal([*COMMAND, *arguments], environment(**more))
 
 
 def test_the_terminal_prompts_for_the_key_and_does_not_show_it(
     readback: Server,
 ) -> None:
-    terminal = Terminal(readback.base_url)
+    terminal = terminal_with(readback.base_url)
     terminal.wait_for("Key (hidden)")
     terminal.type(f"{readback.api_key}\n")
     assert terminal.exit_code() == FailureFamily.NONE
@@ -211,8 +257,25 @@ def test_the_terminal_prompts_for_the_key_and_does_not_show_it(
     assert masked(readback.api_key[-4:]) in terminal.shown
 
 
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
+def test_a_person_can_stop_at_the_prompt(key: str) -> None:
+    terminal = terminal_with("http://127.0.0.1:1/v1")
+    terminal.wait_for("Key (hidden)")
+    terminal.type(key)
+    assert terminal.exit_code() == 1
+    assert terminal.shown.split() == ["Key", "(hidden):", "Stopped."]
+
+
+def test_a_pasted_key_that_is_not_text_is_reported() -> None:
+    terminal = terminal_with("http://127.0.0.1:1/v1")
+    terminal.wait_for("Key (hidden)")
+    terminal.send(b"sk-echo-\xff\xfe\n")
+    assert terminal.exit_code() == FailureFamily.KEY
+    assert "Traceback" not in terminal.shown
+
+
 def test_the_terminal_shows_a_live_checklist_in_color(readback: Server) -> None:
-    terminal = Terminal(readback.base_url, READBACK_API_KEY=readback.api_key)
+    terminal = terminal_with(readback.base_url, READBACK_API_KEY=readback.api_key)
     assert terminal.exit_code() == FailureFamily.NONE
     assert "⠋" in terminal.shown  # the running step
     assert "\x1b[32m" in terminal.shown

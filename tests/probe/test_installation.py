@@ -10,6 +10,7 @@ from shutil import copy2
 
 import pytest
 
+from readback.cabinet import probe_file
 from readback.probe.results import FailureFamily
 from tests.support.server import Server
 
@@ -27,7 +28,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder = venv.EnvBuilder(symlinks=True, with_pip=False)
     builder.create(folder / "venv")
     [site] = (folder / "venv").glob("lib/python*/site-packages")
-    for name in sorted(requirements("readback")):
+    for name in sorted(requirements("readback-api")):
         copy(distribution(name), site)
     call(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
     [wheel] = folder.glob("*.whl")
@@ -67,7 +68,7 @@ def call(*command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("part", ["django", "gunicorn", "uvloop", "msgspec", "openai"])
+@pytest.mark.parametrize("part", ["django", "gunicorn", "uvloop", "openai", "httpx"])
 def test_no_part_of_the_server_is_installed(part: str, python: Path) -> None:
     code = f"import importlib.util as u; print(u.find_spec({part!r}))"
     assert call(str(python), "-I", "-c", code) == "None\n"
@@ -84,6 +85,20 @@ def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> No
     assert done.returncode == FailureFamily.NONE, done.stdout + done.stderr
     assert done.stdout.endswith("Works: every text was returned unchanged.\n")
     assert "The openai package is not installed" in done.stdout
+
+
+def test_the_file_for_other_machines_is_the_same_in_every_installation(
+    python: Path,
+) -> None:
+    code = "from readback.cabinet import probe_file as p; print(p.checksum())"
+    done = subprocess.run(
+        [python, "-I", "-c", code],
+        env={"TZ": "Asia/Tokyo"},
+        umask=0o077,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == probe_file.checksum(), done.stderr
 
 
 def test_a_server_command_says_what_to_install(python: Path) -> None:

@@ -1,53 +1,175 @@
-"""The key: its mistakes are reported, but the key itself is never shown."""
+"""The key: it is found in what was pasted, and nothing else of that is ever shown."""
+
+import base64
+import json
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from readback import keys
-from readback.probe.diagnoses import diagnose
-from readback.probe.entered.secret import Secret, check
-from readback.probe.results import ProbeError
+from readback.probe.diagnoses import TEMPLATES, diagnose, from_error
+from readback.probe.entered.key import check
+from readback.probe.entered.secret import Secret
+from readback.probe.results import Diagnosis, ProbeError
 
-# A constant, because test names must be the same in every process.
+# Constants, because test names must be the same in every process.
 KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"
+OTHER = "sk-echo-Bob5Mallory6Alice7Bob8Mallory9Al4QeGwG"
+FOREIGN = "sk-proj-Q7w8E9r0T1y2U3i4"
+
+
+def ids(diagnoses: list[Diagnosis]) -> list[str]:
+    return [one.id for one in diagnoses]
 
 
 @pytest.mark.parametrize(
-    ("pasted", "id"),
+    ("pasted", "found"),
     [
-        (KEY, "key.ok"),
-        (f"{KEY}\n", "key.spaces"),
-        (f"\u200b{KEY}", "key.spaces"),
-        (f'"{KEY}"', "key.quoted"),
-        (f"Bearer {KEY}", "key.bearer"),
-        (f" 'Bearer {KEY}' ", "key.spaces"),
+        (KEY, ["key.ok"]),
+        (f"{KEY}\n", ["key.spaces"]),
+        (f"{KEY}\\n", ["key.spaces"]),
+        (f"\u200b{KEY}", ["key.invisible"]),
+        (f"\ufeff{KEY}", ["key.invisible"]),
+        (f"\u202e{KEY}\u202c", ["key.invisible"]),
+        (f"{KEY[:9]}\u00ad{KEY[9:]}", ["key.invisible"]),
+        (f'"{KEY}"', ["key.quoted"]),
+        (f"‘{KEY}’", ["key.quoted"]),
+        (f"„{KEY}“", ["key.quoted"]),
+        (f"«{KEY}»", ["key.quoted"]),
+        (f"`{KEY}`", ["key.quoted"]),
+        (f'\\"{KEY}\\"', ["key.quoted"]),
+        (f"<{KEY}>", ["key.brackets"]),
+        (f"[{KEY}]", ["key.brackets"]),
+        (f"Bearer {KEY}", ["key.bearer"]),
+        (f"Bearer Bearer {KEY}", ["key.bearer"]),
+        (f" 'Bearer {KEY}' ", ["key.bearer", "key.quoted", "key.spaces"]),
+        (f"Authorization: Bearer {KEY}", ["key.header"]),
+        (f'-H "Authorization: Bearer {KEY}"', ["key.header"]),
+        (f"READBACK_API_KEY={KEY}", ["key.assignment"]),
+        (f"READBACK_API_KEY='{KEY}'", ["key.assignment"]),
+        (f"api_key: {KEY}", ["key.assignment"]),
+        (f"export READBACK_API_KEY={KEY}", ["key.export"]),
+        (f'export READBACK_API_KEY="{KEY}";', ["key.export"]),
+        (f'$env:READBACK_API_KEY = "{KEY}"', ["key.export"]),
+        (f"setx READBACK_API_KEY {KEY}", ["key.export"]),
+        (json.dumps({"api_key": KEY}), ["key.json"]),
+        (f'"api_key": "{KEY}",', ["key.json"]),
+        (f"{KEY},", ["key.punctuation"]),
+        (f"{KEY}.", ["key.punctuation"]),
+        (f"{KEY}0", ["key.extra"]),
+        (f"x{KEY}", ["key.extra"]),
+        (f"your key is {KEY} for now", ["key.surrounded"]),
+        (f"A=b\nREADBACK_API_KEY={KEY}", ["key.assignment", "key.surrounded"]),
+        (f"{KEY[:20]}\n{KEY[20:]}", ["key.broken"]),
+        (f"{KEY[:20]}=\r\n{KEY[20:]}", ["key.broken"]),
+        (f"{KEY[:20]} \\\n  {KEY[20:]}", ["key.broken"]),
+        (KEY * 2, ["key.twice"]),
+        (f"{KEY}\n{OTHER}", ["key.several"]),
+        (KEY.replace("a", "а"), ["key.letters"]),  # Cyrillic letters
+        (KEY.replace("A", "Α"), ["key.letters"]),  # Greek letters
+        (KEY.replace("0", "０"), ["key.letters"]),
+        (KEY.replace("-", "–"), ["key.dash"]),
+        (KEY.swapcase(), ["key.case"]),
+        (f"Sk{KEY[2:]}", ["key.case"]),
+        (KEY.replace("-", "%2D"), ["key.percent_encoded"]),
+        (f"%22{KEY}%22", ["key.percent_encoded", "key.quoted"]),
+        (base64.b64encode(KEY.encode()).decode(), ["key.base64"]),
+        (
+            base64.b64encode(f"{KEY}\n".encode()).decode(),
+            ["key.base64", "key.spaces"],
+        ),
     ],
 )
-def test_characters_around_a_key_are_reported_and_removed(pasted: str, id: str) -> None:
-    diagnosis, secret = check(Secret(pasted))
-    assert diagnosis.id == id
+def test_a_whole_key_is_found_and_what_was_around_it_is_named(
+    pasted: str, found: list[str]
+) -> None:
+    diagnoses, secret = check(Secret(pasted))
+    assert ids(diagnoses) == found
     assert secret.reveal() == KEY
+    assert secret.is_readback_key
 
 
 @pytest.mark.parametrize(
     ("pasted", "id"),
     [
         ("", "key.none"),
+        (" \n", "key.none"),
+        ("\u200b", "key.none"),
         (KEY[:-1], "key.cut"),
-        (KEY + "0", "key.long"),
-        (KEY[:-7] + ("a" if KEY[-7] != "a" else "b") + KEY[-6:], "key.typo"),
+        (f"your key is {KEY[:-1]}", "key.cut"),
+        (KEY[:-2] + "00x", "key.long"),
+        (KEY[:-7] + "b" + KEY[-6:], "key.typo"),
+        (f'"{KEY[:-1]}0"', "key.typo"),
+        (f"{KEY[:20]}\n{KEY[20:-1]}0", "key.typo"),
         (KEY[:-1] + "-", "key.characters"),
-        (KEY[:-1] + "о", "key.characters"),  # a Cyrillic letter
+        (KEY[:-1] + "о", "key.script"),  # a Cyrillic letter
+        (KEY.lower(), "key.one_case"),
+        (KEY.upper(), "key.one_case"),
         (keys.masked(KEY[-4:]), "key.mask"),
-        ("sk-proj-abcdefghijklmnop", "key.prefix"),
-        ("hunter2", "key.prefix"),
+        (f"sk-…••••{KEY[-4:]}", "key.mask"),
+        (f"sk-proj-****{KEY[-4:]}", "key.mask"),
+        (f"sk-echo-...{KEY[-4:]}", "key.mask"),
+        ("$READBACK_API_KEY", "key.variable"),
+        ("${READBACK_API_KEY}", "key.variable"),
+        ("%READBACK_API_KEY%", "key.variable"),
+        ("sk-proj-a\nb", "key.unsendable"),
+        ("sk-proj-a b", "key.unsendable"),
+        ("sk-proj-ключ", "key.unsendable"),
+        ("sk-proj-é", "key.unsendable"),
+        ("sk-proj-\udce9", "key.unsendable"),
+        ("x" * 9000, "key.unsendable"),
     ],
 )
-def test_an_invalid_key_is_reported_without_the_key(pasted: str, id: str) -> None:
+def test_a_text_that_is_no_key_is_refused(pasted: str, id: str) -> None:
     with pytest.raises(ProbeError) as caught:
         check(Secret(pasted))
     assert caught.value.id == id
-    if pasted:
-        assert pasted not in str(caught.value.facts)
+    assert from_error(caught.value).id == id
+
+
+def test_characters_are_counted_and_not_bytes() -> None:
+    with pytest.raises(ProbeError) as caught:
+        check(Secret(keys.PREFIX + "‼" * 10))
+    assert "this one has 18" in str(caught.value.facts)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "found"),
+    [
+        (FOREIGN, ["key.foreign"]),
+        ("EMPTY", ["key.foreign"]),
+        ("alice:hush", ["key.foreign"]),
+        ("c2VjcmV0==", ["key.foreign"]),
+        (f"{FOREIGN}\n", ["key.spaces", "key.foreign"]),
+        (f"\ufeff{FOREIGN}", ["key.invisible", "key.foreign"]),
+        (f'"{FOREIGN}"', ["key.quoted", "key.foreign"]),
+        (f"Bearer {FOREIGN}", ["key.bearer", "key.foreign"]),
+        (f"Authorization: Bearer {FOREIGN}", ["key.header", "key.foreign"]),
+        (f"OPENAI_API_KEY='{FOREIGN}'", ["key.assignment", "key.foreign"]),
+        (f"export OPENAI_API_KEY={FOREIGN}", ["key.export", "key.foreign"]),
+        (json.dumps({"api_key": FOREIGN}), ["key.json", "key.foreign"]),
+    ],
+)
+def test_a_key_of_another_service_is_not_a_mistake(
+    pasted: str, found: list[str]
+) -> None:
+    diagnoses, secret = check(Secret(pasted))
+    assert ids(diagnoses) == found
+    assert secret.reveal() in (FOREIGN, pasted)
+    assert not secret.is_readback_key
+
+
+def test_the_first_of_several_keys_is_used_and_named() -> None:
+    diagnoses, secret = check(Secret(f"{KEY} {OTHER}"))
+    assert secret.reveal() == KEY
+    assert diagnoses[0].sentence.startswith("2 different keys")
+    assert secret.mask in diagnoses[0].hint
+
+
+def test_a_look_alike_is_named_by_its_script() -> None:
+    diagnoses, _ = check(Secret(KEY.replace("a", "а")))
+    assert "(Cyrillic)" in diagnoses[0].sentence
 
 
 def test_a_key_is_shown_only_as_its_mask() -> None:
@@ -55,14 +177,75 @@ def test_a_key_is_shown_only_as_its_mask() -> None:
     assert f"{secret} {secret!r} {secret.mask}" == " ".join([keys.masked(KEY[-4:])] * 3)
 
 
-@pytest.mark.parametrize("short", ["abcd", "hunter2", KEY[:20]])
-def test_nothing_of_an_incomplete_key_is_shown(short: str) -> None:
-    assert short[-4:] not in Secret(short).mask
+@pytest.mark.parametrize(
+    "wrong", ["abcd", "hunter2", KEY[:20], KEY[:-1] + "0", "x" * 46]
+)
+def test_nothing_of_another_text_is_shown(wrong: str) -> None:
+    assert wrong[-4:] not in Secret(wrong).mask
 
 
-def test_a_key_in_a_diagnosis_is_masked() -> None:
-    fact = {"detail": f"received: {KEY}"}
+# What the probe says itself may also occur in a pasted text.
+WRONG = (b"", KEY[:-1].encode(), f"{KEY[:-1]}-".encode(), f"{KEY[:-1]}0".encode())
+STATIC = f"{TEMPLATES} {[keys.why_invalid(one) for one in WRONG]}"
+PASTED = st.text(max_size=60) | st.lists(
+    st.text(max_size=3)
+    | st.sampled_from(
+        [KEY, OTHER, FOREIGN, KEY[:-1], KEY.lower(), "hunter2-secret", "пароль-ключ"]
+        + ["\n", " ", '"', "«", "<", ">", "{", "}", "=", ":", ",", "%0A", "\\n", "\0"]
+        + ["Bearer ", "Authorization: ", "export X=", "KEY=", "\u200b", "…", "****"]
+    ),
+    max_size=6,
+).map("".join)
+
+
+def shown_for(pasted: str) -> list[str]:
+    try:
+        diagnoses = check(Secret(pasted))[0]
+    except ProbeError as error:
+        diagnoses = [from_error(error)]
+    facts = [fact for one in diagnoses for fact in one.facts.values()]
+    return [*map(str, facts), *(f"{one.sentence} {one.hint}" for one in diagnoses)]
+
+
+@settings(deadline=None)  # a loaded machine may pause
+@given(PASTED)
+@example(f"{KEY}\0")
+@example("hunter2-secret://hunter2-secret")
+def test_no_part_of_what_was_pasted_is_shown(pasted: str) -> None:
+    shown = shown_for(pasted)
+    parts = {pasted[start : start + 6] for start in range(len(pasted) - 5)}
+    secret = [part for part in parts if part not in STATIC]
+    assert [part for part in secret if any(part in one for one in shown)] == []
+
+
+@settings(deadline=None)  # a loaded machine may pause
+@given(PASTED)
+def test_a_key_that_can_be_used_can_be_sent(pasted: str) -> None:
+    try:
+        _, secret = check(Secret(pasted))
+    except ProbeError:
+        return
+    assert secret.reveal().isascii()
+    assert secret.reveal().isprintable()
+    assert " " not in secret.reveal()
+
+
+@pytest.mark.parametrize("shown", [KEY, f'"{KEY}"', f' "{KEY}"\n'])
+@pytest.mark.parametrize("pasted", [KEY, f'"{KEY}"', f' "{KEY}"\n', f"A={KEY}\n"])
+def test_a_key_in_a_diagnosis_is_masked(pasted: str, shown: str) -> None:
+    fact = {"detail": f"received: {shown}"}
     diagnosis = diagnose(
-        "key.refused", attempts=[fact, KEY], detail=f"{KEY} is unknown."
+        "key.refused", attempts=[fact, shown], detail=f"{shown} is unknown."
     )
-    assert KEY not in str(Secret(KEY).redact(diagnosis))
+    assert KEY[8:14] not in str(Secret(pasted).redact(diagnosis))
+
+
+@pytest.mark.parametrize("pasted", [FOREIGN, f"Bearer {FOREIGN}", f" '{FOREIGN}' "])
+def test_a_key_of_another_service_in_a_diagnosis_is_masked(pasted: str) -> None:
+    diagnosis = diagnose("key.refused", detail=f"{FOREIGN} is unknown.")
+    assert FOREIGN not in str(Secret(pasted).redact(diagnosis))
+
+
+def test_a_short_text_does_not_spoil_the_report() -> None:
+    diagnosis = diagnose("key.refused", detail="It is unknown.")
+    assert Secret("e").redact(diagnosis) == diagnosis

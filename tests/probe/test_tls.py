@@ -17,7 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.probe import diagnoses
-from readback.probe.connection import handshake, stores, tls, verification
+from readback.probe.connection import (
+    contexts,
+    handshake,
+    stores,
+    tls,
+    verification,
+)
 from readback.probe.connection.route import Route
 from readback.probe.connection.stores import (
     CertificateStore,
@@ -404,7 +410,7 @@ def test_a_late_request_for_a_client_certificate_reaches_the_client(
 
     with broken_servers.socket_server(behave) as port:
         context = context_for(port)
-        context.trusted = handshake.unverified()
+        context.trusted = contexts.unverified()
         with pytest.raises(ProbeError) as caught, context.new_client() as client:
             client.request("GET", "/" + "x" * 300)
     assert caught.value.id == "tls.client_certificate"

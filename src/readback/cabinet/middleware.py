@@ -49,9 +49,10 @@ def security_headers(get_response: Handler) -> Handler:
             # Django adds it only if the proxy reports an HTTPS request.
             hsts = f"max-age={settings.SECURE_HSTS_SECONDS}"
             response.headers.setdefault("Strict-Transport-Security", hsts)
-        # A page that depends on cookies is personal or contains a form's token.
+        # A page that depends on cookies is personal or contains a form's token, unless
+        # its view says something else about caches.
         if "Cookie" in response.get("Vary", ""):
-            response["Cache-Control"] = "no-store, private"
+            response.headers.setdefault("Cache-Control", "no-store, private")
         return response
 
     return handle

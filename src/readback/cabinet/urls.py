@@ -14,6 +14,7 @@ from readback.cabinet.views import (
     landing,
     language,
     new_key,
+    probe,
     unmatched,
 )
 
@@ -40,6 +41,8 @@ urlpatterns = [
     path("docs/<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
     # Programs rely on this path and on docs/errors (the API's Link header).
     path("address.json", address.address_json, name="address"),
+    path("probe.pyz", probe.download, name="probe"),
+    path("probe.pyz.sha256", probe.checksum, name="probe_checksum"),
     path("language/", language.switch, name="set_language"),
     path("account/", account.overview, name="account"),
     path("account/language/", account.language, name="account_language"),

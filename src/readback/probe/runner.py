@@ -15,7 +15,7 @@ from readback.probe.clients import library
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered import base_url, secret
+from readback.probe.entered import address, key
 from readback.probe.output import Display
 from readback.probe.report import SKIPPED, ProbeReport
 from readback.probe.results import Diagnosis, ProbeError, StepResult
@@ -41,19 +41,19 @@ class Step(NamedTuple):
     """Whether later steps run beside it; its results come after theirs."""
 
 
-def _address(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.base_url = base_url.check(context.entered_url)
-    return diagnosis
+def _address(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.base_url = address.check(context.entered_url)
+    return mistakes
 
 
-def _key(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.key = secret.check(context.secret)
-    return diagnosis
+def _key(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.key = key.check(context.secret)
+    return mistakes
 
 
-def _proxies(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.route = proxies.check(context.base_url)
-    return diagnosis
+def _proxies(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = proxies.check(context.base_url)
+    return found
 
 
 def _dns(context: ProbeContext) -> Diagnosis:
@@ -61,11 +61,11 @@ def _dns(context: ProbeContext) -> Diagnosis:
     return diagnosis
 
 
-def _tcp(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.route = tcp.check(
+def _tcp(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = tcp.check(
         context.route, context.ip_addresses, context.timeout
     )
-    return diagnosis
+    return found
 
 
 def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_safe
 
 from readback.cabinet import refusals, selectors, shown_once, snippets
 from readback.cabinet.models import Key
-from readback.cabinet.views import live, unmatched
+from readback.cabinet.views import live, probe, unmatched
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import MODEL
 
@@ -31,6 +31,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),
+        **probe.offered(),
         **_latest_request(request, key),
     }
     response = render(request, "cabinet/new_key.html", context)

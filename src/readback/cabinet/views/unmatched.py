@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from readback.cabinet import clients, refusals, selectors
-from readback.cabinet.views import live
+from readback.cabinet.views import live, probe
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
@@ -21,7 +21,7 @@ from readback.contract import REFUSALS, UNMATCHED_SECONDS
 @never_cache
 @login_required
 def page(request: AccountRequest, key_id: int) -> HttpResponse:
-    context = {"nav": "keys", **_asked_for(request, key_id)}
+    context = {"nav": "keys", **_asked_for(request, key_id), **probe.offered()}
     return render(request, "cabinet/key_unmatched.html", context)
 
 

@@ -6,7 +6,8 @@ import re
 import ssl
 
 from readback.probe.connection import opening
-from readback.probe.connection.handshake import Handshake, shake, unverified
+from readback.probe.connection.contexts import unverified
+from readback.probe.connection.handshake import Handshake, shake
 from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.formatting import format_seconds, sanitize

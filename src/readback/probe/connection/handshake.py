@@ -15,8 +15,6 @@ from readback.probe.connection.route import Route
 from readback.probe.formatting import sanitize
 from readback.probe.results import ProbeError
 
-# As most clients do; a server that speaks only HTTP/2 then says so.
-_PROTOCOLS = ["http/1.1"]
 # How long a server that asked for a certificate has to refuse that none was sent.
 _REFUSAL_SECONDS = 1.0
 # RFC 8446 §4, §5.1 and §6: the numbers of the messages that matter here.
@@ -105,23 +103,6 @@ def shake(
         _watch(trust, None)
         sock.close()
     return seen
-
-
-def unverified() -> ssl.SSLContext:
-    """Return a context that accepts any certificate, only to describe it."""
-    trust = new_context()
-    trust.check_hostname = False
-    trust.verify_mode = ssl.CERT_NONE
-    return trust
-
-
-def new_context() -> ssl.SSLContext:
-    """Return a context that verifies the server, but still trusts no authority."""
-    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # The default since Python 3.10.
-    trust.minimum_version = ssl.TLSVersion.TLSv1_2
-    trust.set_alpn_protocols(_PROTOCOLS)
-    return trust
 
 
 def is_certificate_request(error: Exception) -> bool:

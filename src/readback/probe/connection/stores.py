@@ -18,7 +18,7 @@ from errno import EPIPE
 
 import certifi
 
-from readback.probe.connection import handshake
+from readback.probe.connection.contexts import new_context
 from readback.probe.formatting import sanitize
 from readback.probe.results import ProbeError
 
@@ -56,7 +56,7 @@ def find() -> CertificateStores:
     """
     stores = CertificateStores(trouble=_key_log_trouble())
     carried = _certifi()
-    if not (os.environ.get(_FILE) or os.environ.get(_FOLDER)):
+    if not _is_named():
         machine = _new_context()
         machine.load_default_certs()
         stores.has_machine_store = _has_certificates(machine)
@@ -71,8 +71,24 @@ def find() -> CertificateStores:
     return stores
 
 
+def together() -> ssl.SSLContext:
+    """Return a context that trusts what any of the usable stores trusts."""
+    trust = _new_context()
+    if _is_named():
+        with suppress(ProbeError):
+            _load_variables(trust)
+    else:
+        trust.load_default_certs()
+    _load_certifi(trust)
+    return trust
+
+
+def _is_named() -> bool:
+    return bool(os.environ.get(_FILE) or os.environ.get(_FOLDER))
+
+
 def _new_context() -> ssl.SSLContext:
-    trust = handshake.new_context()
+    trust = new_context()
     with suppress(OSError):
         _log_keys(trust)
     return trust
@@ -88,7 +104,7 @@ def _log_keys(trust: ssl.SSLContext) -> None:
 
 def _key_log_trouble() -> ProbeError | None:
     try:
-        _log_keys(handshake.new_context())
+        _log_keys(new_context())
     except OSError as error:
         name = sanitize(os.environ[_KEY_LOG])
         return ProbeError("tls.key_log", path=name, reason=_reason(error))
@@ -97,12 +113,17 @@ def _key_log_trouble() -> ProbeError | None:
 
 def _certifi() -> list[CertificateStore]:
     trust = _new_context()
+    is_there = _load_certifi(trust)
+    return [CertificateStore(StoreKind.CERTIFI, trust)] if is_there else []
+
+
+def _load_certifi(trust: ssl.SSLContext) -> bool:
     # Linux distributions let certifi read a file of the machine, which may be missing.
     try:
         trust.load_verify_locations(cadata=certifi.contents())
     except (OSError, ValueError):
-        return []
-    return [CertificateStore(StoreKind.CERTIFI, trust)]
+        return False
+    return True
 
 
 def _load_variables(trust: ssl.SSLContext) -> None:

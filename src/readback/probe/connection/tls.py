@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from readback.probe import diagnoses
 from readback.probe.connection import broken_handshake, certificates, stores, untrusted
 from readback.probe.connection.certificates import Certificate
-from readback.probe.connection.handshake import shake, unverified
+from readback.probe.connection.contexts import unverified
+from readback.probe.connection.handshake import shake
 from readback.probe.connection.stores import CertificateStores, StoreKind
 from readback.probe.connection.verification import IS_STRICT_HERE, Opinion, ask
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.base_url import is_ip_address
+from readback.probe.entered.base_url import is_ip_address, is_local
 from readback.probe.formatting import format_duration, sanitize
 from readback.probe.results import Diagnosis, Fact, ProbeError
 
 _EXPIRES_SOON_DAYS = 14
-_LOCAL_NAMES = ("localhost", ".localhost", ".local", ".internal", ".test", ".lan")
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -127,12 +127,11 @@ class _Findings:
     def _is_public_host(self) -> bool:
         """Whether the service seems to be on the Internet, not on one's own network."""
         host, route = self._context.base_url.host, self._context.route
-        if host.endswith(_LOCAL_NAMES):
+        if is_local(host):
             return False
-        if not is_ip_address(host) and route.proxy:
+        if is_ip_address(host) or route.proxy:
             return True
-        addresses = [host] if is_ip_address(host) else route.addresses
-        return any(ipaddress.ip_address(one).is_global for one in addresses)
+        return any(ipaddress.ip_address(one).is_global for one in route.addresses)
 
     def _refused_by(self, kind: StoreKind) -> bool:
         opinion = self._opinions.get(kind)

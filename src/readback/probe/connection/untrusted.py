@@ -8,7 +8,8 @@ from email.utils import parsedate_to_datetime
 from readback.probe.client import ProbeClient
 from readback.probe.connection import certificates
 from readback.probe.connection.certificates import Certificate
-from readback.probe.connection.handshake import Handshake, shake, unverified
+from readback.probe.connection.contexts import unverified
+from readback.probe.connection.handshake import Handshake, shake
 from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.formatting import sanitize

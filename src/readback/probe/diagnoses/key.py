@@ -1,87 +1,165 @@
-"""Diagnoses of the key: its form, and whether it is accepted."""
+"""Diagnoses of the key: what was pasted, its form, and whether it is accepted.
+
+The mistakes that the step "key" finds are sorted by importance.
+"""
 
 from __future__ import annotations
 
 from readback.keys import PREFIX
-from readback.probe.diagnoses.templates import fail, ok
+from readback.probe.diagnoses.templates import DiagnosisTemplate, fail, ok, skip
 from readback.probe.results import Culprit, FailureFamily
 
 _COPY = (
     "Copy the key again from where you stored it, or create a new one in the cabinet."
 )
+_STORE = "Store only the key itself, as the remaining steps use it."
 
-KEY = (
-    ok("key.ok", "{key} has the right format, and its checksum is correct."),
-    fail(
+
+def _mistake(id: str, sentence: str, hint: str) -> DiagnosisTemplate:
+    return fail(id, FailureFamily.KEY, Culprit.INPUT, sentence, hint)
+
+
+# No key is left that could be sent.
+_UNUSABLE = (
+    _mistake(
         "key.none",
-        FailureFamily.KEY,
-        Culprit.INPUT,
         "No key was given.",
         "Set READBACK_API_KEY or use --key-file. You can create a key in the cabinet.",
     ),
-    fail(
-        "key.spaces",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        "The key has whitespace or invisible characters around it.",
-        "Remove them where the key is stored; the remaining steps ignore them.",
+    _mistake(
+        "key.variable",
+        "The name of a variable was given instead of the key.",
+        "Use the value of the variable. In a shell, a variable is not replaced inside "
+        "single quotation marks.",
     ),
-    fail(
-        "key.quoted",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        "The key has quotation marks around it.",
-        "Remove them where the key is stored; the remaining steps ignore them.",
-    ),
-    fail(
-        "key.bearer",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        "The key starts with the word Bearer, so clients would send that word twice.",
-        "Store only the key itself; the remaining steps ignore the word.",
-    ),
-    fail(
+    _mistake(
         "key.mask",
-        FailureFamily.KEY,
-        Culprit.INPUT,
         "This is the shortened form of a key that lists show, not the key itself.",
         "A key is shown in full only once, when it is created. Create a new one in the "
         "cabinet.",
     ),
-    fail(
-        "key.prefix",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        f"This is not a Readback key: those start with {PREFIX}.",
-        "It may be a key of another service; it has not been sent. " + _COPY,
+    _mistake("key.cut", "The key is incomplete: {reason}.", _COPY),
+    _mistake("key.long", "The key is too long: {reason}.", _COPY),
+    _mistake(
+        "key.one_case",
+        "All letters of the key have the same case, so capital letters were changed.",
+        "Something converted the key to lower or upper case, and its letters cannot be "
+        "restored. " + _COPY,
     ),
-    fail(
-        "key.cut",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        "The key is incomplete: {reason}.",
+    _mistake(
+        "key.script",
+        "The key contains a letter of another script ({script}).",
         _COPY,
     ),
-    fail(
-        "key.long",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        "The key is too long: {reason}.",
-        _COPY,
-    ),
-    fail(
+    _mistake(
         "key.characters",
-        FailureFamily.KEY,
-        Culprit.INPUT,
         "The key contains a character that is not allowed: {reason}.",
         _COPY,
     ),
-    fail(
-        "key.typo",
-        FailureFamily.KEY,
-        Culprit.INPUT,
-        "The key contains a typo: {reason}.",
-        _COPY,
+    _mistake("key.typo", "The key contains a typo: {reason}.", _COPY),
+    _mistake(
+        "key.unsendable",
+        "The key contains {problem}, which cannot be sent in a request header.",
+        "Copy the key again, in one piece and without anything around it.",
+    ),
+    _mistake(
+        "key.prefix",
+        f"This is not a Readback key: those start with {PREFIX}.",
+        "It may be a key of another service; it has not been sent. " + _COPY,
+    ),
+)
+
+# The key itself was found, and the remaining steps use it.
+_CORRECTED = (
+    _mistake(
+        "key.several",
+        "{count} different keys were pasted.",
+        "Store only one of them; the remaining steps use the first, {key}.",
+    ),
+    _mistake("key.twice", "The key was pasted more than once.", _STORE),
+    _mistake(
+        "key.letters",
+        "The key contains a letter of another script ({script}) that looks like an "
+        "ASCII letter.",
+        "Copy the key again. With the ASCII letter its checksum is correct, so the "
+        "remaining steps use that key.",
+    ),
+    _mistake(
+        "key.dash",
+        "A hyphen of the key was replaced by another dash, as word processors do.",
+        "Copy the key again; the remaining steps use it with hyphens.",
+    ),
+    _mistake(
+        "key.case",
+        "Capital and small letters of the key were exchanged.",
+        "Copy the key again, and look at Caps Lock and automatic capitals. The "
+        "remaining steps use the key with the letters for which its checksum is "
+        "correct.",
+    ),
+    _mistake(
+        "key.invisible",
+        "There are invisible characters in or around the key: {characters}.",
+        _STORE,
+    ),
+    _mistake(
+        "key.broken",
+        "There is a line break or a space inside the key.",
+        "Store the key in one piece, on one line, as the remaining steps use it.",
+    ),
+    _mistake(
+        "key.base64",
+        "The key is encoded in Base64, as in a Kubernetes secret.",
+        "Store the decoded key; the remaining steps use it.",
+    ),
+    _mistake(
+        "key.percent_encoded",
+        "The key, or what is around it, is percent-encoded as in a URL.",
+        "Store the decoded key; the remaining steps use it.",
+    ),
+    _mistake("key.json", "The key is inside a piece of JSON.", _STORE),
+    _mistake(
+        "key.export",
+        "The key has a command in front of it that sets a variable, such as export.",
+        "Run that command in the shell, or store only the key itself, as the remaining "
+        "steps use it.",
+    ),
+    _mistake(
+        "key.assignment", "The key has the name of a setting in front of it.", _STORE
+    ),
+    _mistake(
+        "key.header",
+        "The whole Authorization header was pasted, not only the key.",
+        _STORE,
+    ),
+    _mistake(
+        "key.bearer",
+        "The key starts with the word Bearer, so clients would send that word twice.",
+        _STORE,
+    ),
+    _mistake(
+        "key.quoted",
+        "The key has quotation marks around it.",
+        "Not every program removes quotation marks from a file of settings. " + _STORE,
+    ),
+    _mistake("key.brackets", "The key has brackets around it.", _STORE),
+    _mistake("key.punctuation", "The key has a punctuation mark after it.", _STORE),
+    _mistake(
+        "key.extra",
+        "There are extra characters directly before or after the key.",
+        _STORE,
+    ),
+    _mistake("key.surrounded", "There is other text before or after the key.", _STORE),
+    _mistake("key.spaces", "The key has spaces or line breaks around it.", _STORE),
+)
+
+KEY = (
+    *_UNUSABLE,
+    *_CORRECTED,
+    ok("key.ok", "{key} has the right format, and its checksum is correct."),
+    skip(
+        "key.foreign",
+        f"This is not a Readback key, which would start with {PREFIX}. It is sent only "
+        "if another API responds at the address.",
     ),
     ok("key.accepted", "The service accepts the key."),
     fail(

@@ -1,24 +1,15 @@
-"""The step "key": checks the form of the key before anything is sent.
-
-The key is held only in `Secret`; a report contains only its mask.
-"""
+"""A key that the probe holds: it is sent in a request header and never shown."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from readback import keys
-from readback.probe.diagnoses import diagnose
-from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.entered.pasted_key import find_readback_keys, unwrap
+from readback.probe.results import Diagnosis, Fact
 
-_BLANK = "[\\s\u200b-\u200d\u2060\ufeff]+"
-# From the outside in, as they usually surround a pasted key.
-_WRAPPING = (
-    ("key.spaces", re.compile(f"^{_BLANK}|{_BLANK}$")),
-    ("key.quoted", re.compile("^[\"'`\u2018\u201c]+|[\"'`\u2019\u201d]+$")),
-    ("key.bearer", re.compile(r"^bearer\s+", re.IGNORECASE)),
-)
+# A shorter text is a part of many words, and replacing it would spoil the report.
+_SHORTEST_REDACTED = 6
 
 
 class Secret:
@@ -26,6 +17,7 @@ class Secret:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._forms = _forms(text)
 
     def __bool__(self) -> bool:
         return bool(self._text)
@@ -34,12 +26,16 @@ class Secret:
         return self.mask
 
     @property
+    def is_readback_key(self) -> bool:
+        """Whether this is exactly a Readback key, with the right checksum."""
+        return keys.why_invalid(self._text.encode("utf-8", "replace")) is None
+
+    @property
     def mask(self) -> str:
         if not self._text:
             return "none"
-        # The last four characters of a short secret would reveal too much of it.
-        if len(self._text) != keys.LENGTH or not self._text.isascii():
-            return "not a valid key"
+        if not self.is_readback_key:
+            return "not a valid Readback key"
         return keys.masked(keys.last_characters(self._text))
 
     def reveal(self) -> str:
@@ -56,6 +52,7 @@ class Secret:
             facts={
                 name: self._redact_fact(fact) for name, fact in diagnosis.facts.items()
             },
+            details=tuple(map(self._redact_text, diagnosis.details)),
         )
 
     def _redact_fact(self, fact: Fact) -> Fact:
@@ -68,38 +65,17 @@ class Secret:
         return fact
 
     def _redact_text(self, text: str) -> str:
-        return text.replace(self._text, self.mask) if self._text else text
+        for form, mask in self._forms.items():
+            text = text.replace(form, mask)
+        return text
 
 
-def check(secret: Secret) -> tuple[Diagnosis, Secret]:
-    """Check a pasted key and remove what surrounds it; an invalid key is never sent."""
-    if not secret:
-        raise ProbeError("key.none")
-    mistakes, key = _unwrap(secret.reveal())
-    if why := keys.why_invalid(key.encode("utf-8", "replace")):
-        raise ProbeError(_invalid_key_id(key), reason=why)
-    unwrapped = Secret(key)
-    id = mistakes[0] if mistakes else "key.ok"
-    return diagnose(id, key=unwrapped.mask), unwrapped
-
-
-def _unwrap(text: str) -> tuple[list[str], str]:
-    """Return the diagnosis ids of what surrounded the key, and the key alone."""
-    mistakes = []
-    for id, pattern in _WRAPPING:
-        if (stripped := pattern.sub("", text)) != text:
-            mistakes.append(id)
-            text = stripped
-    return mistakes, text
-
-
-def _invalid_key_id(text: str) -> str:
-    """Return the diagnosis id for a key that cannot be valid."""
-    if not text.startswith(keys.PREFIX):
-        return "key.prefix"
-    if "…" in text or "..." in text or "*" in text:
-        return "key.mask"
-    if len(text) != keys.LENGTH:
-        return "key.cut" if len(text) < keys.LENGTH else "key.long"
-    rest = text.removeprefix(keys.PREFIX)
-    return "key.typo" if set(rest) <= set(keys.ALPHABET) else "key.characters"
+def _forms(text: str) -> dict[str, str]:
+    """Return the forms in which the key could be shown, longest first, with masks."""
+    masks = dict.fromkeys((text, text.strip(), *unwrap(text).keys), "[key]")
+    if found := find_readback_keys(text):
+        masks.update(
+            (one, keys.masked(keys.last_characters(one))) for one in found.keys
+        )
+    longest_first = sorted(masks, key=len, reverse=True)
+    return {one: masks[one] for one in longest_first if len(one) >= _SHORTEST_REDACTED}

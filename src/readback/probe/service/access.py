@@ -18,6 +18,8 @@ from readback.probe.service.recognition import (
 
 
 def check(context: ProbeContext) -> Diagnosis:
+    if not context.key.is_readback_key:
+        raise ProbeError("key.prefix")
     response = context.get(MODELS)
     if response.status != HTTPStatus.OK:
         raise _error(context, response)

@@ -9,7 +9,7 @@ from readback.probe.client import ProbeResponse
 from readback.probe.connection import proxies
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered import base_url
+from readback.probe.entered import address, base_url
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, ProbeError
@@ -69,6 +69,6 @@ def _unreachable(cabinet: str, reason: str) -> ProbeError:
 def _normalize(url: object) -> str:
     """Return an address in the form in which two addresses can be compared."""
     try:
-        return str(base_url.parse(str(url or ""))[0])
+        return str(address.parse(str(url or ""))[0])
     except ProbeError:
         return str(url)

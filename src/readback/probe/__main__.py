@@ -1,0 +1,21 @@
+"""Start the probe from the file that the cabinet hands out.
+
+This is also the first file that any other Python reads, so it is written in a syntax
+that even Python 2.7 understands.
+"""
+
+import os
+import platform
+import sys
+
+if sys.version_info < (3, 9):  # noqa: UP036
+    sys.exit(
+        "The probe needs Python 3.9 or newer, and this is Python "
+        + platform.python_version()
+        + ": run it with a newer one, for example with python3.12 instead of python3."
+    )
+
+from readback.probe.command import main
+
+if __name__ == "__main__":
+    sys.exit(main(program=os.path.basename(sys.argv[0])))

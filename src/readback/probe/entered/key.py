@@ -1,0 +1,132 @@
+"""The step "key": finds the key in what was pasted and checks its form.
+
+Nothing is sent from here. A key of another service is not a mistake: which service
+responds at the address is not known yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from readback import keys
+from readback.probe.diagnoses import diagnose
+from readback.probe.diagnoses.key import KEY
+from readback.probe.entered.characters import (
+    DASHES,
+    foreign_letter,
+    invisible_in,
+    replace_look_alikes,
+    script_of,
+)
+from readback.probe.entered.pasted_key import (
+    MAX_KEY_LENGTH,
+    PastedKey,
+    find_readback_keys,
+    unwrap,
+)
+from readback.probe.entered.secret import Secret
+from readback.probe.results import Diagnosis, ProbeError
+
+# The table lists the most important mistakes first.
+_RANK = {row.id: rank for rank, row in enumerate(KEY)}
+_MASKED = re.compile(r"[•●∙◦○…⋯█■▪]|\*{2,}|\.{3,}")
+_VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|process\.env|os\.environ")
+_OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
+_END = re.compile("[\\s\"'<>,;]")
+_SENDABLE = re.compile("[!-~]+")
+
+
+def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
+    """Return what is wrong with a pasted key, and the key alone."""
+    text = secret.reveal()
+    if found := find_readback_keys(text):
+        key = Secret(found.keys[0])
+        return _diagnose(found, key) or [diagnose("key.ok", key=key.mask)], key
+    if len(text) > MAX_KEY_LENGTH:
+        raise ProbeError("key.unsendable", problem=f"{len(text)} characters")
+    rest = unwrap(text)
+    _refuse(rest.keys[0])
+    key = Secret(rest.keys[0])
+    return [*_diagnose(rest, key), diagnose("key.foreign")], key
+
+
+def _diagnose(found: PastedKey, key: Secret) -> list[Diagnosis]:
+    ids = sorted(found.mistakes, key=_RANK.__getitem__)
+    count = len(found.keys)
+    return [
+        diagnose(id, key=key.mask, count=count, **_facts(id, found.mistakes[id]))
+        for id in ids
+    ]
+
+
+def _look_alike(text: str) -> str:
+    return next(
+        one for one in text if replace_look_alikes(one) != one and one not in DASHES
+    )
+
+
+_FACTS: dict[str, Callable[[str], dict[str, str]]] = {
+    "key.invisible": lambda text: {"characters": invisible_in(text)},
+    "key.letters": lambda text: {"script": script_of(_look_alike(text))},
+}
+
+
+def _facts(id: str, before: str) -> dict[str, str]:
+    return _FACTS[id](before) if id in _FACTS else {}
+
+
+def _refuse(text: str) -> None:
+    """Raise `ProbeError` if this cannot be a key of any service."""
+    if not text:
+        raise ProbeError("key.none")
+    if _MASKED.search(text) and not re.search(r"\s", text):
+        raise ProbeError("key.mask")
+    if _VARIABLE.match(text):
+        raise ProbeError("key.variable")
+    if begin := _OUR_PREFIX.search(_with_ascii(text)):
+        raise _wrong_readback_key(text[begin.start() :])
+    if not _SENDABLE.fullmatch(text):
+        raise ProbeError("key.unsendable", problem=_unsendable(text))
+
+
+def _with_ascii(text: str) -> str:
+    """Return the text with look-alikes replaced, each by one character."""
+    return replace_look_alikes(text.translate(dict.fromkeys(map(ord, DASHES), "-")))
+
+
+def _wrong_readback_key(text: str) -> ProbeError:
+    """Return the error for a text that begins like a Readback key but is none."""
+    joined = "".join(text.split())
+    key = joined if len(joined) == keys.LENGTH else _END.split(text, maxsplit=1)[0]
+    reason = str(keys.why_invalid(key.encode("ascii", "replace")))
+    return ProbeError(_wrong_key_id(key), reason=reason, **_script(key))
+
+
+def _script(key: str) -> dict[str, str]:
+    letter = foreign_letter(key)
+    return {"script": script_of(letter)} if letter else {}
+
+
+def _wrong_key_id(key: str) -> str:
+    if _MASKED.search(key):
+        return "key.mask"
+    if foreign_letter(key):
+        return "key.script"
+    # 38 random letters and digits contain small and capital letters.
+    if len(key) == keys.LENGTH and key in (key.lower(), key.upper()):
+        return "key.one_case"
+    if len(key) != keys.LENGTH:
+        return "key.cut" if len(key) < keys.LENGTH else "key.long"
+    rest = key[len(keys.PREFIX) :]
+    return "key.typo" if set(rest) <= set(keys.ALPHABET) else "key.characters"
+
+
+def _unsendable(text: str) -> str:
+    if re.search("[\r\n]", text):
+        return "a line break"
+    if re.search(r"\s", text):
+        return "a space"
+    letter = foreign_letter(text)
+    script = f" ({script_of(letter)})" if letter else ""
+    return f"a character outside ASCII{script}"

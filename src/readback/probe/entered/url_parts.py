@@ -1,0 +1,150 @@
+"""The parts of an address: its scheme, login, port, path and letters."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from readback.probe.entered.base_url import PORTS, is_local
+from readback.probe.entered.characters import replace_look_alikes
+from readback.probe.entered.corrections import Correction, replacing
+from readback.probe.results import ProbeError
+
+_SCHEMES = re.compile("(?:https?(?::/+|//+))+", re.IGNORECASE)
+_SEGMENT = re.compile("[^/:@?#]+")
+_BASE_AND_PATH = re.compile("(https?://[^/]*)(.*)", re.IGNORECASE | re.DOTALL)
+# The second alternative is a scheme without its colon or its slashes.
+_ANY_SCHEME = re.compile(
+    "[a-z][a-z0-9+.-]*://|https?(?:[:;.,]?/|:(?![0-9]))", re.IGNORECASE
+)
+# The lookahead: a host follows, and not the path of an address without a host.
+_SEPARATED = re.compile(
+    r"(https?)([:;.,]?/+|:)(?=[^/]*[.:]|localhost|\[)", re.IGNORECASE
+)
+_LOGIN = re.compile("^(https?://)[^/?#]*@", re.IGNORECASE)
+_LATER_SIGN = re.compile("https?://([^/?#@]*)[^@]*@", re.IGNORECASE)
+_ENDPOINTS = "completions|models|responses|embeddings|messages"
+
+
+def has_scheme(text: str) -> bool:
+    return bool(_ANY_SCHEME.match(text))
+
+
+def _misspellings(scheme: str) -> set[str]:
+    """Return the scheme with a letter missing, doubled or exchanged with the next."""
+    places = range(len(scheme))
+    missing = {scheme[:i] + scheme[i + 1 :] for i in places}
+    doubled = {scheme[:i] + scheme[i] + scheme[i:] for i in places}
+    exchanged = {
+        scheme[:i] + scheme[i + 1] + scheme[i] + scheme[i + 2 :] for i in places[:-1]
+    }
+    return (missing | doubled | exchanged) - set(PORTS)
+
+
+_MISSPELT = {
+    typo: scheme for scheme in ("http", "https") for typo in _misspellings(scheme)
+}
+
+
+def _spell_scheme(text: str) -> str:
+    scheme, separator, rest = text.partition("://")
+    correct = _MISSPELT.get(scheme.lower())
+    return f"{correct}://{rest}" if separator and correct else text
+
+
+def _keep_last_scheme(text: str) -> str:
+    """Keep the innermost of several schemes, which is the one that was pasted."""
+    match = _SCHEMES.match(text)
+    schemes = re.findall("https?", match[0].lower()) if match else []
+    if match is None or len(schemes) < 2:
+        return text
+    return f"{schemes[-1]}://{text[match.end() :]}"
+
+
+def _separate_scheme(text: str) -> str:
+    match = _SEPARATED.match(text)
+    if match is None or match[2] == "://":
+        return text
+    return f"{match[1]}://{text[match.end() :]}"
+
+
+def _add_scheme(text: str) -> str:
+    """Add http for a local host, which rarely has a certificate, else https."""
+    if has_scheme(text):
+        return text
+    rest = text.lstrip(":/")
+    try:
+        parts = urlsplit(f"//{rest}")
+        plain = is_local(parts.hostname or "") and parts.port != PORTS["https"]
+    except ValueError:
+        plain = False
+    return f"{'http' if plain else 'https'}://{rest}"
+
+
+def _remove_login(text: str) -> str:
+    text = _LOGIN.sub(r"\1", text)
+    # A password with a slash or a question mark ends the host early. Its rest would be
+    # shown, and the name of the user would be taken for the host.
+    match = _LATER_SIGN.match(text)
+    if match and (":" in match[1] or "." not in match[1].rstrip(".")):
+        raise ProbeError("address.unclear_login")
+    return text
+
+
+def _replace_letters(text: str) -> str:
+    """Replace look-alikes in each part that consists of ASCII letters without them."""
+
+    def replaced(match: re.Match[str]) -> str:
+        ascii_form = replace_look_alikes(match[0])
+        return ascii_form if ascii_form.isascii() else match[0]
+
+    # What is before an @ may be a password, of which no letter may be named.
+    login, sign, rest = text.rpartition("@")
+    # Signs such as a full-width colon separate the parts.
+    signs = "".join(
+        plain if (plain := replace_look_alikes(one)) in "/:@?#." else one
+        for one in rest
+    )
+    return login + sign + _SEGMENT.sub(replaced, signs)
+
+
+def _on_path(id: str, pattern: str, replacement: str = "") -> Correction:
+    compiled = re.compile(pattern, re.IGNORECASE)
+
+    def change(text: str) -> str:
+        match = _BASE_AND_PATH.fullmatch(text)
+        return match[1] + compiled.sub(replacement, match[2]) if match else text
+
+    return Correction(id, change)
+
+
+def _lower_version(text: str) -> str:
+    match = _BASE_AND_PATH.fullmatch(text)
+    if match is None:
+        return text
+    return match[1] + re.sub(r"/V(?=\d+(?:/|$))", "/v", match[2])
+
+
+PARTS = (
+    Correction("address.letters", _replace_letters),
+    Correction("address.scheme_typo", _spell_scheme),
+    Correction("address.doubled_scheme", _keep_last_scheme),
+    Correction("address.scheme_slashes", _separate_scheme),
+    Correction("address.no_scheme", _add_scheme),
+    Correction("address.login", _remove_login),
+    replacing("address.parameter", "[?#].*$", flags=re.DOTALL),
+    replacing(
+        "address.doubled_port",
+        r"^(https?://(?:\[[^\]]*\]|[^/:\[\]]*))(:\d+)\2+(?=/|$)",
+        r"\1\2",
+    ),
+    replacing("address.listen", r"^(https?://)0\.0\.0\.0(?=[:/]|$)", r"\g<1>127.0.0.1"),
+    replacing("address.listen", r"^(https?://)\[::\](?=[:/]|$)", r"\1[::1]"),
+    _on_path("address.slashes", "/{2,}", "/"),
+    Correction("address.version_case", _lower_version),
+    _on_path("address.version_letter", r"/v[li|](?=/|$)", "/v1"),
+    _on_path("address.doubled", r"(/v\d+)\1+(?=/|$)", r"\1"),
+    _on_path("address.endpoint", rf"(/v\d\w*)/(?:chat|{_ENDPOINTS})(?:/.*)?$", r"\1"),
+    _on_path("address.endpoint", rf"(?:/chat(?=/completions))?/(?:{_ENDPOINTS})$"),
+    _on_path("address.trailing_slash", "/$"),
+)

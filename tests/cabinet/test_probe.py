@@ -1,0 +1,98 @@
+"""The cabinet hands out the probe, and shows how to fetch and run it."""
+
+import re
+from dataclasses import replace
+from hashlib import sha256
+from html import unescape
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from tests.cabinet.owners import account, logged_in
+from tests.cabinet.visitor import CABINET, Visitor, text_of
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+FILE, CHECKSUM = "/probe.pyz", "/probe.pyz.sha256"
+
+
+def lines_on(page) -> list[str]:
+    found = re.search(r'<code id="probe">([^<]+)</code>', text_of(page))
+    assert found
+    return unescape(found[1]).splitlines()
+
+
+def new_key_page():
+    visitor = logged_in(account())
+    path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
+    return visitor.get(path)
+
+
+def test_anybody_can_fetch_the_file_without_a_cookie():
+    response = Visitor().get(FILE)
+
+    assert response.status_code == 200
+    assert response.content.startswith(b"#!/usr/bin/env python3\nPK")
+    assert response.headers["Content-Type"] == "application/octet-stream"
+    assert response.headers["Content-Disposition"] == (
+        'attachment; filename="probe.pyz"'
+    )
+    assert response.headers["Content-Length"] == str(len(response.content))
+    assert not response.cookies
+
+
+@pytest.mark.parametrize("path", [FILE, CHECKSUM])
+def test_head_has_the_headers_of_get(path):
+    visitor = Visitor()
+    head, get = visitor.client.head(path), visitor.get(path)
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers == get.headers
+
+
+def test_caches_ask_whether_the_file_is_still_the_same():
+    visitor = Visitor()
+    first = visitor.get(FILE)
+    again = visitor.get(FILE, headers={"If-None-Match": first.headers["ETag"]})
+    changed = visitor.get(FILE, headers={"If-None-Match": '"older"'})
+
+    assert first.headers["Cache-Control"] == "no-cache"
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["Cache-Control"] == "no-cache"
+    assert changed.content == first.content
+
+
+def test_the_checksum_is_that_of_the_file():
+    visitor = Visitor()
+    expected = sha256(visitor.get(FILE).content).hexdigest()
+
+    assert text_of(visitor.get(CHECKSUM)) == f"{expected}  probe.pyz\n"
+    assert expected in text_of(new_key_page())
+
+
+def test_the_lines_contain_both_addresses_but_not_the_key():
+    assert lines_on(new_key_page()) == [
+        f"curl -fsSO {CABINET}/probe.pyz",
+        f"python3 probe.pyz {settings.CONFIG.base_url}",
+    ]
+
+
+def test_the_lines_contain_the_public_addresses():
+    public = replace(settings.CONFIG, public_base_url="http://[2001:db8::7]/v1")
+    with override_settings(CONFIG=public, CABINET_URL="https://cabinet.example.org"):
+        lines = lines_on(new_key_page())
+
+    # A shell would read unquoted brackets as a pattern.
+    assert lines == [
+        "curl -fsSO https://cabinet.example.org/probe.pyz",
+        "python3 probe.pyz 'http://[2001:db8::7]/v1'",
+    ]
+
+
+def test_the_page_on_what_has_not_arrived_offers_the_probe():
+    visitor = logged_in(account())
+    path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
+    page = visitor.get(path.replace("/new/", "/unmatched/"))
+
+    assert lines_on(page)[0] == f"curl -fsSO {CABINET}/probe.pyz"

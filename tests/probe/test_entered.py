@@ -1,0 +1,31 @@
+"""What was corrected in the address and the key is what the remaining steps use."""
+
+from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
+from readback.probe.results import Verdict
+from readback.probe.runner import STEPS, run_probe
+from tests.probe.displays import SilentDisplay
+from tests.support.server import Server
+
+
+def test_every_step_after_the_mistakes_works(readback: Server) -> None:
+    context = ProbeContext(
+        f'export OPENAI_BASE_URL="{readback.base_url}/models",',
+        Secret(
+            f"Authorization: Bearer «{readback.api_key[:20]}\n{readback.api_key[20:]}»"
+        ),
+    )
+    report = run_probe(context, STEPS, SilentDisplay())
+    found = [
+        (result.step, result.diagnosis.id)
+        for result in report.results
+        if result.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
+    ]
+    assert found == [
+        ("address", "address.assignment"),
+        ("address", "address.endpoint"),
+        ("key", "key.broken"),
+        ("key", "key.header"),
+    ]
+    assert report.base_url == readback.base_url
+    assert report.results[-1].step == "latency"

@@ -1,0 +1,178 @@
+"""The probe as one file from the cabinet, on a machine with nothing but Python."""
+
+import json
+import re
+import subprocess
+from hashlib import sha256
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from readback.keys import masked
+from readback.probe.results import FailureFamily
+from tests.probe.terminal import TIMEOUT, Terminal
+from tests.support.commands import run_readback
+from tests.support.pythons import CURRENT, python
+from tests.support.server import Server
+
+SUPPORTED = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]
+TOO_OLD = ["2.7", "3.6", "3.7", "3.8"]
+NOWHERE = "http://127.0.0.1:1/v1"
+WORKS = "Works: every text was returned unchanged."
+EMAIL, PASSWORD = "alice@example.org", "a lamp in the harbour"
+
+
+@pytest.fixture(scope="module")
+def file(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file, fetched from a real cabinet."""
+    path = tmp_path_factory.mktemp("fetched") / "probe.pyz"
+    path.write_bytes(httpx.get(f"{readback.cabinet_url}/probe.pyz").content)
+    return path
+
+
+def run(
+    version: str, file: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the file with nothing but this Python's standard library."""
+    return subprocess.run(
+        [python(version), "-I", "-S", file, *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=TIMEOUT,
+    )
+
+
+@pytest.mark.parametrize("version", SUPPORTED)
+def test_the_file_walks_to_the_end(version: str, file: Path, readback: Server) -> None:
+    command = [str(python(version)), "-I", "-S", str(file), readback.base_url]
+    terminal = Terminal(command, {"LC_ALL": "C.UTF-8"})
+    terminal.wait_for("Key (hidden)")
+    terminal.type(f"{readback.api_key}\n")
+    assert terminal.exit_code() == FailureFamily.NONE, terminal.shown
+    assert WORKS in terminal.shown
+    assert "\x1b[32m" in terminal.shown
+    assert readback.api_key not in terminal.shown
+
+
+@pytest.mark.parametrize("version", TOO_OLD)
+def test_an_older_python_gets_one_sentence(version: str, file: Path) -> None:
+    done = subprocess.run(
+        [python(version), file, NOWHERE], env={}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("The probe needs Python 3.9 or newer, and this is ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("version", [SUPPORTED[0], CURRENT])
+def test_every_output_works_in_the_file(version: str, file: Path) -> None:
+    help_text = run(version, file, "--help")
+    assert help_text.stdout.startswith("usage: probe.pyz ")
+    plain = run(version, file, NOWHERE)
+    assert "fail TCP" in plain.stdout
+    report = json.loads(run(version, file, NOWHERE, "--json").stdout)
+    assert report["verdict"] == "fail"
+    markdown = run(version, file, NOWHERE, "--markdown")
+    assert markdown.stdout.startswith(f"### Probe of {NOWHERE}\n")
+    command = [str(python(version)), "-I", "-S", str(file), NOWHERE]
+    terminal = Terminal(command, {"READBACK_API_KEY": ""})
+    assert terminal.exit_code() == FailureFamily.KEY
+    assert "tcp.refused" in terminal.shown
+    assert "Traceback" not in terminal.shown + plain.stderr + markdown.stderr
+
+
+def test_the_file_carries_its_own_certificate_list(file: Path) -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(file)!r});"
+        "from readback.probe.connection import stores;"
+        "import rich; print(rich.__file__, stores.__file__);"
+        "print(stores.find().usable[0].trust.cert_store_stats()['x509_ca'])"
+    )
+    done = subprocess.run(
+        [python(CURRENT), "-I", "-S", "-c", code],
+        env={},
+        capture_output=True,
+        text=True,
+    )
+    where, count = done.stdout.splitlines()
+    assert where.count(str(file)) == 2
+    assert int(count) > 100, done.stderr
+
+
+def test_a_python_without_tls_ends_with_a_sentence(file: Path) -> None:
+    code = (
+        "import runpy, sys; sys.modules['_ssl'] = None;"
+        f"sys.argv = ['probe.pyz', {NOWHERE!r}]; runpy.run_path({str(file)!r}, {{}},"
+        "'__main__')"
+    )
+    done = subprocess.run(
+        [python(CURRENT), "-I", "-S", "-c", code],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "This Python lacks the module _ssl.\n"
+
+
+@pytest.fixture(scope="module")
+def new_key_page(readback: Server) -> str:
+    """The page of a new key, from the real cabinet."""
+    create = ("account", "create", EMAIL, "--confirmed", "--password-stdin")
+    run_readback(readback.environment, *create, stdin=PASSWORD)
+    with httpx.Client(base_url=readback.cabinet_url, follow_redirects=True) as visitor:
+        send(visitor, "/accounts/login/", {"login": EMAIL, "password": PASSWORD})
+        return send(visitor, "/keys/", {"label": "laptop"}).text
+
+
+def send(visitor: httpx.Client, path: str, fields: dict[str, str]) -> httpx.Response:
+    token = re.search(
+        r'name="csrfmiddlewaretoken" value="(\w+)"', visitor.get(path).text
+    )
+    assert token
+    form = {"csrfmiddlewaretoken": token[1], **fields}
+    return visitor.post(path, data=form)
+
+
+def shown(page: str, id: str) -> str:
+    found = re.search(rf'<code id="{id}">([^<]+)</code>', page)
+    assert found
+    return unescape(found[1])
+
+
+def test_the_two_lines_of_the_page_work_as_they_are(
+    new_key_page: str, tmp_path: Path
+) -> None:
+    key = shown(new_key_page, "key")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").symlink_to(python(CURRENT))
+    done = subprocess.run(
+        ["sh", "-ec", shown(new_key_page, "probe")],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "READBACK_API_KEY": key},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert done.stdout.endswith(f"{WORKS}\n"), done.stdout + done.stderr
+    assert masked(key[-4:]) in done.stdout
+    content = (tmp_path / "probe.pyz").read_bytes()
+    assert sha256(content).hexdigest() == shown(new_key_page, "probe-checksum")
+
+
+def test_sha256sum_accepts_the_file(file: Path, readback: Server) -> None:
+    checksum = httpx.get(f"{readback.cabinet_url}/probe.pyz.sha256").text
+    done = subprocess.run(
+        ["sha256sum", "-c"],
+        cwd=file.parent,
+        input=checksum,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "probe.pyz: OK\n"

@@ -1,0 +1,57 @@
+"""The file that the cabinet hands out: what is in it, and that it can be rebuilt."""
+
+import io
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+
+from readback.cabinet import probe_file
+
+
+@pytest.fixture(scope="module")
+def archive() -> ZipFile:
+    return ZipFile(io.BytesIO(probe_file.content()))
+
+
+def test_two_builds_are_identical() -> None:
+    assert probe_file.build() == probe_file.content()
+
+
+def test_the_file_is_small() -> None:
+    assert len(probe_file.content()) < 2_000_000
+
+
+def test_no_entry_depends_on_the_machine(archive: ZipFile) -> None:
+    names = archive.namelist()
+    assert names == sorted(set(names))
+    for entry in archive.infolist():
+        assert entry.date_time == (1980, 1, 1, 0, 0, 0)
+        assert entry.external_attr == 0o100644 << 16
+        assert entry.compress_type == ZIP_DEFLATED
+
+
+def test_the_file_contains_the_probe_its_packages_and_nothing_else(
+    archive: ZipFile,
+) -> None:
+    names = archive.namelist()
+    roots = {name.partition("/")[0] for name in names}
+    assert roots == {"__main__.py", "readback", "certifi", "rich", "licences"}
+    own = {name.split("/")[1] for name in names if name.startswith("readback/")}
+    assert own == {"__init__.py", "contract.py", "keys.py", "probe"}
+    endings = {name.rpartition(".")[2] for name in names if "licences" not in name}
+    assert endings == {"py", "pem"}
+    assert not [name for name in names if "/tests/" in name]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("readback-api", "Apache License"),
+        ("certifi", "Mozilla Public License"),
+        ("rich", "Permission is hereby granted"),
+    ],
+)
+def test_the_file_contains_every_licence(
+    name: str, words: str, archive: ZipFile
+) -> None:
+    assert words in archive.read(f"licences/{name}/LICENSE").decode()
