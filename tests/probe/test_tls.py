@@ -188,6 +188,7 @@ def test_a_pipe_instead_of_a_file_does_not_block(
     trouble = stores.find().trouble
     assert trouble is not None
     assert trouble.id == id
+    assert stores.together().cert_store_stats()["x509"]  # For proxies.
 
 
 def test_a_directory_with_hashes_is_used(
