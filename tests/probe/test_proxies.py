@@ -68,7 +68,7 @@ def test_encrypted_requests_go_through_a_tunnel(
         url = f"https://localhost:{server.server_port}/v1"
         report = probed(url, resources.readback.api_key)
     assert report.verdict == Verdict.OK, ids(report)
-    assert ids(report)["tls"] == "tls.ok"
+    assert ids(report)["tls"] == "tls.ok_private"
     assert set(proxy.forwarded) == {"CONNECT"}
     [latency] = [
         result.diagnosis for result in report.results if result.step == "latency"

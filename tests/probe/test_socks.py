@@ -62,7 +62,7 @@ def test_an_encrypted_walk_goes_through_the_proxy(
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
         report = run_probe(context, QUICK_STEPS, SilentDisplay())
     assert report.verdict == Verdict.OK, report.id
-    assert "tls.ok" in {one.diagnosis.id for one in report.results}
+    assert "tls.ok_private" in {one.diagnosis.id for one in report.results}
     assert set(proxy.targets) == {"5 localhost"}
 
 

@@ -2,8 +2,10 @@
 
 import ipaddress
 import ssl
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cryptography import x509
@@ -30,31 +32,66 @@ _KEY_USES = (
 )
 
 
-class Authority:
-    """Signs certificates; `root` is the file that makes a client trust them."""
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
 
-    def __init__(self, folder: Path, name: str = "Tests Root") -> None:
+
+Change = tuple[x509.ExtensionType, bool] | None
+"""An extension and whether it is critical; None leaves it out."""
+
+
+class Authority:
+    """Signs certificates; `root` is the file that makes a client trust them.
+
+    An authority with a parent is an intermediate one, whose certificate the servers
+    send along.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str = "Tests Root",
+        *,
+        parent: "Authority | None" = None,
+        since: timedelta = -DAY,
+        until: timedelta = 99 * DAY,
+        changes: Mapping[type, Change] = MappingProxyType({}),
+    ) -> None:
         folder.mkdir(exist_ok=True)
         self._folder = folder
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._key = _new_key()
         self._name = _name(name)
-        now = datetime.now(UTC)
-        builder = _builder(self._name, self._name, self._key, now - DAY, now + 99 * DAY)
-        constraints = x509.BasicConstraints(ca=True, path_length=None)
-        builder = builder.add_extension(constraints, critical=True)
-        # Python 3.13 verifies strictly, and requires these of an authority.
-        own = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
-        builder = builder.add_extension(own, critical=False)
+        issuer = parent or self
+        public = self._key.public_key()
         uses = dict.fromkeys(_KEY_USES, False) | {"key_cert_sign": True}
-        builder = builder.add_extension(x509.KeyUsage(**uses), critical=True)
+        # Python 3.13 verifies strictly, and requires these of an authority.
+        extensions: dict[type, Change] = {
+            x509.BasicConstraints: (x509.BasicConstraints(True, None), True),
+            x509.SubjectKeyIdentifier: (
+                x509.SubjectKeyIdentifier.from_public_key(public),
+                False,
+            ),
+            x509.KeyUsage: (x509.KeyUsage(**uses), True),
+        }
+        if parent:
+            extensions |= _signature(parent._key)
+        now = datetime.now(UTC)
+        builder = _builder(self._name, issuer._name, public, now + since, now + until)
+        signed = _extended(builder, {**extensions, **changes}).sign(
+            issuer._key, hashes.SHA256()
+        )
+        self.pem = signed.public_bytes(Encoding.PEM)
+        self.chain: list[bytes] = [self.pem, *parent.chain] if parent else []
+        """The certificates that servers send after their own."""
         self.root = folder / "root.pem"
-        signed = builder.sign(self._key, hashes.SHA256())
-        self.root.write_bytes(signed.public_bytes(Encoding.PEM))
+        self.root.write_bytes(self.pem)
 
-    def serves(self, host: str = "localhost", **validity: Any) -> ssl.SSLContext:
+    def serves(self, host: str = "localhost", **options: Any) -> ssl.SSLContext:
         """Return a server context with a new certificate for a host."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.issue(host, **validity))
+        if "new_key" in options:  # It may be one that OpenSSL refuses otherwise.
+            context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.load_cert_chain(self.issue(host, **options))
         return context
 
     def issue(
@@ -64,36 +101,56 @@ class Authority:
         until: timedelta = 90 * DAY,
         *,
         self_signed: bool = False,
+        changes: Mapping[type, Change] = MappingProxyType({}),
+        new_key: Callable[[], Any] = _new_key,
+        chain: list[bytes] | None = None,
     ) -> Path:
-        """Return a file with a new certificate for a host and its private key."""
-        key = ec.generate_private_key(ec.SECP256R1())
+        """Return a file with a new certificate for a host, its chain and its key."""
+        key = new_key()
         issuer, signer = (self._name, self._key)
         if self_signed:
             issuer, signer = (_name(host), key)
         now = datetime.now(UTC)
-        builder = _builder(_name(host), issuer, key, now + since, now + until)
+        public = key.public_key()
+        builder = _builder(_name(host), issuer, public, now + since, now + until)
         names = x509.SubjectAlternativeName([_general_name(host)])
-        signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(
-            signer.public_key()
-        )
-        builder = builder.add_extension(signed_by, critical=False)
-        certificate = builder.add_extension(names, critical=False).sign(
+        extensions: dict[type, Change] = {
+            x509.SubjectAlternativeName: (names, False),
+            **_signature(signer),
+        }
+        certificate = _extended(builder, {**extensions, **changes}).sign(
             signer, hashes.SHA256()
         )
-        chain = self._folder / f"{certificate.serial_number:x}.pem"
-        chain.write_bytes(
+        path = self._folder / f"{certificate.serial_number:x}.pem"
+        path.write_bytes(
             key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
             + certificate.public_bytes(Encoding.PEM)
+            + b"".join(self.chain if chain is None else chain)
         )
-        return chain
+        return path
 
 
-def _builder(subject, issuer, key, since, until) -> x509.CertificateBuilder:
+def _signature(signer: Any) -> dict[type, Change]:
+    """Return the extension that names the key of the issuer."""
+    kind = x509.AuthorityKeyIdentifier
+    return {kind: (kind.from_issuer_public_key(signer.public_key()), False)}
+
+
+def _extended(
+    builder: x509.CertificateBuilder, extensions: Mapping[type, Change]
+) -> x509.CertificateBuilder:
+    for one in extensions.values():
+        if one is not None:
+            builder = builder.add_extension(*one)
+    return builder
+
+
+def _builder(subject, issuer, public, since, until) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key.public_key())
+        .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(since)
         .not_valid_after(until)

@@ -20,6 +20,7 @@ from email.message import Message
 from readback import __version__
 from readback.probe.connection import opening, tunnel
 from readback.probe.connection.deadline import DeadlineSocket
+from readback.probe.connection.handshake import is_certificate_request
 from readback.probe.connection.route import Route
 from readback.probe.entered.secret import Secret
 from readback.probe.formatting import format_seconds, sanitize
@@ -33,6 +34,11 @@ _HEADERS = {
     # Ask for an uncompressed response, so that a proxy that compresses is detected.
     "Accept-Encoding": "identity",
 }
+# How nginx refuses a client without a certificate.
+_NO_CERTIFICATE_STATUS = {400, 496}
+_NO_CERTIFICATE = b"No required SSL certificate was sent"
+# RFC 9113 §4.1 and §6.5: the start of a SETTINGS frame, after its length.
+_SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
@@ -142,6 +148,8 @@ class ProbeClient:
             proxy, target = self._route.proxy, self._route.target
             tunnel.raise_if_unresolved(proxy, target, response.headers)
         content = _decompress(response.headers.get("Content-Encoding"), content)
+        if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
+            raise ProbeError("tls.client_certificate")
         return ProbeResponse(
             response.status,
             response.headers,
@@ -222,12 +230,9 @@ class ProbeClient:
             return connection.getresponse()
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
-        except OSError:
+        except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise ProbeError("http.cut") from None
-        except http.client.HTTPException as error:
-            self.close()
-            raise ProbeError("http.malformed", reason=_malformed(error)) from None
+            raise _head_error(error) from None
 
     def _body(
         self,
@@ -258,11 +263,24 @@ class ProbeClient:
         return ProbeError(id, timeout=format_seconds(self.timeout))
 
 
-def _malformed(error: http.client.HTTPException) -> str:
+def _malformed(error: Exception) -> str:
     """Return what is wrong with a head, in words."""
     if isinstance(error, http.client.BadStatusLine):
         return "its first line is invalid"
     return sanitize(str(error))
+
+
+def _head_error(error: Exception) -> ProbeError:
+    """Return the error for a connection that ended without an HTTP/1.1 response."""
+    if is_certificate_request(error):
+        return ProbeError("tls.client_certificate")
+    # A server that speaks only HTTP/2 sends its settings, whatever it receives.
+    received = getattr(error, "line", None) or ""
+    if received[3:9] == _SETTINGS_FRAME:
+        return ProbeError("http.http2_only")
+    if isinstance(error, OSError):
+        return ProbeError("http.cut")
+    return ProbeError("http.malformed", reason=_malformed(error))
 
 
 def _decompress(coding: str | None, body: bytes) -> bytes:

@@ -76,12 +76,15 @@ class ProbeContext:
         return ", ".join(sorted(self.key_destinations)) or None
 
     def new_client(
-        self, route: Route | None = None, timeout: float | None = None
+        self,
+        route: Route | None = None,
+        timeout: float | None = None,
+        trusted: ssl.SSLContext | None = None,
     ) -> ProbeClient:
         """Return a client without an open connection."""
         return ProbeClient(
             route or self.route,
-            self.trusted,
+            trusted or self.trusted,
             timeout or self.timeout,
             self.budget,
             self.key_destinations,

@@ -88,16 +88,6 @@ def _tcp(context: ProbeContext) -> list[Diagnosis]:
     return found
 
 
-def _tls(context: ProbeContext) -> Diagnosis:
-    stores = tls.certificate_stores()
-    if not context.base_url.is_encrypted:
-        # The cabinet may use https even if the API does not.
-        context.trusted = stores[0]
-        return diagnose("tls.none")
-    diagnosis, context.trusted = tls.check(context, stores)
-    return diagnosis
-
-
 def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
     return lambda context: echo.check(context, text)
 
@@ -128,7 +118,7 @@ COMMON = (
     Step("proxies", "proxies", _proxies, ("address",)),
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
-    Step("tls", "TLS", _tls, ("tcp",)),
+    Step("tls", "TLS", tls.check, ("tcp",)),
     Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
 )
 READBACK = (

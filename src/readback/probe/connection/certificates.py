@@ -18,6 +18,12 @@ from readback.probe.formatting import sanitize
 _COMMON_NAME = bytes.fromhex("550403")
 _ORGANIZATION = bytes.fromhex("55040a")
 _ALTERNATIVE_NAMES = bytes.fromhex("551d11")
+_AUTHORITY_INFORMATION = bytes.fromhex("2b06010505070101")
+_WHERE_ISSUER_IS = bytes.fromhex("2b06010505073002")
+_POLICIES = bytes.fromhex("551d20")
+# The policies that the CA/Browser Forum prescribes for public authorities: 2.23.140.1.
+_PUBLIC_POLICY = bytes.fromhex("67810c01")
+_CERTIFICATE_TRANSPARENCY = bytes.fromhex("2b06010401d679020402")
 _OBJECT_ID, _UTC_TIME, _OCTETS = 0x06, 0x17, 0x04
 _VERSION, _EXTENSIONS = 0xA0, 0xA3
 _DNS_NAME = 0x82
@@ -31,6 +37,10 @@ _INTERCEPTORS = re.compile(
     r"|gateway ca|ssl inspection|tls inspection|ssl proxy|web proxy|decrypt",
     re.IGNORECASE,
 )
+# The certificates that gateways present for a name that they do not know.
+_BUILT_IN = re.compile(
+    r"kubernetes ingress controller fake|traefik default cert|plesk", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -40,14 +50,33 @@ class Certificate:
     issuer: str
     since: datetime | None
     until: datetime | None
+    name: str = ""
+    """The name of its owner."""
+    hosts: tuple[str, ...] = ()
+    """The names it is valid for, apart from the common name."""
+    raw_name: bytes = b""
+    raw_issuer: bytes = b""
+    has_issuer_address: bool = False
+    """Whether it says where the certificate of its issuer can be fetched."""
+    is_public: bool = False
+    """Whether it has marks that only public authorities have to set."""
 
     @property
     def is_interception(self) -> bool:
         return bool(_INTERCEPTORS.search(self.issuer))
 
     @property
+    def is_built_in(self) -> bool:
+        return bool(_BUILT_IN.search(self.name))
+
+    @property
     def days_left(self) -> int | None:
         return (self.until - datetime.now(timezone.utc)).days if self.until else None
+
+    def is_valid_at(self, moment: datetime) -> bool:
+        if self.since is None or self.until is None:
+            return True
+        return self.since <= moment <= self.until
 
 
 UNREADABLE = Certificate("an unknown name", "an unknown issuer", None, None)
@@ -60,6 +89,16 @@ def read(der: bytes) -> Certificate:
         return UNREADABLE
 
 
+def is_out_of_order(chain: list[Certificate]) -> bool:
+    """Return whether an issuer was sent, but not after what it has issued."""
+    for place, (one, following) in enumerate(zip(chain, chain[1:])):
+        others = chain[:place] + chain[place + 2 :]
+        is_elsewhere = any(other.raw_name == one.raw_issuer for other in others)
+        if one.raw_issuer not in (following.raw_name, one.raw_name) and is_elsewhere:
+            return True
+    return False
+
+
 def _read(der: bytes) -> Certificate:
     # RFC 5280 §4.1: TBSCertificate is [version] serial signature issuer validity
     # subject key … [extensions], each encoded as a separate value.
@@ -69,10 +108,25 @@ def _read(der: bytes) -> Certificate:
         del fields[0]
     issuer, validity, subject = (content for _, content in fields[2:5])
     since, until = (_moment(tag, content) for tag, content in _values(validity))
-    extensions = b"".join(content for tag, content in fields if tag == _EXTENSIONS)
-    names = _alternative_names(extensions) or [_name(subject)]
+    extensions = _extensions(
+        b"".join(content for tag, content in fields if tag == _EXTENSIONS)
+    )
+    hosts = _hosts(extensions.get(_ALTERNATIVE_NAMES, b""))
+    name = sanitize(_name(subject))
     return Certificate(
-        sanitize(", ".join(names)), sanitize(_name(issuer)), since, until
+        subject=sanitize(", ".join(hosts)) or name,
+        issuer=sanitize(_name(issuer)),
+        since=since,
+        until=until,
+        name=name,
+        hosts=tuple(hosts),
+        raw_name=subject,
+        raw_issuer=issuer,
+        has_issuer_address=(
+            _WHERE_ISSUER_IS in extensions.get(_AUTHORITY_INFORMATION, b"")
+        ),
+        is_public=_CERTIFICATE_TRANSPARENCY in extensions
+        or _PUBLIC_POLICY in extensions.get(_POLICIES, b""),
     )
 
 
@@ -98,14 +152,22 @@ def _name(sequence: bytes) -> str:
     return ", ".join(dict.fromkeys(part for part in known if part)) or "(no name)"
 
 
-def _alternative_names(extensions: bytes) -> list[str]:
-    for _, sequence in _values(extensions):
+def _extensions(sequences: bytes) -> dict[bytes, bytes]:
+    """Return the content of each extension by its object id."""
+    found = {}
+    for _, sequence in _values(sequences):
         for _, extension in _values(sequence):
             inside = dict(_values(extension))
-            if inside.get(_OBJECT_ID) == _ALTERNATIVE_NAMES:
-                names = next(_values(inside[_OCTETS]))[1]
-                return [_host(tag, value) for tag, value in _values(names)]
-    return []
+            found[inside.get(_OBJECT_ID, b"")] = inside.get(_OCTETS, b"")
+    return found
+
+
+def _hosts(alternative_names: bytes) -> list[str]:
+    return [
+        _host(tag, value)
+        for _, sequence in _values(alternative_names)
+        for tag, value in _values(sequence)
+    ]
 
 
 def _host(tag: int, value: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from readback.probe.connection import proxy_tls, socks
+from readback.probe.connection import socks, stores
 from readback.probe.connection.route import Proxy
 from readback.probe.entered.base_url import PORTS
 from readback.probe.results import Fact, ProbeError
@@ -68,7 +68,7 @@ def _proxy(url: str, variable: str, facts: dict[str, Fact]) -> Proxy:
         port or _PORTS[parts.scheme],
         variable,
         _login(parts),
-        proxy_tls.trusted_certificates() if parts.scheme == "https" else None,
+        stores.together() if parts.scheme == "https" else None,
     )
 
 

@@ -7,19 +7,10 @@ import socket
 import ssl
 import threading
 
-import certifi
-
 from readback.probe.background import BackgroundCall
 from readback.probe.connection.route import Proxy
 from readback.probe.formatting import sanitize
 from readback.probe.results import ProbeError
-
-
-def trusted_certificates() -> ssl.SSLContext:
-    """Return the certificates of this machine together with certifi's."""
-    trusted = ssl.create_default_context()
-    trusted.load_verify_locations(cadata=certifi.contents())
-    return trusted
 
 
 def encrypt(

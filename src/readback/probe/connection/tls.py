@@ -1,171 +1,151 @@
-"""The step "TLS": version, certificate, host name, expiry and interception.
+"""The step "TLS": whether each certificate store trusts the server, and what else.
 
-The handshake is tried with two certificate stores: first the one that Python programs
-carry with them (certifi), then the one of this machine. If only one of them
-trusts the certificate, some programs work and others do not.
+The certificate is verified with the stores that Python programs use. If only one of
+them trusts it, some programs work and others do not.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-import ssl
-import time
-from collections.abc import Iterable
+import ipaddress
+from collections.abc import Iterator
 
-import certifi
-
-from readback.probe.connection import certificates, opening
+from readback.probe import diagnoses
+from readback.probe.connection import broken_handshake, certificates, stores, untrusted
 from readback.probe.connection.certificates import Certificate
+from readback.probe.connection.contexts import unverified
+from readback.probe.connection.handshake import shake
+from readback.probe.connection.stores import CertificateStores, StoreKind
+from readback.probe.connection.verification import IS_STRICT_HERE, Opinion, ask
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration, format_seconds, sanitize
+from readback.probe.entered.base_url import is_ip_address, is_local
+from readback.probe.formatting import format_duration, sanitize
 from readback.probe.results import Diagnosis, Fact, ProbeError
 
 _EXPIRES_SOON_DAYS = 14
-# The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
-_UNTRUSTED = {
-    9: "tls.not_yet_valid",
-    10: "tls.expired",
-    18: "tls.self_signed",
-    19: "tls.unknown_issuer",
-    20: "tls.unknown_issuer",
-    21: "tls.unknown_issuer",
-    62: "tls.wrong_name",
-    64: "tls.wrong_name",
-}
 
 
-def certificate_stores() -> tuple[ssl.SSLContext, ...]:
-    """Return the store that is set, or else certifi's and this machine's."""
-    default = ssl.create_default_context()
-    # OpenSSL reads these variables itself.
-    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
-        return (default,)
-    return ssl.create_default_context(cadata=certifi.contents()), default
+def check(context: ProbeContext) -> list[Diagnosis]:
+    found = stores.find()
+    if not context.base_url.is_encrypted:
+        # The cabinet may use https even if the API does not.
+        context.trusted = found.usable[0].trust
+        return [diagnose("tls.none")]
+    return check_with(context, found)
 
 
-def check(
-    context: ProbeContext, trusted: Iterable[ssl.SSLContext]
-) -> tuple[Diagnosis, ssl.SSLContext]:
-    """Make a verified handshake; return its diagnosis and the store that trusts it."""
-    errors = []
-    for store in trusted:
-        try:
-            diagnosis = _handshake(context, store)
-        except ssl.SSLCertVerificationError as error:
-            errors.append(error)
-            continue
-        return _only_system(diagnosis) if errors else diagnosis, store
-    raise _untrusted(context, errors[0])
+def check_with(context: ProbeContext, found: CertificateStores) -> list[Diagnosis]:
+    """Verify the server with each store; keep the first one that trusts it."""
+    opinions = [_first_opinion(context, found)]
+    opinions += [ask(context, store) for store in found.usable[1:]]
+    trusting = [one for one in opinions if one.trusts]
+    if not trusting:
+        raise found.trouble or untrusted.explain(context, opinions[0].handshake)
+    context.trusted = trusting[0].store.trust
+    return _Findings(context, found, opinions, trusting[0]).diagnoses()
 
 
 def speaks_tls(context: ProbeContext) -> bool:
     try:
-        return bool(_fetch_certificate(context))
-    except (OSError, ProbeError):
+        host = context.base_url.host
+        return shake(context.route, unverified(), context.timeout, host).is_answered
+    except ProbeError:
         return False
 
 
-def _handshake(context: ProbeContext, store: ssl.SSLContext) -> Diagnosis:
-    host = context.base_url.host
-    sock = _open_connection(context)
-    started = time.monotonic()
-    try:
-        with store.wrap_socket(sock, server_hostname=host) as encrypted:
-            elapsed = time.monotonic() - started
-            der = encrypted.getpeercert(binary_form=True) or b""
-            version = encrypted.version() or "TLS"
-    except ssl.SSLCertVerificationError:
-        raise
-    except OSError as error:
-        raise _handshake_error(error, context) from None
-    finally:
-        sock.close()
-    return _verified(certificates.read(der), version, elapsed)
+def _first_opinion(context: ProbeContext, found: CertificateStores) -> Opinion:
+    opinion = ask(context, found.usable[0])
+    handshake = opinion.handshake
+    if handshake.error is not None and handshake.verification_error is None:
+        raise broken_handshake.explain(context, handshake)
+    return opinion
 
 
-def _open_connection(context: ProbeContext) -> socket.socket:
-    try:
-        return opening.open_socket(context.route, context.timeout)
-    except OSError as error:
-        raise ProbeError("http.no_connection", reason=sanitize(str(error))) from None
+class _Findings:
+    """What there is to say about a server that at least one store trusts."""
 
+    def __init__(
+        self,
+        context: ProbeContext,
+        found: CertificateStores,
+        opinions: list[Opinion],
+        best: Opinion,
+    ) -> None:
+        self._context = context
+        self._found = found
+        self._opinions = {one.store.kind: one for one in opinions}
+        self._best = best
+        self._chain = untrusted.read_chain(context, best.handshake)
 
-def _verified(certificate: Certificate, version: str, elapsed: float) -> Diagnosis:
-    id = "tls.ok"
-    if certificate.is_interception:
-        id = "tls.intercepted_trusted"
-    elif (days := certificate.days_left) is not None and days < _EXPIRES_SOON_DAYS:
-        id = "tls.expires_soon"
-    return diagnose(
-        id,
-        figure=format_duration(elapsed),
-        version=version.replace("v", " "),
-        milliseconds=round(elapsed * 1000, 3),
-        days=certificate.days_left,
-        **_facts(certificate),
-    )
+    def diagnoses(self) -> list[Diagnosis]:
+        ids = [*self._ids()]
+        found = [self._diagnose(id) for id in ids or [self._ok_id()]]
+        trouble = self._found.trouble
+        return [diagnoses.from_error(trouble), *found] if trouble else found
 
+    def _ids(self) -> Iterator[str]:
+        """Yield the ids of everything that is not as it should be, the worst first."""
+        if not self._best.since_3_13:
+            yield "tls.strict" if IS_STRICT_HERE else "tls.strict_newer"
+        if not self._best.before_3_13:
+            yield "tls.partial_older" if IS_STRICT_HERE else "tls.partial"
+        if any(one.is_interception for one in self._chain):
+            yield "tls.intercepted_trusted"
+        elif self._is_private and self._is_public_host:
+            yield "tls.private_authority"
+        yield from self._store_ids()
+        own = self._own
+        if not own.hosts and own is not certificates.UNREADABLE:
+            yield "tls.only_common_name"
+        if certificates.is_out_of_order(self._chain):
+            yield "tls.chain_order"
+        if own.days_left is not None and own.days_left < _EXPIRES_SOON_DAYS:
+            yield "tls.expires_soon"
 
-def _only_system(diagnosis: Diagnosis) -> Diagnosis:
-    return diagnose("tls.only_system", figure=diagnosis.figure, **diagnosis.facts)
+    def _store_ids(self) -> Iterator[str]:
+        if self._refused_by(StoreKind.VARIABLE):
+            yield "tls.store_refuses"
+        if self._refused_by(StoreKind.MACHINE):
+            is_there = self._found.has_machine_store
+            yield "tls.only_certifi" if is_there else "tls.no_machine_store"
+        elif self._best.store.kind is StoreKind.MACHINE:
+            yield "tls.only_system"
 
+    def _ok_id(self) -> str:
+        return "tls.ok_private" if self._is_private else "tls.ok"
 
-def _untrusted(
-    context: ProbeContext, error: ssl.SSLCertVerificationError
-) -> ProbeError:
-    der = _fetch_certificate(context)
-    certificate = certificates.read(der)
-    id = _UNTRUSTED.get(error.verify_code, "tls.untrusted")
-    if id in ("tls.unknown_issuer", "tls.self_signed") and certificate.is_interception:
-        id = "tls.intercepted"
-    reason = sanitize(error.verify_message)
-    return ProbeError(
-        id, host=context.base_url.host, reason=reason, **_facts(certificate)
-    )
+    @property
+    def _own(self) -> Certificate:
+        return self._chain[0]
 
+    @property
+    def _is_private(self) -> bool:
+        """Whether the authority is not in the public list, even if that is old."""
+        return self._refused_by(StoreKind.CERTIFI) and not self._own.is_public
 
-def _fetch_certificate(context: ProbeContext) -> bytes:
-    """Return the certificate without verifying it, only to describe it."""
-    host = context.base_url.host
-    unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    unverified.check_hostname = False
-    unverified.verify_mode = ssl.CERT_NONE
-    with (
-        _open_connection(context) as sock,
-        unverified.wrap_socket(sock, server_hostname=host) as encrypted,
-    ):
-        return encrypted.getpeercert(binary_form=True) or b""
+    @property
+    def _is_public_host(self) -> bool:
+        """Whether the service seems to be on the Internet, not on one's own network."""
+        host, route = self._context.base_url.host, self._context.route
+        if is_local(host):
+            return False
+        if is_ip_address(host) or route.proxy:
+            return True
+        return any(ipaddress.ip_address(one).is_global for one in route.addresses)
 
+    def _refused_by(self, kind: StoreKind) -> bool:
+        opinion = self._opinions.get(kind)
+        return bool(opinion and opinion.handshake.verification_error)
 
-def _handshake_error(error: OSError, context: ProbeContext) -> ProbeError:
-    if isinstance(error, (socket.timeout, TimeoutError)):
-        return ProbeError("tls.silent", timeout=format_seconds(context.timeout))
-    reason = getattr(error, "reason", None) or ""
-    if "ALERT" in reason and "VERSION_NUMBER" not in reason:
-        return ProbeError(
-            "tls.refused", reason=sanitize(reason.replace("_", " ").lower())
-        )
-    if _is_plain_http(context):
-        return ProbeError("tls.plain_http", port=context.base_url.port)
-    is_tls_error = isinstance(error, ssl.SSLError)
-    is_closed = isinstance(error, ssl.SSLEOFError) or not is_tls_error
-    id = "tls.cut" if is_closed else "tls.not_tls"
-    return ProbeError(id, port=context.base_url.port)
-
-
-def _is_plain_http(context: ProbeContext) -> bool:
-    if context.route.proxy:
-        return False
-    context.budget.spend()
-    return opening.first_bytes(context.route, context.timeout).startswith(b"HTTP/")
-
-
-def _facts(certificate: Certificate) -> dict[str, Fact]:
-    return {
-        "subject": certificate.subject,
-        "issuer": certificate.issuer,
-        "since": f"{certificate.since:%Y-%m-%d}" if certificate.since else "?",
-        "until": f"{certificate.until:%Y-%m-%d}" if certificate.until else "?",
-    }
+    def _diagnose(self, id: str) -> Diagnosis:
+        handshake = self._best.handshake
+        facts: dict[str, Fact] = {
+            **untrusted.describe(self._own),
+            "host": self._context.base_url.host,
+            "version": handshake.version,
+            "milliseconds": round(handshake.seconds * 1000, 3),
+            "days": self._own.days_left,
+        }
+        if error := self._best.strict_error:
+            facts["reason"] = sanitize(error.verify_message)
+        return diagnose(id, figure=format_duration(handshake.seconds), **facts)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from readback.probe.diagnoses.address import ADDRESS
 from readback.probe.diagnoses.between import BETWEEN
+from readback.probe.diagnoses.certificates import CERTIFICATES
 from readback.probe.diagnoses.clients import CLIENTS
 from readback.probe.diagnoses.compare import COMPARE
 from readback.probe.diagnoses.contract import CONTRACT
@@ -20,6 +21,7 @@ from readback.probe.diagnoses.key import KEY
 from readback.probe.diagnoses.network import NETWORK
 from readback.probe.diagnoses.proxies import PROXIES
 from readback.probe.diagnoses.run import RUN
+from readback.probe.diagnoses.stores import STORES
 from readback.probe.diagnoses.templates import DiagnosisTemplate
 from readback.probe.diagnoses.tls import TLS
 from readback.probe.results import Diagnosis, Fact, ProbeError
@@ -30,6 +32,8 @@ TABLES = (
     PROXIES,
     NETWORK,
     TLS,
+    CERTIFICATES,
+    STORES,
     HTTP,
     CONTRACT,
     ECHO,

@@ -102,6 +102,15 @@ HTTP = (
         "Compare the port with the address in the cabinet.",
     ),
     fail(
+        "http.http2_only",
+        FailureFamily.HTTP,
+        Culprit.SERVICE,
+        "The server speaks only HTTP/2.",
+        "Many clients, such as requests and the openai package, speak only HTTP/1.1 by "
+        "default. Tell the operator to allow it, or compare the port with the address "
+        "that you were given.",
+    ),
+    fail(
         "http.garbled",
         FailureFamily.HTTP,
         Culprit.PROXY,

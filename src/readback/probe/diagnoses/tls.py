@@ -1,88 +1,91 @@
-"""Diagnoses of TLS and certificates."""
+"""Diagnoses of the TLS handshake."""
 
 from __future__ import annotations
 
-from readback.probe.diagnoses.templates import fail, ok, skip, warn
+from readback.probe.diagnoses.templates import fail, ok, skip
 from readback.probe.results import Culprit, FailureFamily
 
 TLS = (
     skip("tls.none", "The address uses plain HTTP, so there is no certificate."),
     ok("tls.ok", "{version}; certificate for {subject}, by {issuer}, until {until}."),
-    warn(
-        "tls.expires_soon",
-        Culprit.SERVICE,
-        "The certificate expires in {days} days.",
-        "Tell the operator to renew it.",
-    ),
-    warn(
-        "tls.intercepted_trusted",
-        Culprit.PROXY,
-        "{issuer} decrypts the traffic: it presents its own certificate, which this "
-        "machine trusts.",
-        "Programs with their own certificate store refuse it. Add {issuer}'s root "
-        "certificate to them as well.",
-    ),
-    warn(
-        "tls.only_system",
-        Culprit.MACHINE,
-        "This machine trusts the certificate issued by {issuer}, but Python programs "
-        "with their own certificate store, such as openai and requests, refuse it.",
-        "Set SSL_CERT_FILE and REQUESTS_CA_BUNDLE to this machine's certificate file.",
+    ok(
+        "tls.ok_private",
+        "{version}; certificate for {subject}, until {until}. A private authority "
+        "issued it: {issuer}.",
     ),
     fail(
-        "tls.expired",
-        FailureFamily.TLS,
-        Culprit.SERVICE,
-        "The certificate expired on {until}.",
-        "Check the clock of this machine. If it is right, tell the operator to renew "
-        "the certificate.",
-    ),
-    fail(
-        "tls.not_yet_valid",
-        FailureFamily.TLS,
-        Culprit.MACHINE,
-        "The certificate is not valid until {since}.",
-        "Check the clock of this machine.",
-    ),
-    fail(
-        "tls.wrong_name",
+        "tls.client_certificate",
         FailureFamily.TLS,
         Culprit.INPUT,
-        "The certificate is for {subject}, not for {host}.",
-        "Use a host name that the certificate covers. If the cabinet shows your name, "
-        "tell the operator.",
+        "The server requires a client certificate.",
+        "A key is not enough there. Ask the operator for a certificate and configure "
+        "it in your client, or for an address that does not require one.",
     ),
     fail(
-        "tls.self_signed",
+        "tls.unknown_name",
+        FailureFamily.TLS,
+        Culprit.INPUT,
+        "The server does not know the name {host}: it refuses the handshake for it "
+        "({reason}).",
+        "Check the host name. If it is right, tell the operator to configure it in the "
+        "server or gateway.",
+    ),
+    fail(
+        "tls.needs_name",
+        FailureFamily.TLS,
+        Culprit.INPUT,
+        "The server refuses the handshake for an IP address, which tells it no host "
+        "name ({reason}).",
+        "Use the host name in the address.",
+    ),
+    fail(
+        "tls.filtered_name",
+        FailureFamily.TLS,
+        Culprit.NETWORK,
+        "Something stops handshakes that name {host}; without the name they succeed. "
+        "This is a filter by host name, in your network or at the provider.",
+        "Ask the administrator of your network to allow {host}, or try another "
+        "network.",
+    ),
+    fail(
+        "tls.http2_only",
         FailureFamily.TLS,
         Culprit.SERVICE,
-        "The certificate is self-signed, so it does not prove who the server is.",
-        "Tell the operator. If this is your own test server, set SSL_CERT_FILE to its "
-        "certificate.",
+        "The server speaks only HTTP/2, and refuses HTTP/1.1 in the handshake.",
+        "Many clients, such as requests and the openai package, speak only HTTP/1.1 "
+        "by default. Tell the operator to allow it.",
     ),
     fail(
-        "tls.intercepted",
-        FailureFamily.TLS,
-        Culprit.PROXY,
-        "{issuer} intercepts the connection and presents its own certificate.",
-        "Get the root certificate of your company's proxy and set SSL_CERT_FILE to it, "
-        "or ask to exclude the address from TLS inspection.",
-    ),
-    fail(
-        "tls.unknown_issuer",
+        "tls.old_version",
         FailureFamily.TLS,
         Culprit.SERVICE,
-        "The certificate was issued by {issuer}, which this machine does not trust.",
-        "For a private certificate authority, set SSL_CERT_FILE to its certificate. "
-        "For a public one, tell the operator that the intermediate certificate is "
-        "missing.",
+        "The server speaks only old versions of TLS, which this machine refuses "
+        "({reason}).",
+        "Tell the operator to turn on TLS 1.2 or newer.",
     ),
     fail(
-        "tls.untrusted",
+        "tls.weak_server",
         FailureFamily.TLS,
         Culprit.SERVICE,
-        "The certificate cannot be trusted: {reason}.",
-        "Tell the operator.",
+        "The server uses a key or signature that is too weak for this machine's "
+        "OpenSSL: {reason}.",
+        "Tell the operator to use stronger parameters.",
+    ),
+    fail(
+        "tls.legacy_renegotiation",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server, or a proxy before it, does not support secure renegotiation, "
+        "which OpenSSL 3 requires.",
+        "Tell the operator to update it.",
+    ),
+    fail(
+        "tls.broken",
+        FailureFamily.TLS,
+        Culprit.SERVICE,
+        "The server began a TLS handshake, but sent something invalid: {reason}.",
+        "Something changes the data on the way, or the server is faulty. Try another "
+        "network, then tell the operator.",
     ),
     fail(
         "tls.plain_http",

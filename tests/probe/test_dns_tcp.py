@@ -1,22 +1,16 @@
-"""DNS, TCP and certificate stores: cases that no scenario covers."""
+"""DNS and TCP: cases that no scenario covers."""
 
 import socket
-import ssl
 import threading
 import time
 
-import certifi
 import pytest
 
-from readback.probe.connection import certificates, dns, tcp, tls
+from readback.probe.connection import dns, tcp
 from readback.probe.connection.route import Route
-from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
 from readback.probe.results import ProbeError, Verdict
 from tests.probe import broken_servers
-from tests.probe.relay import relay
-from tests.probe.setups import Resources
 
 NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))
 
@@ -88,31 +82,3 @@ def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
     with pytest.raises(ProbeError) as caught:
         dns.check(route, timeout=5)
     assert caught.value.id == "dns.unknown_private"
-
-
-def test_a_certificate_that_only_this_machine_trusts_is_a_warning(
-    resources: Resources,
-) -> None:
-    trusting = ssl.create_default_context(cafile=resources.authority.root)
-    plain = ssl.create_default_context(cadata=certifi.contents())
-    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        context = ProbeContext("", Secret(""), timeout=5)
-        context.base_url = BaseUrl("https", "localhost", server.server_port, "/v1")
-        context.route = Route(context.base_url)
-        diagnosis, store = tls.check(context, [plain, trusting])
-        assert tls.check(context, [trusting, plain])[0].id == "tls.ok"
-    assert (diagnosis.id, diagnosis.verdict) == ("tls.only_system", Verdict.WARN)
-    assert store is trusting
-
-
-def test_a_trusted_certificate_that_cannot_be_parsed_does_not_expire_soon(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(certificates, "read", lambda _: certificates.UNREADABLE)
-    trusting = ssl.create_default_context(cafile=resources.authority.root)
-    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        context = ProbeContext("", Secret(""), timeout=5)
-        context.base_url = BaseUrl("https", "localhost", server.server_port, "/v1")
-        context.route = Route(context.base_url)
-        diagnosis, _ = tls.check(context, [trusting])
-    assert diagnosis.id == "tls.ok"

@@ -1,0 +1,146 @@
+"""One TLS handshake, and what the server sent in it, even if it does not succeed."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from readback.probe.connection import opening
+from readback.probe.connection.route import Route
+from readback.probe.formatting import sanitize
+from readback.probe.results import ProbeError
+
+# How long a server that asked for a certificate has to refuse that none was sent.
+_REFUSAL_SECONDS = 1.0
+# RFC 8446 §4, §5.1 and §6: the numbers of the messages that matter here.
+_ALERT, _HANDSHAKE, _FATAL = 21, 22, b"\x02"
+_SERVER_HELLO, _CERTIFICATE, _CERTIFICATE_REQUEST = 2, 11, 13
+
+# What Python adds to the words of OpenSSL: the name of the error, and a line of C.
+_PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
+
+Watcher = Callable[[object, str, int, int, int, bytes], None]
+
+
+@dataclass
+class Handshake:
+    """What arrived, and the error that ended the handshake, if there was one."""
+
+    chain: list[bytes] = field(default_factory=list)
+    """The certificates as the server sent them (DER), its own first."""
+    is_answered: bool = False
+    """Whether the server took up the handshake with a message of its own."""
+    is_refused: bool = False
+    """Whether the server ended it with an alert."""
+    asks_for_certificate: bool = False
+    version: str = ""
+    seconds: float = 0.0
+    error: OSError | None = None
+
+    @property
+    def verification_error(self) -> ssl.SSLCertVerificationError | None:
+        is_verification = isinstance(self.error, ssl.SSLCertVerificationError)
+        return self.error if is_verification else None  # type: ignore[return-value]
+
+    @property
+    def reason(self) -> str:
+        """The error in the words of OpenSSL; Python does not name all of them."""
+        return _PLACE.sub("", str(self.error))
+
+    @property
+    def is_late(self) -> bool:
+        return isinstance(self.error, (socket.timeout, TimeoutError))
+
+    def note(
+        self,
+        _connection: object,
+        direction: str,
+        _version: int,
+        content: int,
+        kind: int,
+        message: bytes,
+    ) -> None:
+        """Note a message; OpenSSL calls this for each one, before it is verified."""
+        if direction != "read":
+            return
+        self.is_refused |= content == _ALERT and message[:1] == _FATAL
+        if content != _HANDSHAKE:
+            return
+        self.is_answered |= kind == _SERVER_HELLO
+        self.asks_for_certificate |= kind == _CERTIFICATE_REQUEST
+        if kind == _CERTIFICATE:
+            self.chain = _read_chain(message)
+
+
+def shake(
+    route: Route, trust: ssl.SSLContext, timeout: float, name: str | None
+) -> Handshake:
+    """Make a handshake for a host name (SNI), or for none."""
+    try:
+        sock = opening.open_socket(route, timeout)
+    except OSError as error:
+        reason = sanitize(error.strerror or str(error)) or "no response"
+        raise ProbeError("http.no_connection", reason=reason) from None
+    seen = Handshake()
+    started = time.monotonic()
+    _watch(trust, seen.note)
+    try:
+        with trust.wrap_socket(sock, server_hostname=name) as encrypted:
+            seen.seconds = time.monotonic() - started
+            seen.version = (encrypted.version() or "TLS").replace("v", " ")
+            seen.chain = seen.chain or [encrypted.getpeercert(True) or b""]
+            seen.is_answered = True
+            if seen.asks_for_certificate and encrypted.version() == "TLSv1.3":
+                _await_refusal(encrypted, timeout)
+    except OSError as error:
+        seen.error = error
+    finally:
+        _watch(trust, None)
+        sock.close()
+    return seen
+
+
+def is_certificate_request(error: Exception) -> bool:
+    """Return whether a server says that a client certificate is missing (TLS 1.3)."""
+    return "certificate required" in str(error)
+
+
+def _watch(trust: ssl.SSLContext, watcher: Watcher | None) -> None:
+    """Have each message reported, where Python can do that (CPython 3.8 to 3.14)."""
+    with suppress(AttributeError):
+        trust._msg_callback = watcher  # type: ignore[attr-defined]
+
+
+def _await_refusal(encrypted: ssl.SSLSocket, timeout: float) -> None:
+    """Raise the error if the server refuses a client without a certificate.
+
+    With TLS 1.3 the handshake of the client ends first, so the refusal comes later.
+    """
+    encrypted.settimeout(min(timeout, _REFUSAL_SECONDS))
+    try:
+        received = encrypted.recv(1)
+    except (socket.timeout, TimeoutError):
+        return
+    if not received:
+        raise ConnectionResetError
+
+
+def _read_chain(message: bytes) -> list[bytes]:
+    """Return the certificates of a message (RFC 5246 §7.4.2, RFC 8446 §4.4.2)."""
+    # After type and length, TLS 1.3 has an empty context, and extensions after each
+    # certificate. The length of the list tells which form it is.
+    is_tls_1_2 = len(message) == 7 + int.from_bytes(message[4:7], "big")
+    position = 7 if is_tls_1_2 else 8
+    chain = []
+    while position + 3 <= len(message):
+        start = position + 3
+        position = start + int.from_bytes(message[position:start], "big")
+        chain.append(message[start:position])
+        if not is_tls_1_2:
+            position += 2 + int.from_bytes(message[position : position + 2], "big")
+    return chain

@@ -1,0 +1,184 @@
+"""The certificate stores of this machine, and what makes one of them unusable.
+
+Python programs use one of three stores: the one that SSL_CERT_FILE or SSL_CERT_DIR
+names, the list that comes with certifi, or that of the machine. OpenSSL ignores a store
+that it cannot read, and then trusts nothing, so the files are looked at here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import stat
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from errno import EPIPE
+
+import certifi
+
+from readback.probe.connection.contexts import new_context
+from readback.probe.formatting import sanitize
+from readback.probe.results import ProbeError
+
+_FILE, _FOLDER, _KEY_LOG = "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"
+# The name under which OpenSSL looks for a certificate in a directory.
+_HASHED = re.compile(r"[0-9a-f]{8}\.\d+")
+_NO_CERTIFICATE = ("NO_CERTIFICATE_OR_CRL_FOUND", "NO_START_LINE")
+
+
+class StoreKind(Enum):
+    VARIABLE = "the file or directory that a variable names"
+    CERTIFI = "the list that many Python programs carry"
+    MACHINE = "the store of this machine"
+
+
+@dataclass(frozen=True)
+class CertificateStore:
+    kind: StoreKind
+    trust: ssl.SSLContext
+
+
+@dataclass
+class CertificateStores:
+    usable: list[CertificateStore] = field(default_factory=list)
+    """The best one first."""
+    trouble: ProbeError | None = None
+    """Why Python programs cannot use the store that the environment sets."""
+    has_machine_store: bool = True
+
+
+def find() -> CertificateStores:
+    """Return the store that is set and certifi's, or else certifi's and this machine's.
+
+    There is always one, because addresses without TLS need a context, too.
+    """
+    stores = CertificateStores(trouble=_key_log_trouble())
+    carried = _certifi()
+    if not _is_named():
+        machine = _new_context()
+        machine.load_default_certs()
+        stores.has_machine_store = _has_certificates(machine)
+        stores.usable = [*carried, CertificateStore(StoreKind.MACHINE, machine)]
+        return stores
+    named = CertificateStore(StoreKind.VARIABLE, _new_context())
+    try:
+        _load_variables(named.trust)
+        stores.usable = [named, *carried]
+    except ProbeError as error:
+        stores.usable, stores.trouble = carried or [named], error
+    return stores
+
+
+def together() -> ssl.SSLContext:
+    """Return a context that trusts what any of the usable stores trusts."""
+    trust = _new_context()
+    if _is_named():
+        with suppress(ProbeError):
+            _load_variables(trust)
+    else:
+        trust.load_default_certs()
+    _load_certifi(trust)
+    return trust
+
+
+def _is_named() -> bool:
+    return bool(os.environ.get(_FILE) or os.environ.get(_FOLDER))
+
+
+def _new_context() -> ssl.SSLContext:
+    trust = new_context()
+    with suppress(OSError):
+        _log_keys(trust)
+    return trust
+
+
+def _log_keys(trust: ssl.SSLContext) -> None:
+    """Do what Python does with SSLKEYLOGFILE for every new connection."""
+    if name := os.environ.get(_KEY_LOG):
+        if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
+            raise OSError(EPIPE, "it is a pipe")  # Opening it could take for ever.
+        trust.keylog_filename = name
+
+
+def _key_log_trouble() -> ProbeError | None:
+    try:
+        _log_keys(new_context())
+    except OSError as error:
+        name = sanitize(os.environ[_KEY_LOG])
+        return ProbeError("tls.key_log", path=name, reason=_reason(error))
+    return None
+
+
+def _certifi() -> list[CertificateStore]:
+    trust = _new_context()
+    is_there = _load_certifi(trust)
+    return [CertificateStore(StoreKind.CERTIFI, trust)] if is_there else []
+
+
+def _load_certifi(trust: ssl.SSLContext) -> bool:
+    # Linux distributions let certifi read a file of the machine, which may be missing.
+    try:
+        trust.load_verify_locations(cadata=certifi.contents())
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _load_variables(trust: ssl.SSLContext) -> None:
+    if name := os.environ.get(_FILE):
+        _load_file(trust, name)
+    if names := os.environ.get(_FOLDER):
+        _check_folders(names)
+        trust.load_verify_locations(capath=names)
+
+
+def _load_file(trust: ssl.SSLContext, name: str) -> None:
+    try:
+        # Reading a pipe or a device could take for ever.
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            raise _trouble("tls.store_unreadable", _FILE, name, "it is not a file")
+        trust.load_verify_locations(cafile=name)
+    except FileNotFoundError:
+        raise _trouble("tls.store_missing", _FILE, name) from None
+    except ssl.SSLError as error:
+        is_empty = error.reason in _NO_CERTIFICATE
+        id = "tls.store_empty" if is_empty else "tls.store_broken"
+        raise _trouble(id, _FILE, name, _reason(error)) from None
+    except (OSError, ValueError) as error:
+        raise _trouble("tls.store_unreadable", _FILE, name, _reason(error)) from None
+
+
+def _check_folders(names: str) -> None:
+    folders = [name for name in names.split(os.pathsep) if os.path.isdir(name)]
+    if not folders:
+        raise _trouble("tls.store_missing", _FOLDER, names)
+    try:
+        if not any(map(_has_hashes, folders)):
+            raise _trouble("tls.store_no_hashes", _FOLDER, names)
+    except OSError as error:
+        raise _trouble("tls.store_unreadable", _FOLDER, names, _reason(error)) from None
+
+
+def _has_certificates(machine: ssl.SSLContext) -> bool:
+    if machine.cert_store_stats()["x509"]:
+        return True
+    # Certificates in a directory are loaded only when they are needed.
+    folder = ssl.get_default_verify_paths().capath
+    with suppress(OSError):
+        return bool(folder) and _has_hashes(folder)
+    return False
+
+
+def _has_hashes(folder: str) -> bool:
+    return any(_HASHED.fullmatch(name) for name in os.listdir(folder))
+
+
+def _trouble(id: str, variable: str, path: str, reason: str = "") -> ProbeError:
+    return ProbeError(id, variable=variable, path=sanitize(path), reason=reason)
+
+
+def _reason(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
+    return sanitize(str(reason or error)).replace("_", " ").lower()

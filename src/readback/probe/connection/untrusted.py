@@ -1,0 +1,126 @@
+"""Explains why the certificate of a server is not trusted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
+
+from readback.probe.connection import certificates
+from readback.probe.connection.certificates import Certificate
+from readback.probe.connection.contexts import unverified
+from readback.probe.connection.handshake import Handshake, shake
+from readback.probe.context import ProbeContext
+from readback.probe.entered.base_url import is_ip_address
+from readback.probe.formatting import sanitize
+from readback.probe.results import Fact, ProbeError
+
+_CLOCK_TOLERANCE = timedelta(hours=1)
+# The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
+_DATES = {9, 10}
+_SELF_SIGNED = 18
+_UNKNOWN = {2, _SELF_SIGNED, 19, 20, 21}
+_OTHER_NAME = {62, 64}
+_OTHERS = {
+    26: "tls.wrong_purpose",
+    47: "tls.name_constraints",
+    48: "tls.name_constraints",
+    66: "tls.weak_certificate",
+    67: "tls.weak_certificate",
+    68: "tls.weak_certificate",
+}
+
+
+def explain(context: ProbeContext, handshake: Handshake) -> ProbeError:
+    """Return the error for a handshake that the verification has ended."""
+    error = handshake.verification_error
+    assert error is not None
+    chain = read_chain(context, handshake)
+    host = context.base_url.host
+    facts: dict[str, Fact] = {
+        **describe(chain[0]),
+        "host": host,
+        "reason": sanitize(error.verify_message),
+    }
+    if error.verify_code in _DATES:
+        return _explain_dates(context, chain, facts)
+    if error.verify_code in _UNKNOWN:
+        return ProbeError(_unknown_id(chain, error.verify_code), **facts)
+    if error.verify_code in _OTHER_NAME:
+        return ProbeError(_other_name_id(chain[0], host), **facts)
+    return ProbeError(_OTHERS.get(error.verify_code, "tls.untrusted"), **facts)
+
+
+def describe(certificate: Certificate) -> dict[str, Fact]:
+    return {
+        "subject": certificate.subject,
+        "issuer": certificate.issuer,
+        "since": f"{certificate.since:%Y-%m-%d}" if certificate.since else "?",
+        "until": f"{certificate.until:%Y-%m-%d}" if certificate.until else "?",
+    }
+
+
+def read_chain(context: ProbeContext, handshake: Handshake) -> list[Certificate]:
+    """Return what the server sent; ask again if this Python did not report it."""
+    chain = handshake.chain
+    if not chain:
+        host = context.base_url.host
+        again = shake(context.route, unverified(), context.timeout, host)
+        chain = again.chain
+    return list(map(certificates.read, chain)) or [certificates.UNREADABLE]
+
+
+def _unknown_id(chain: list[Certificate], code: int) -> str:
+    own = chain[0]
+    if own.is_built_in:
+        return "tls.default_certificate"
+    if any(certificate.is_interception for certificate in chain):
+        return "tls.intercepted"
+    if code == _SELF_SIGNED:
+        return "tls.self_signed"
+    is_alone = all(other.raw_name != own.raw_issuer for other in chain)
+    if is_alone and (own.is_public or own.has_issuer_address):
+        return "tls.missing_intermediate"
+    return "tls.unknown_issuer"
+
+
+def _other_name_id(own: Certificate, host: str) -> str:
+    if is_ip_address(host):
+        return "tls.ip_address"
+    # RFC 9525 §6.3: the wildcard stands for exactly one part of a name.
+    wildcards = (name.lower() for name in own.hosts if name.startswith("*."))
+    is_deeper = any(
+        host.endswith(name[1:]) and host.count(".") > name.count(".")
+        for name in wildcards
+    )
+    return "tls.wildcard" if is_deeper else "tls.wrong_name"
+
+
+def _explain_dates(
+    context: ProbeContext, chain: list[Certificate], facts: dict[str, Fact]
+) -> ProbeError:
+    """Find the certificate whose dates are wrong, or that the clock is."""
+    now = datetime.now(timezone.utc)
+    wrong = next((one for one in chain if not one.is_valid_at(now)), None)
+    if wrong is None:  # Only the root is not sent, so it is the one in the store.
+        root = chain[-1].issuer
+        return ProbeError("tls.chain_dates", name=root, period="dates unknown", **facts)
+    there = _server_time(context)
+    if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
+        here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
+        return ProbeError("tls.clock", here=here, there=served, **facts)
+    if wrong is not chain[0]:
+        dates = describe(wrong)
+        period = f"{dates['since']} to {dates['until']}"
+        return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
+    is_early = wrong.since is not None and now < wrong.since
+    return ProbeError("tls.not_yet_valid" if is_early else "tls.expired", **facts)
+
+
+def _server_time(context: ProbeContext) -> datetime | None:
+    """Return the Date of a response; it is not verified, and only a hint."""
+    with context.new_client(trusted=unverified()) as client:
+        try:
+            date = client.request("GET", "/").headers["Date"]
+            return parsedate_to_datetime(date).astimezone(timezone.utc)
+        except (ProbeError, TypeError, ValueError, IndexError, OverflowError):
+            return None

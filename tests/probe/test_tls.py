@@ -1,0 +1,498 @@
+"""TLS: hostile peers, several stores, and variants that no scenario covers."""
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readback.probe import diagnoses
+from readback.probe.connection import (
+    contexts,
+    handshake,
+    stores,
+    tls,
+    verification,
+)
+from readback.probe.connection.route import Route
+from readback.probe.connection.stores import (
+    CertificateStore,
+    CertificateStores,
+    StoreKind,
+)
+from readback.probe.context import ProbeContext
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.secret import Secret
+from readback.probe.results import Diagnosis, ProbeError, Verdict
+from tests.probe import broken_servers, setups_tls, tls_servers
+from tests.probe.relay import Response, relay
+from tests.probe.setups import Arrange, Resources
+from tests.probe.setups_tls import behind_intermediate, through_proxy, with_settings
+from tests.support.authority import DAY, Authority
+from tests.support.waiting import wait_until
+
+PUBLIC_POLICY = {
+    x509.CertificatePolicies: (
+        x509.CertificatePolicies(
+            [x509.PolicyInformation(x509.ObjectIdentifier("2.23.140.1.2.1"), None)]
+        ),
+        False,
+    )
+}
+
+
+def context_for(port: int, host: str = "localhost", timeout: float = 5) -> ProbeContext:
+    context = ProbeContext("", Secret(""), timeout=timeout)
+    context.base_url = BaseUrl("https", host, port, "/v1")
+    context.route = Route(context.base_url, addresses=("127.0.0.1",))
+    return context
+
+
+def found(context: ProbeContext, check: Callable = tls.check) -> list[Diagnosis]:
+    """Return what the step says, whether it raises it or not."""
+    try:
+        return check(context)
+    except ProbeError as error:
+        return [diagnoses.from_error(error)]
+
+
+def ids(context: ProbeContext, check: Callable = tls.check) -> list[str]:
+    return [one.id for one in found(context, check)]
+
+
+def trusting(kind: StoreKind, *files: Path) -> CertificateStore:
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for file in files:
+        trust.load_verify_locations(file)
+    return CertificateStore(kind, trust)
+
+
+@contextmanager
+def arranged(
+    arrange: Arrange, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ProbeContext]:
+    """Yield a context for the address that the scenario uses."""
+    with arrange(resources) as probe_input:
+        for name, value in probe_input.environment.items():
+            monkeypatch.setenv(name, value)
+        port = int(probe_input.base_url.rpartition(":")[2].partition("/")[0])
+        yield context_for(port)
+
+
+# Stores: one of them trusts the server, another one does not.
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "has_machine_store", "id"),
+    [
+        (False, True, True, "tls.only_system"),
+        (True, False, True, "tls.only_certifi"),
+        (True, False, False, "tls.no_machine_store"),
+        (True, True, True, "tls.ok"),
+    ],
+)
+def test_a_certificate_that_only_one_store_trusts_is_a_warning(
+    first: bool, second: bool, has_machine_store: bool, id: str, resources: Resources
+) -> None:
+    root = [resources.authority.root]
+    known = CertificateStores(
+        [
+            trusting(StoreKind.CERTIFI, *root * first),
+            trusting(StoreKind.MACHINE, *root * second),
+        ],
+        has_machine_store=has_machine_store,
+    )
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        context = context_for(server.server_port)
+        [diagnosis] = tls.check_with(context, known)
+    assert diagnosis.id == id
+    assert (diagnosis.verdict == Verdict.WARN) == (id != "tls.ok")
+    assert context.trusted is known.usable[0 if first else 1].trust
+
+
+def test_a_store_that_lacks_the_public_authorities_is_a_warning(
+    resources: Resources,
+) -> None:
+    usable = [
+        trusting(StoreKind.VARIABLE),
+        trusting(StoreKind.CERTIFI, resources.authority.root),
+    ]
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        [diagnosis] = tls.check_with(
+            context_for(server.server_port), CertificateStores(usable)
+        )
+    assert (diagnosis.id, diagnosis.verdict) == ("tls.store_refuses", Verdict.WARN)
+
+
+def test_a_private_authority_of_a_local_host_is_no_warning(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        [diagnosis] = tls.check(context_for(server.server_port))
+    assert (diagnosis.id, diagnosis.verdict) == ("tls.ok_private", Verdict.OK)
+    assert "Tests Root" in diagnosis.sentence
+
+
+def test_a_machine_without_certificates_is_noticed() -> None:
+    unshare = shutil.which("unshare")
+    if unshare is None or os.geteuid() != 0:
+        pytest.skip("needs root and the program unshare")
+    folders = {
+        os.path.realpath(os.path.dirname(path))
+        for path in (
+            ssl.get_default_verify_paths().openssl_cafile,
+            ssl.get_default_verify_paths().openssl_capath,
+            ssl.get_default_verify_paths().cafile or "/etc/ssl",
+        )
+        if os.path.isdir(os.path.dirname(path))
+    }
+    hide = " && ".join(f"mount -t tmpfs none {folder}" for folder in folders)
+    code = (
+        "from readback.probe.connection import stores;"
+        "print(stores.find().has_machine_store)"
+    )
+    shell = [unshare, "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"]
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("SSL_CERT")}
+    for command, expected in (([], "True\n"), (shell, "False\n")):
+        done = subprocess.run(
+            [*command, sys.executable, "-c", code],
+            env=variables,
+            capture_output=True,
+            text=True,
+        )
+        if expected == "True\n" and done.stdout == "False\n":
+            pytest.skip("this machine has no certificate store")
+        assert done.stdout == expected, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "id"),
+    [("SSL_CERT_FILE", "tls.store_unreadable"), ("SSLKEYLOGFILE", "tls.key_log")],
+)
+def test_a_pipe_instead_of_a_file_does_not_block(
+    variable: str, id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setenv(variable, str(tmp_path / "pipe"))
+    trouble = stores.find().trouble
+    assert trouble is not None
+    assert trouble.id == id
+    assert stores.together().cert_store_stats()["x509"]  # For proxies.
+
+
+def test_a_directory_with_hashes_is_used(
+    resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the program openssl")
+    shutil.copy(resources.authority.root, tmp_path)
+    subprocess.run(["openssl", "rehash", tmp_path], check=True, capture_output=True)
+    several = f"/missing{os.pathsep}{tmp_path}"
+    monkeypatch.setenv("SSL_CERT_DIR", several)
+    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
+        assert ids(context_for(server.server_port)) == ["tls.ok_private"]
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"])
+def test_a_broken_store_does_not_matter_without_tls(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "/missing/é\udce9")
+    context = context_for(1)
+    context.base_url = BaseUrl("http", "localhost", 1, "/v1")
+    assert ids(context) == ["tls.none"]
+    assert context.trusted
+
+
+# What differs between versions of Python.
+
+
+def test_this_python_verifies_as_the_probe_assumes() -> None:
+    flags = ssl.create_default_context().verify_flags
+    assert bool(flags & ssl.VERIFY_X509_STRICT) == verification.IS_STRICT_HERE
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {x509.BasicConstraints: (x509.BasicConstraints(True, None), False)},
+        {x509.KeyUsage: None},
+        {x509.SubjectKeyIdentifier: None},
+    ],
+    ids=["constraints not critical", "no key usage", "no key identifier"],
+)
+def test_a_root_that_is_refused_since_python_3_13_is_reported(
+    changes, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrange = setups_tls.by_authority(changes)
+    with arranged(arrange, resources, monkeypatch) as context:
+        [diagnosis, *_] = found(context)
+    strict = "tls.strict" if setups_tls.IS_STRICT else "tls.strict_newer"
+    assert diagnosis.id == strict
+    assert diagnosis.facts["reason"]
+    # Later steps connect in the way that works.
+    assert context.trusted.verify_flags & ssl.VERIFY_X509_STRICT == 0
+
+
+def test_an_expired_certificate_with_another_flaw_is_expired(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unusable = {"changes": setups_tls.UNIDENTIFIED, "until": -DAY}
+    arrange = with_settings(lambda _: None, since=-9 * DAY, **unusable)
+    with arranged(arrange, resources, monkeypatch) as context:
+        assert ids(context) == ["tls.expired"]
+
+
+# Certificates.
+
+
+def test_a_public_certificate_without_its_issuer_lacks_the_intermediate(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrange = behind_intermediate(chain=[], issued=PUBLIC_POLICY)
+    with arranged(arrange, resources, monkeypatch) as context:
+        [diagnosis] = found(context)
+    assert diagnosis.id == "tls.missing_intermediate"
+    assert "Tests Intermediate" in diagnosis.sentence
+
+
+def test_an_expired_root_in_the_store_is_named(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old = Authority(tmp_path / "old", "Old Root", since=-9 * DAY, until=-DAY)
+    monkeypatch.setenv("SSL_CERT_FILE", str(old.root))
+    with relay(resources.readback.base_url, tls=old.serves()) as server:
+        [diagnosis] = found(context_for(server.server_port))
+    assert diagnosis.id == "tls.chain_dates"
+    assert "Old Root" in diagnosis.sentence
+
+
+def test_a_certificate_for_an_ip_address_is_accepted(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+    serving = resources.authority.serves("127.0.0.1")
+    with relay(resources.readback.base_url, tls=serving) as server:
+        context = context_for(server.server_port, host="127.0.0.1")
+        assert ids(context) == ["tls.ok_private"]
+
+
+@pytest.mark.parametrize(
+    ("host", "certified", "id"),
+    [
+        ("xn--bcher-kva.example", "xn--bcher-kva.example", "tls.ok_private"),
+        ("a.echo.example", "*.echo.example", "tls.ok_private"),
+        ("a.b.echo.example", "*.echo.example", "tls.wildcard"),
+        ("echo.example", "*.echo.example", "tls.wrong_name"),
+        ("an-echo.example", "*.echo.example", "tls.wrong_name"),
+        ("echo.example", "*.example", "tls.wrong_name"),
+    ],
+)
+def test_host_names_are_compared_as_clients_do(
+    host: str,
+    certified: str,
+    id: str,
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+    serving = resources.authority.serves(certified)
+    with relay(resources.readback.base_url, tls=serving) as server:
+        assert ids(context_for(server.server_port, host)) == [id]
+
+
+def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Date that does not make the certificate valid changes nothing."""
+    date = Response(200, "OK", {"Date": "Fri, 31 Dec 9999 23:59:59 -0000"}, b"")
+    expired = resources.authority.serves(since=-9 * DAY, until=-DAY)
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+    with relay(
+        resources.readback.base_url, tls=expired, on_response=lambda _: date
+    ) as server:
+        assert ids(context_for(server.server_port)) == ["tls.expired"]
+
+
+# Servers that ask for a certificate, or do not like the name.
+
+
+@pytest.mark.parametrize(
+    ("change", "id"),
+    [
+        (setups_tls.require_it_in_tls_1_2, "tls.client_certificate"),
+        (setups_tls.fail_for_any_name, "tls.unknown_name"),
+    ],
+)
+def test_a_general_refusal_is_explained(
+    change: Callable[[ssl.SSLContext], None],
+    id: str,
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with arranged(with_settings(change), resources, monkeypatch) as context:
+        assert ids(context) == [id]
+
+
+def test_a_server_that_only_accepts_client_certificates_is_no_failure(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(server: ssl.SSLContext) -> None:
+        server.verify_mode = ssl.CERT_OPTIONAL
+
+    with arranged(with_settings(change), resources, monkeypatch) as context:
+        assert ids(context) == ["tls.ok_private"]
+
+
+def test_nginx_requires_a_client_certificate_in_its_response(
+    resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if nginx is None:
+        pytest.skip("needs the program nginx")
+    port = broken_servers.closed_port()
+    chain = resources.authority.issue()
+    (tmp_path / "nginx.conf").write_text(
+        f"""daemon off; pid {tmp_path}/pid; error_log stderr; events {{}}
+        http {{ access_log off; server {{
+            listen 127.0.0.1:{port} ssl;
+            ssl_certificate {chain}; ssl_certificate_key {chain};
+            ssl_client_certificate {resources.authority.root}; ssl_verify_client on;
+        }} }}"""
+    )
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+    command = [nginx, "-p", tmp_path, "-c", tmp_path / "nginx.conf"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            context = context_for(port)
+            wait_until(lambda: tls.speaks_tls(context), "nginx listens")
+            assert ids(context) == ["tls.ok_private"]
+            with pytest.raises(ProbeError) as caught, context.new_client() as client:
+                client.request("GET", "/")
+        finally:
+            process.terminate()
+    assert caught.value.id == "tls.client_certificate"
+
+
+def test_a_late_request_for_a_client_certificate_reaches_the_client(
+    resources: Resources,
+) -> None:
+    """With TLS 1.3, a server may refuse the client as late as the first request."""
+    server = resources.authority.serves()
+    server.verify_mode = ssl.CERT_REQUIRED
+    server.num_tickets = 0
+
+    def behave(client: socket.socket) -> None:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        connection = server.wrap_bio(incoming, outgoing, server_side=True)
+        incoming.write(client.recv(65536))
+        with suppress(ssl.SSLWantReadError):
+            connection.do_handshake()
+        client.sendall(outgoing.read())
+        received = b""
+        while len(received) < 300:  # The end of the handshake, and the request.
+            received += client.recv(65536)
+        incoming.write(received)
+        with suppress(ssl.SSLError):
+            connection.do_handshake()
+        client.sendall(outgoing.read())
+        client.close()
+
+    with broken_servers.socket_server(behave) as port:
+        context = context_for(port)
+        context.trusted = contexts.unverified()
+        with pytest.raises(ProbeError) as caught, context.new_client() as client:
+            client.request("GET", "/" + "x" * 300)
+    assert caught.value.id == "tls.client_certificate"
+
+
+def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the program openssl")
+    port = broken_servers.closed_port()
+    chain = resources.authority.issue()
+    command = ["openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-alpn", "h2"]
+    with subprocess.Popen(
+        [*command, "-cert", chain, "-key", chain, "-quiet"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            wait_until(lambda: ids(context_for(port)) != ["http.no_connection"], "on")
+            assert ids(context_for(port)) == ["tls.http2_only"]
+        finally:
+            process.terminate()
+
+
+# Hostile peers.
+
+
+@pytest.mark.parametrize(
+    ("behave", "id"),
+    [
+        (broken_servers.stay_silent, "tls.silent"),
+        (broken_servers.greet, "tls.not_tls"),
+        (tls_servers.reset, "tls.cut"),
+        (tls_servers.cut_after_hello, "tls.cut"),
+        (tls_servers.stall_after_hello, "tls.silent"),
+        (tls_servers.trickle, "tls.silent"),
+        (tls_servers.send_noise_in_records, "tls.broken"),
+        (tls_servers.send_alert(tls_servers.UNRECOGNIZED_NAME), "tls.unknown_name"),
+        (tls_servers.send_alert(200), "tls.refused"),
+        (tls_servers.speak_http2, "tls.not_tls"),
+    ],
+)
+def test_a_hostile_peer_is_told_within_bounds(
+    behave: broken_servers.Behavior, id: str
+) -> None:
+    started = time.monotonic()
+    with broken_servers.socket_server(behave) as port:
+        assert ids(context_for(port, timeout=0.3)) == [id]
+    assert time.monotonic() - started < 20
+
+
+def test_noise_is_not_taken_for_tls() -> None:
+    with broken_servers.socket_server(tls_servers.send_noise) as port:
+        [id] = ids(context_for(port, timeout=1))
+    # Random bytes may look like a record of any kind.
+    assert id in ("tls.not_tls", "tls.broken", "tls.cut", "tls.silent", "tls.refused")
+
+
+def test_a_filter_that_drops_the_name_silently_is_found(resources: Resources) -> None:
+    server = resources.authority.serves()
+
+    def behave(client: socket.socket) -> None:
+        if b"localhost" not in client.recv(65536, socket.MSG_PEEK):
+            server.wrap_socket(client, server_side=True).close()
+
+    with broken_servers.socket_server(behave) as port:
+        assert ids(context_for(port, timeout=0.5)) == ["tls.filtered_name"]
+
+
+@given(st.binary(max_size=300))
+def test_any_certificate_message_can_be_read(message: bytes) -> None:
+    chain = handshake._read_chain(message)
+    assert sum(map(len, chain)) <= len(message)
+
+
+def test_a_private_authority_behind_a_proxy_is_named(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrange = through_proxy("api.example", "api.example")
+    with arranged(arrange, resources, monkeypatch) as context:
+        context.base_url = BaseUrl("https", "api.example", context.base_url.port, "/v1")
+        # Without the proxy, the address decides.
+        context.route = Route(context.base_url, addresses=("127.0.0.1",))
+        assert ids(context) == ["tls.ok_private"]
