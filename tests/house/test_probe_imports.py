@@ -17,7 +17,7 @@ def loaded_by(statement: str) -> set[str]:
 def test_the_probe_loads_no_server_package_and_no_other_part() -> None:
     loaded = loaded_by("import readback.probe.runner, readback.probe.output.terminal")
     assert not loaded & (SERVER_PACKAGES | OTHER_PARTS)
-    # openai is loaded only with `--as openai`.
+    # Other programs run in processes of their own.
     assert "openai" not in loaded
 
 

@@ -71,10 +71,10 @@ def _is_key_like(argument: str) -> bool:
     help="Repeat at this interval and chart the latency; stop with Ctrl-C.",
 )
 @click.option(
-    "--as",
-    "library",
-    type=click.Choice(["openai"]),
-    help="Also make the call through this package.",
+    "--run",
+    "run_programs",
+    is_flag=True,
+    help="Also ask through the programs on this machine: curl, node, go, java, Python.",
 )
 @click.option(
     "--json", "form", flag_value="json", help="Print the report as one line of JSON."
@@ -93,7 +93,7 @@ def probe(
     cabinet: str | None,
     timeout: float,
     watch: float | None,
-    library: str | None,
+    run_programs: bool,
     form: str | None,
 ) -> None:
     """Find out why a connection to BASE_URL does not work.
@@ -105,7 +105,7 @@ def probe(
     from readback.probe import watch as watching
     from readback.probe.context import ProbeContext
     from readback.probe.entered.secret import Secret
-    from readback.probe.runner import OPENAI, STEPS, run_probe
+    from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
 
     if watch and form == "markdown":
         raise click.UsageError("--markdown prints a single report; omit --watch.")
@@ -113,7 +113,7 @@ def probe(
         # A report with a few replaced characters is better than none.
         sys.stdout.reconfigure(errors="replace")
     secret = Secret(_key(key_file))
-    steps = (*STEPS, OPENAI) if library else STEPS
+    steps = (*STEPS, RUN_PROGRAMS) if run_programs else STEPS
     displays = _displays(form)
 
     def once() -> "ProbeReport":

@@ -11,7 +11,7 @@ from typing import NamedTuple, Union
 
 from readback.probe import diagnoses
 from readback.probe.background import BackgroundCall
-from readback.probe.clients import library
+from readback.probe.clients import comparison, running
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
@@ -99,8 +99,9 @@ STEPS = (
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
     Step("cabinet", "cabinet", cabinet.check, ("http",)),
     Step("latency", "latency", latency.check, ("echo.ascii",)),
+    Step("clients", "other programs", comparison.check, ("address",)),
 )
-OPENAI = Step("openai", "openai", library.check, ("echo.marks",))
+RUN_PROGRAMS = Step("run", "programs run", running.check, ("address",))
 
 
 class ProbeRun:

@@ -6,10 +6,11 @@ is generated from this list.
 """
 
 from tests.probe.scenarios.address import ADDRESS
+from tests.probe.scenarios.clients import CLIENTS
 from tests.probe.scenarios.echo import ECHO
 from tests.probe.scenarios.http import HTTP
 from tests.probe.scenarios.key import KEY
 from tests.probe.scenarios.network import NETWORK
 from tests.probe.scenarios.tls import TLS
 
-SCENARIOS = ADDRESS + KEY + NETWORK + TLS + HTTP + ECHO
+SCENARIOS = ADDRESS + KEY + NETWORK + TLS + HTTP + ECHO + CLIENTS
