@@ -16,6 +16,7 @@ from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily
 from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
+from tests.probe.broken_servers import closed_port
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import Request, relay
 from tests.support.server import Server
@@ -109,6 +110,16 @@ def test_the_key_is_on_no_command_line_and_in_no_report(
     assert "--config -" in only_curl.read_text()
     shown = formats.as_json(report) + formats.as_markdown(report)
     assert readback.api_key not in only_curl.read_text() + shown
+
+
+def test_programs_without_a_response_do_not_look_as_if_they_work(
+    only_curl: Path,
+) -> None:
+    report = probed(f"http://127.0.0.1:{closed_port()}/v1", mint())
+    assert report.id == "tcp.refused"
+    assert report.results[-1].diagnosis.id == "run.no_response"
+    assert "connect" in report.results[-1].diagnosis.details[0]
+    assert only_curl.exists()
 
 
 def test_programs_beyond_the_budget_are_not_asked(

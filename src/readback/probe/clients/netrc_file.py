@@ -6,6 +6,7 @@ Of the programs tried, only requests does this; curl needs an option for it.
 from __future__ import annotations
 
 import netrc
+import os
 from pathlib import Path
 
 from readback.probe.clients.machine import Machine, read_file
@@ -31,4 +32,4 @@ def _file(machine: Machine) -> Path | None:
         rest = named.removeprefix("~/")
         return machine.home / rest if rest != named else Path(named)
     paths = (machine.home / name for name in _NAMES)
-    return next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if os.path.isfile(path)), None)

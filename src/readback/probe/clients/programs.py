@@ -1,6 +1,8 @@
 """The programs that the probe knows, and the versions that its rules were tried with.
 
-A rule about another program is written down only if that version was run here.
+A rule about another program is written down only if that version was run here, on
+Debian 12. Go 1.21.13 and Node 26.12.0 were run too and differ from these rules only in
+unusual forms of NO_PROXY and of the proxy's address.
 """
 
 from __future__ import annotations
@@ -51,14 +53,14 @@ PROGRAMS = (
         stores.httpx2_store,
         True,
     ),
-    Program("Go", "1.21.13, 1.27.3", other_proxies.go_proxy, stores.go_store),
+    Program("Go", "1.27.3", other_proxies.go_proxy, stores.go_store),
     Program(
         "Node 22",
         "20.20.2, 22.20.0",
         other_proxies.old_node_proxy,
         stores.old_node_store,
     ),
-    Program("Node 24", "24.19.0, 26.12.0", other_proxies.node_proxy, stores.node_store),
+    Program("Node 24", "24.19.0", other_proxies.node_proxy, stores.node_store),
     Program("Java", "17.0.20, HttpClient", other_proxies.java_proxy, stores.java_store),
 )
 

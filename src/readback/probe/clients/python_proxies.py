@@ -124,7 +124,7 @@ def _breaks_httpx(entry: str) -> bool:
     if _is_ip(entry):
         return ":" in entry and "/" in entry
     _, colon, port = re.split("[/?#]", entry)[0].rpartition(":")
-    return bool(colon) and not port.isdecimal()
+    return "[" in entry or (bool(colon) and not port.isdecimal())
 
 
 def _httpx_excludes(entry: str, target: BaseUrl) -> bool:

@@ -19,6 +19,7 @@ from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service.echo import MARKS
 
 _NO_KEY = "no-key"
+_NO_RESPONSE = "no response"
 
 
 def check(context: ProbeContext) -> Diagnosis:
@@ -66,7 +67,7 @@ def _affordable(
 
 def _outcome(answer: Answer) -> str:
     if not answer.models:
-        return "no response"
+        return _NO_RESPONSE
     if not answer.chat:
         return f"status {answer.models}"
     same = "the same text" if _text(answer.content) == MARKS else "another text"
@@ -88,6 +89,8 @@ def _compare(outcomes: dict[str, str]) -> Diagnosis:
     groups: dict[str, list[str]] = {}
     for name, outcome in outcomes.items():
         groups.setdefault(outcome, []).append(name)
+    if set(groups) == {_NO_RESPONSE}:
+        return diagnose("run.no_response")
     if len(groups) == 1:
         return diagnose("run.same", outcome=next(iter(groups)))
     said = (f"{one[0].upper()}{one[1:]}: {', '.join(groups[one])}." for one in groups)

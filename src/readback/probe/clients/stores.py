@@ -63,7 +63,7 @@ def curl_store(machine: Machine) -> StoreChoice:
     if not path:
         return StoreChoice(SYSTEM)
     if variable == "SSL_CERT_DIR":
-        return _beside(SYSTEM, [path] if Path(path).is_dir() else [])
+        return _beside(SYSTEM, [path] if os.path.isdir(path) else [])
     if problem := _why_unreadable(path):
         return StoreChoice("", problem=f"{variable} {problem}")
     return _beside(SYSTEM, [path])
@@ -72,7 +72,7 @@ def curl_store(machine: Machine) -> StoreChoice:
 def go_store(machine: Machine) -> StoreChoice:
     file, folder = (machine.variables.get(f"SSL_CERT_{one}", "") for one in _KINDS)
     paths = [file] if file and not _why_unreadable(file) else []
-    paths += [folder] if folder and Path(folder).is_dir() else []
+    paths += [folder] if folder and os.path.isdir(folder) else []
     # Each variable replaces only the files or only the folders of the system.
     return _beside("" if file and folder and paths else SYSTEM, paths)
 
@@ -90,7 +90,7 @@ def node_store(machine: Machine) -> StoreChoice:
 def java_store(machine: Machine) -> StoreChoice:
     path = machine.java_property("javax.net.ssl.trustStore")
     # A file that does not exist is ignored.
-    if not path or not Path(path).is_file():
+    if not path or not os.path.isfile(path):
         return StoreChoice(JAVA)
     return _beside("", [path])
 
@@ -102,7 +102,7 @@ def _from_openssl_variables(machine: Machine) -> StoreChoice | None:
     if file := machine.variables.get("SSL_CERT_FILE"):
         return _only(file, "SSL_CERT_FILE", _why_unreadable(file))
     if folder := machine.variables.get("SSL_CERT_DIR"):
-        problem = "" if Path(folder).is_dir() else "is not a folder"
+        problem = "" if os.path.isdir(folder) else "is not a folder"
         return _only(folder, "SSL_CERT_DIR", problem)
     return None
 
@@ -113,11 +113,8 @@ def _node_store(machine: Machine, *, from_system: bool) -> StoreChoice:
         base, from_system = SYSTEM, True
     if from_system:
         base = base if base == SYSTEM else f"{OWN} and {SYSTEM}"
-        paths += [
-            path
-            for kind in _KINDS
-            if (path := machine.variables.get(f"SSL_CERT_{kind}")) and _exists(path)
-        ]
+        named = (machine.variables.get(f"SSL_CERT_{kind}", "") for kind in _KINDS)
+        paths += [path for path in named if os.path.exists(path)]
     extra = machine.variables.get("NODE_EXTRA_CA_CERTS", "")
     # A file that cannot be read causes a warning, no more.
     if extra and not _why_unreadable(extra):
@@ -148,18 +145,11 @@ def _is_public(path: str) -> bool:
     return name in {os.path.realpath(one) for one in known}
 
 
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError):
-        return False
-
-
 def _why_unreadable(path: str, *, folders: bool = False) -> str:
     """Return why a file with certificates cannot be used, or ""."""
-    if not _exists(path):
+    if not os.path.exists(path):
         return "names a file that does not exist"
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         return "" if folders else "names a folder"
     text = read_file(Path(path))
     if text is None:

@@ -97,6 +97,11 @@ CLIENTS = (
     ),
     ok("run.same", "All programs on this machine got the same: {outcome}."),
     skip(
+        "run.no_response",
+        "The programs on this machine get no response either.",
+        "Correct what failed above first.",
+    ),
+    skip(
         "run.none",
         "None of the programs was found: curl, node, go, java, and Python with "
         "requests, httpx or openai.",
