@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from readback.keys import mint
-from readback.probe.clients.comparison import differences, openai_differences
+from readback.keys import masked, mint
+from readback.probe.clients.comparison import check, differences, openai_differences
 from readback.probe.clients.programs import programs
+from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.results import Diagnosis
@@ -70,6 +71,21 @@ def test_everything_that_it_advises_makes_the_programs_agree() -> None:
     assert diagnosis.sentence.endswith("Directly: Node 22.")
 
 
+def test_it_says_where_openai_takes_its_settings_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", str(TARGET))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    context = ProbeContext(str(TARGET), Secret(KEY))
+    context.base_url = TARGET
+    [diagnosis] = check(context)
+    assert diagnosis.id == "clients.agree"
+    assert diagnosis.details == (
+        "The openai package would take the base URL from OPENAI_BASE_URL and the key "
+        f"{masked(KEY[-4:])} from OPENAI_API_KEY.",
+    )
+
+
 def test_a_password_of_a_proxy_is_never_shown() -> None:
     for value in ("http://alice:hu/s#h@proxy.example:3128", "alice:hush@p:1", "hush"):
         shown = str(found({"https_proxy": value, "NODE_USE_ENV_PROXY": "1"}))
@@ -103,7 +119,18 @@ def test_a_login_in_netrc_is_found_as_requests_finds_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["\0", "http://[", "://", "http://host:99999", "socks9://x", "%", "@", " "]
+    "value",
+    [
+        "\0",
+        "http://[",
+        "://",
+        "http://host:99999",
+        "socks9://x",
+        "%",
+        "@",
+        " ",
+        "\udcff",
+    ],
 )
 def test_no_value_makes_the_step_fail(value: str) -> None:
     names = ("https_proxy", "NO_PROXY", "OPENAI_BASE_URL", "OPENAI_API_KEY", "NETRC")

@@ -14,7 +14,7 @@ from readback.probe.clients import netrc_file, openai_settings
 from readback.probe.clients.machine import Machine
 from readback.probe.clients.openai_settings import OpenAISettings
 from readback.probe.clients.other_proxies import is_loopback
-from readback.probe.clients.programs import Program, programs
+from readback.probe.clients.programs import OtherProgram, programs
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import BaseUrl
@@ -22,7 +22,7 @@ from readback.probe.entered.secret import Secret
 from readback.probe.formatting import sanitize
 from readback.probe.results import Diagnosis, Fact
 
-Groups = dict[str, list[Program]]
+Groups = dict[str, list[OtherProgram]]
 """The programs by what they do."""
 
 
@@ -35,11 +35,13 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if found:
         return found
     way = programs("")[0].proxy(context.base_url, machine).way
-    return [diagnose("clients.agree", way=way)]
+    taken = openai_settings.from_environment(machine).sources
+    details = (f"The openai package would take {taken}.",) if taken else ()
+    return [replace(diagnose("clients.agree", way=way), details=details)]
 
 
 def differences(
-    target: BaseUrl, machine: Machine, known: Iterable[Program]
+    target: BaseUrl, machine: Machine, known: Iterable[OtherProgram]
 ) -> list[Diagnosis]:
     """Return a diagnosis for each kind of difference between the programs."""
     known = list(known)
@@ -81,7 +83,7 @@ def _is_other_key(settings: OpenAISettings, key: Secret) -> bool:
 
 
 def _proxies(
-    target: BaseUrl, machine: Machine, known: list[Program]
+    target: BaseUrl, machine: Machine, known: list[OtherProgram]
 ) -> list[Diagnosis]:
     choices = [(program, program.proxy(target, machine)) for program in known]
     details = _group((program, choice.description) for program, choice in choices)
@@ -105,7 +107,9 @@ def _proxies(
     return found
 
 
-def _stores(target: BaseUrl, machine: Machine, known: list[Program]) -> list[Diagnosis]:
+def _stores(
+    target: BaseUrl, machine: Machine, known: list[OtherProgram]
+) -> list[Diagnosis]:
     choices = [
         (program, program.store(machine))
         for program in known
@@ -140,7 +144,7 @@ def _diagnose(id: str, groups: Groups, details: Groups, **facts: str) -> Diagnos
     return replace(diagnosis, details=tuple(lines))
 
 
-def _group(actions: Iterable[tuple[Program, str]]) -> Groups:
+def _group(actions: Iterable[tuple[OtherProgram, str]]) -> Groups:
     groups: Groups = {}
     for program, action in actions:
         if action:
@@ -155,7 +159,7 @@ def _summary(groups: Groups) -> str:
     )
 
 
-def _listed(those: list[Program]) -> str:
+def _listed(those: list[OtherProgram]) -> str:
     *rest, last = (program.name for program in those)
     return f"{', '.join(rest)} and {last}" if rest else last
 

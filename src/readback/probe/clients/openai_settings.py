@@ -58,6 +58,14 @@ class OpenAISettings:
         return "something that is not a Readback key"
 
     @property
+    def sources(self) -> str:
+        """Where the values come from, without the values."""
+        taken = [f"the base URL from {BASE_URL}"] if self.base_url else []
+        if self.key:
+            taken.append(f"{self.shown_key} from {API_KEY}")
+        return " and ".join(taken)
+
+    @property
     def has_readback_key(self) -> bool:
         return keys.why_invalid(self.key.reveal().encode("utf-8", "replace")) is None
 

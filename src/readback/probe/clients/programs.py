@@ -17,7 +17,7 @@ from readback.probe.clients.stores import StoreChoice
 from readback.probe.entered.base_url import BaseUrl
 
 
-class Program(NamedTuple):
+class OtherProgram(NamedTuple):
     name: str
     versions: str
     """The versions tried."""
@@ -34,11 +34,15 @@ class Program(NamedTuple):
 REQUESTS = "requests"
 OPENAI_2, OPENAI_3 = "openai 2", "openai 3"
 PROGRAMS = (
-    Program("curl", "7.88.1", other_proxies.curl_proxy, stores.curl_store),
-    Program(REQUESTS, "2.34.2", python_proxies.requests_proxy, stores.requests_store),
-    Program("httpx", "0.28.1", python_proxies.httpx_proxy, stores.httpx_store, True),
+    OtherProgram("curl", "7.88.1", other_proxies.curl_proxy, stores.curl_store),
+    OtherProgram(
+        REQUESTS, "2.34.2", python_proxies.requests_proxy, stores.requests_store
+    ),
+    OtherProgram(
+        "httpx", "0.28.1", python_proxies.httpx_proxy, stores.httpx_store, True
+    ),
     # These use httpx.
-    Program(
+    OtherProgram(
         OPENAI_2,
         "1.109.1, 2.54.0",
         python_proxies.httpx_proxy,
@@ -46,26 +50,28 @@ PROGRAMS = (
         True,
     ),
     # These use httpx2.
-    Program(
+    OtherProgram(
         OPENAI_3,
         "3.3.0, 3.49.0",
         python_proxies.httpx2_proxy,
         stores.httpx2_store,
         True,
     ),
-    Program("Go", "1.27.3", other_proxies.go_proxy, stores.go_store),
-    Program(
+    OtherProgram("Go", "1.27.3", other_proxies.go_proxy, stores.go_store),
+    OtherProgram(
         "Node 22",
         "20.20.2, 22.20.0",
         other_proxies.old_node_proxy,
         stores.old_node_store,
     ),
-    Program("Node 24", "24.19.0", other_proxies.node_proxy, stores.node_store),
-    Program("Java", "17.0.20, HttpClient", other_proxies.java_proxy, stores.java_store),
+    OtherProgram("Node 24", "24.19.0", other_proxies.node_proxy, stores.node_store),
+    OtherProgram(
+        "Java", "17.0.20, HttpClient", other_proxies.java_proxy, stores.java_store
+    ),
 )
 
 
-def programs(openai_version: str) -> list[Program]:
+def programs(openai_version: str) -> list[OtherProgram]:
     """Return all programs, with only the installed one of the openai packages."""
     major = openai_version.partition(".")[0]
     absent = ""
