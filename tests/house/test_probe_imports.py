@@ -19,7 +19,7 @@ def test_the_probe_loads_no_server_package_and_no_other_part() -> None:
     assert not loaded & (SERVER_PACKAGES | OTHER_PARTS)
     # The file that the cabinet hands out contains neither.
     assert not loaded & {"click", "httpx"}
-    # openai is loaded only with `--as openai`.
+    # Other programs run in processes of their own.
     assert "openai" not in loaded
 
 

@@ -11,6 +11,14 @@ from tests.probe.setups import Resources
 from tests.support.authority import Authority
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 
+_VARIABLES = (
+    "READBACK_API_KEY",
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("NODE_EXTRA_CA_CERTS", "NODE_OPTIONS", "NODE_USE_ENV_PROXY"),
+    *("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "NETRC"),
+    *("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_CUSTOM_HEADERS"),
+)
+
 
 @pytest.fixture(scope="session")
 def readback(tmp_path_factory: pytest.TempPathFactory):
@@ -39,7 +47,7 @@ def _quiet_environment(
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "READBACK_API_KEY"):
+    for name in _VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 

@@ -76,15 +76,17 @@ def test_no_part_of_the_server_is_installed(part: str, python: Path) -> None:
 
 def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> None:
     done = subprocess.run(
-        [python, "-I", "-m", "readback", "probe", readback.base_url, "--as", "openai"],
-        env={"READBACK_API_KEY": readback.api_key},
+        [python, "-I", "-m", "readback", "probe", readback.base_url, "--run"],
+        # No other program is found; only the packages of this environment are.
+        env={"READBACK_API_KEY": readback.api_key, "PATH": str(python.parent)},
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == FailureFamily.NONE, done.stdout + done.stderr
     assert done.stdout.startswith("Works: every text was returned unchanged.\n")
-    assert "The openai package is not installed" in done.stdout
+    assert "programs run" in done.stdout
+    assert "Python openai" not in done.stdout
 
 
 def test_the_file_for_other_machines_is_the_same_in_every_installation(

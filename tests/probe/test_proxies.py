@@ -49,11 +49,17 @@ def ids(report: ProbeReport) -> dict[str, str]:
     return {result.step: result.diagnosis.id for result in report.results}
 
 
+def warnings(report: ProbeReport) -> list[str]:
+    """Return the ids of everything that is not as it should be."""
+    bad = (Verdict.WARN, Verdict.FAIL)
+    return [one.diagnosis.id for one in report.results if one.diagnosis.verdict in bad]
+
+
 def test_plain_requests_go_through_the_proxy(
     proxy: ForwardProxy, resources: Resources
 ) -> None:
     report = probed(resources.readback.base_url, resources.readback.api_key)
-    assert report.verdict == Verdict.OK, ids(report)
+    assert warnings(report) == ["clients.proxy_for_loopback"], ids(report)
     assert ids(report)["proxies"] == "proxies.used"
     assert len(proxy.forwarded) == report.requests
     password = LOGIN.partition(":")[2]
@@ -67,7 +73,8 @@ def test_encrypted_requests_go_through_a_tunnel(
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
         url = f"https://localhost:{server.server_port}/v1"
         report = probed(url, resources.readback.api_key)
-    assert report.verdict == Verdict.OK, ids(report)
+    expected = ["clients.proxy_for_loopback", "clients.store_differs"]
+    assert warnings(report) == expected, ids(report)
     assert ids(report)["tls"] == "tls.ok_private"
     assert set(proxy.forwarded) == {"CONNECT"}
     [latency] = [

@@ -152,10 +152,10 @@ def command_line(program: str) -> KeySafeParser:
         help="Repeat at this interval and chart the latency; stop with Ctrl-C.",
     )
     option(
-        "--as",
-        dest="library",
-        choices=["openai"],
-        help="Also make the call through this package.",
+        "--run",
+        action="store_true",
+        help="Also ask through the programs on this machine: curl, node, go, java, "
+        "Python.",
     )
     form = parser.add_mutually_exclusive_group().add_argument
     form(
@@ -255,9 +255,9 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.context import ProbeContext
     from readback.probe.entered.secret import Secret
     from readback.probe.output.progress import ProgressLine, terminal
-    from readback.probe.runner import OPENAI, STEPS, run_probe
+    from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
 
-    steps = (*STEPS, OPENAI) if options.library else STEPS
+    steps = (*STEPS, RUN_PROGRAMS) if options.run else STEPS
     progress = ProgressLine(terminal(sys.stdout, sys.stderr))
     show = _output(options.form)
 

@@ -66,8 +66,8 @@ class ProbeContext:
         return self.key.mask if "key" in vars(self) else self.secret.mask
 
     @property
-    def key_for_endpoint(self) -> Secret | None:
-        """The key for a service that is not a Readback, if there is a usable one."""
+    def usable_key(self) -> Secret | None:
+        """The key, if one was given that can be sent."""
         return (self.key or None) if "key" in vars(self) else None
 
     @property

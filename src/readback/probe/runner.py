@@ -13,7 +13,7 @@ from typing import NamedTuple, Union
 
 from readback.probe import diagnoses
 from readback.probe.background import BackgroundCall
-from readback.probe.clients import library
+from readback.probe.clients import comparison, running
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
@@ -100,7 +100,7 @@ def _is_other_service(context: ProbeContext) -> bool:
     """Return what responds or, if nothing does, what the person probably meant."""
     if context.service:
         return context.service == Service.ENDPOINT
-    sent = context.key_for_endpoint
+    sent = context.usable_key
     return bool(context.chat_model or (sent and not sent.is_readback_key))
 
 
@@ -153,8 +153,9 @@ STEPS = (
     *_only_if(_is_readback, READBACK),
     *_only_if(_is_other_service, ENDPOINT),
     *_only_if(_is_chat_wanted, CHAT),
+    Step("clients", "other programs", comparison.check, ("address",)),
 )
-OPENAI = Step("openai", "openai", library.check, ("echo.marks",), applies=_is_readback)
+RUN_PROGRAMS = Step("run", "programs run", running.check, ("address",))
 
 
 class ProbeRun:

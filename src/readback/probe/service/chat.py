@@ -50,7 +50,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     if _is_completion(parse_json(response.body)):
         return diagnose("stream.ignored")
     if stream.error:
-        detail = safe_message(stream.error, context.key_for_endpoint)
+        detail = safe_message(stream.error, context.usable_key)
         raise ProbeError("stream.error", detail=detail)
     if not stream.moments:
         raise ProbeError("stream.form")
@@ -97,7 +97,7 @@ def _post(context: ProbeContext, stream: bool) -> tuple[ProbeResponse, EventStre
     response = context.client.request(
         "POST",
         f"{context.base_url.path}{CHAT}",
-        key=context.key_for_endpoint,
+        key=context.usable_key,
         body=json.dumps(body).encode(),
         on_part=events.feed,
     )

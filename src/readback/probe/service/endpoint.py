@@ -38,7 +38,7 @@ _REFUSED: dict[int, str] = {
 
 def check_access(context: ProbeContext) -> Diagnosis:
     without_key = context.models_without_key
-    key = context.key_for_endpoint
+    key = context.usable_key
     if key is None:
         return _without_key(context, without_key)
     if key.is_readback_key:
@@ -103,7 +103,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     error = parse_error(response)
     if error is None and response.status != HTTPStatus.UNAUTHORIZED:
         return unexpected_response(response, f"{context.base_url}{MODELS}")
-    if response.status == HTTPStatus.UNAUTHORIZED and not context.key_for_endpoint:
+    if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
         id = "key.needed"
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         id = "endpoint.unavailable"
@@ -116,7 +116,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
 def _facts(context: ProbeContext, response: ProbeResponse) -> dict[str, Fact]:
     return {
         "status": response.status,
-        "detail": explanation(response, context.key_for_endpoint),
+        "detail": explanation(response, context.usable_key),
         "wait": sanitize(response.headers.get("Retry-After", "a few")),
         "sent_to": context.key_sent_to or "not sent",
     }

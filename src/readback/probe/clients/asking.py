@@ -1,0 +1,301 @@
+"""Starts the programs of this machine and reads what each of them printed.
+
+A key reaches them only through standard input: other users of a machine can see
+command lines. Each program runs in a process of its own with a deadline.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pkgutil
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from readback.probe.background import BackgroundCall
+from readback.probe.formatting import sanitize
+
+_FOLDER = "readback.probe.clients.askers"
+_START_SECONDS = 20.0
+_COMPILE_SECONDS = 60.0
+_PACKAGES = ("requests", "httpx", "openai")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What every program is asked."""
+
+    base_url: str
+    key: str
+    timeout: float
+    body: str = ""
+    """The body of a chat request, as one line of JSON; empty for none."""
+    start_seconds: float = _START_SECONDS
+    """How long a program may take beside its two requests."""
+
+    @property
+    def limit(self) -> float:
+        return 2 * self.timeout + self.start_seconds
+
+    @property
+    def lines(self) -> str:
+        return "\n".join((self.base_url, self.key, f"{self.timeout:g}", self.body, ""))
+
+    def redact(self, text: str) -> str:
+        """Remove the key from what a program printed, such as an error message."""
+        return text.replace(self.key, "[key]")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program printed."""
+
+    version: str = ""
+    models: int = 0
+    """The status of the response, 0 if there was none."""
+    chat: int = 0
+    content: object = None
+    """The body of the response to the chat request, if it was JSON."""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A program of this machine, ready to be asked."""
+
+    name: str
+    ask: Callable[[Question], Answer]
+
+
+def find_askers() -> list[Asker]:
+    """Return the programs that are installed, each once."""
+    askers = [
+        Asker(name, partial(ask, path))
+        for name, ask in _BINARIES.items()
+        if (path := shutil.which(name))
+    ]
+    return askers + _python_askers()
+
+
+def _python_askers() -> list[Asker]:
+    """Return an asker for each package, with the first Python that has it."""
+    paths = dict.fromkeys(
+        path
+        for path in (shutil.which("python3"), shutil.which("python"), sys.executable)
+        if path
+    )
+    calls = [(path, BackgroundCall(partial(_packages, path))) for path in paths]
+    askers: dict[str, Asker] = {}
+    for path, call in calls:
+        for package, version in call.result().items():
+            ask = partial(_ask_python, path, package, version)
+            askers.setdefault(package, Asker(f"Python {package}", ask))
+    return list(askers.values())
+
+
+def _packages(python: str) -> dict[str, str]:
+    """Return the versions of the packages that this Python has."""
+    printed, _ = _run([python, "-c", _source("ask.py")], "", _START_SECONDS)
+    found = (line.split() for line in printed.splitlines())
+    return {
+        words[1]: words[2]
+        for words in found
+        if len(words) == 3 and words[0] == "has" and words[1] in _PACKAGES
+    }
+
+
+def _ask_python(python: str, package: str, version: str, question: Question) -> Answer:
+    command = [python, "-c", _source("ask.py"), package]
+    return _parse(*_communicate(command, question), version)
+
+
+def _ask_node(node: str, question: Question) -> Answer:
+    command = [node, "--input-type=module", "--eval", _source("ask.mjs")]
+    return _parse(*_communicate(command, question))
+
+
+def _ask_java(java: str, question: Question) -> Answer:
+    with _file("Ask.java") as path:
+        return _parse(*_communicate([java, str(path)], question))
+
+
+def _ask_go(go: str, question: Question) -> Answer:
+    with _file("ask.go") as path:
+        # The compiler must not look for another version of itself in the network.
+        local = {"GO111MODULE": "off", "GOTOOLCHAIN": "local"}
+        command = [go, "run", str(path)]
+        patient = replace(question, start_seconds=_COMPILE_SECONDS)
+        return _parse(*_communicate(command, patient, local))
+
+
+def _ask_curl(curl: str, question: Question) -> Answer:
+    version, _ = _run([curl, "--version"], "", _START_SECONDS)
+    config = _curl_config(question)
+    printed, complaint = _communicate([curl, "--config", "-"], question, given=config)
+    words = version.split()
+    return _parse_curl(printed, complaint, words[1] if len(words) > 1 else "")
+
+
+_BINARIES = {
+    "curl": _ask_curl,
+    "node": _ask_node,
+    "java": _ask_java,
+    "go": _ask_go,
+}
+
+
+def _curl_config(question: Question) -> str:
+    """Return the options for one or two requests; curl reads them as a file."""
+    common = [
+        "silent",
+        "globoff",
+        "show-error",
+        f"max-time = {question.timeout:g}",
+        f'header = "Authorization: Bearer {_quoted(question.key)}"',
+    ]
+    lines = [
+        f'url = "{_quoted(question.base_url)}/models"',
+        f'output = "{_quoted(os.devnull)}"',
+        'write-out = "models %{http_code}\\n"',
+        *common,
+    ]
+    if question.body:
+        lines += [
+            "next",
+            f'url = "{_quoted(question.base_url)}/chat/completions"',
+            'header = "Content-Type: application/json"',
+            f'data-binary = "{_quoted(question.body)}"',
+            'write-out = "\\nchat %{http_code}\\n"',
+            *common,
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _parse_curl(printed: str, complaint: str, version: str) -> Answer:
+    models = re.match(r"models (\d+)\n", printed)
+    status = int(models[1]) if models else 0
+    chat = re.search(r"\nchat (\d+)\n\Z", printed)
+    content = printed[models.end() : chat.start()] if models and chat else ""
+    error = "" if status else re.sub(r"^curl: ", "", complaint)
+    return Answer(
+        sanitize(version),
+        status,
+        int(chat[1]) if chat else 0,
+        _json(content),
+        sanitize(error),
+    )
+
+
+def _parse(printed: str, complaint: str, version: str = "") -> Answer:
+    found: dict[str, str] = {}
+    for line in printed.splitlines():
+        name, _, rest = line.partition(" ")
+        found[name] = rest
+    chat, _, content = found.get("chat", "").partition(" ")
+    models = _status(found.get("models", ""))
+    error = found.get("error", "")
+    if not models and not error:
+        error = complaint.strip().rpartition("\n")[2] or "it printed nothing"
+    return Answer(
+        sanitize(version or found.get("version", "")),
+        models,
+        _status(chat),
+        _json(_decoded(content)),
+        sanitize(error),
+    )
+
+
+def _status(text: str) -> int:
+    return int(text) if re.fullmatch("[1-5][0-9]{2}", text) else 0
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text).decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _communicate(
+    command: list[str],
+    question: Question,
+    more: Mapping[str, str] | None = None,
+    given: str = "",
+) -> tuple[str, str]:
+    """Ask a program; return what it printed, without the key."""
+    printed = _run(command, given or question.lines, question.limit, more)
+    return question.redact(printed[0]), question.redact(printed[1])
+
+
+def _run(
+    command: list[str],
+    given: str,
+    limit: float,
+    more: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
+    """Return what a program printed on its two outputs; never raise an error."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **(more or {})},
+            # Its children are stopped together with it.
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return "", str(error)
+    try:
+        out, err = process.communicate(given.encode("utf-8", "replace"), limit)
+    except subprocess.TimeoutExpired:
+        return "", f"no end within {limit:g} s"
+    finally:
+        _stop(process)
+    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+
+
+def _source(name: str) -> str:
+    # Also works inside a zipapp.
+    return (pkgutil.get_data(_FOLDER, name) or b"").decode()
+
+
+@contextmanager
+def _file(name: str) -> Iterator[Path]:
+    """Yield a temporary file with the source of an asker; it contains no secret."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(_source(name), encoding="utf-8")
+        yield path

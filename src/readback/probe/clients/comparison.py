@@ -1,0 +1,172 @@
+"""The step "other programs": what they would do here, and where they differ.
+
+The commonest reason for "it works with curl and not in my program" is that programs
+read different settings. Nothing is sent; the rules are those of the versions tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib import metadata
+
+from readback.probe.clients import netrc_file, openai_settings
+from readback.probe.clients.machine import Machine
+from readback.probe.clients.openai_settings import OpenAISettings
+from readback.probe.clients.other_proxies import is_loopback
+from readback.probe.clients.programs import OtherProgram, programs
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.secret import Secret
+from readback.probe.formatting import sanitize
+from readback.probe.results import Diagnosis, Fact
+
+Groups = dict[str, list[OtherProgram]]
+"""The programs by what they do."""
+
+
+def check(context: ProbeContext) -> list[Diagnosis]:
+    machine = Machine.here()
+    found = [
+        *differences(context.base_url, machine, programs(_openai_version())),
+        *openai_differences(context.base_url, machine, context.secret),
+    ]
+    if found:
+        return found
+    way = programs("")[0].proxy(context.base_url, machine).way
+    taken = openai_settings.from_environment(machine).sources
+    details = (f"The openai package would take {taken}.",) if taken else ()
+    return [replace(diagnose("clients.agree", way=way), details=details)]
+
+
+def differences(
+    target: BaseUrl, machine: Machine, known: Iterable[OtherProgram]
+) -> list[Diagnosis]:
+    """Return a diagnosis for each kind of difference between the programs."""
+    known = list(known)
+    found = _proxies(target, machine, known) + _stores(target, machine, known)
+    if file := netrc_file.replacing_file(target.host, machine):
+        path = sanitize(str(file))
+        found.append(diagnose("clients.netrc", file=path, host=target.host))
+    return found
+
+
+def openai_differences(
+    target: BaseUrl, machine: Machine, key: Secret
+) -> list[Diagnosis]:
+    """Return what the openai package would take from variables instead."""
+    found = []
+    environment = openai_settings.from_environment(machine)
+    file = openai_settings.from_env_file(machine)
+    if environment.base_url and not environment.names(target):
+        url = environment.shown_url(target)
+        found.append(diagnose("clients.base_url_variable", url=url, target=str(target)))
+    # A program that loads the file keeps the variables that are already set.
+    elif file.base_url and not environment.base_url and not file.names(target):
+        url = file.shown_url(target)
+        found.append(diagnose("clients.env_file", url=url, target=str(target)))
+    if environment.names(target) and _is_other_key(environment, key):
+        held = environment.shown_key
+        found.append(diagnose("clients.key_variable", held=held, key=key.mask))
+    if environment.has_readback_key and not (environment.base_url or file.base_url):
+        mask = environment.key.mask
+        found.append(diagnose("clients.base_url_missing", key=mask, target=str(target)))
+    if openai_settings.replaces_authorization(machine):
+        found.append(diagnose("clients.headers_variable"))
+    return found
+
+
+def _is_other_key(settings: OpenAISettings, key: Secret) -> bool:
+    held, entered = settings.key.reveal(), key.reveal().strip()
+    return bool(held and entered) and held not in entered
+
+
+def _proxies(
+    target: BaseUrl, machine: Machine, known: list[OtherProgram]
+) -> list[Diagnosis]:
+    choices = [(program, program.proxy(target, machine)) for program in known]
+    details = _group((program, choice.description) for program, choice in choices)
+    found = []
+    if broken := _group((program, choice.problem) for program, choice in choices):
+        found.append(_diagnose("clients.proxy_unusable", broken, details))
+    usable = ((program, choice) for program, choice in choices if not choice.problem)
+    ways = _group((program, choice.way) for program, choice in usable)
+    if len(ways) > 1:
+        local = is_loopback(target.host)
+        found.append(
+            _diagnose(
+                "clients.proxy_for_loopback" if local else "clients.proxy_differs",
+                ways,
+                details,
+                lower=f"{target.scheme}_proxy",
+                upper=f"{target.scheme}_proxy".upper(),
+                scheme=target.scheme,
+            )
+        )
+    return found
+
+
+def _stores(
+    target: BaseUrl, machine: Machine, known: list[OtherProgram]
+) -> list[Diagnosis]:
+    choices = [
+        (program, program.store(machine))
+        for program in known
+        if target.is_encrypted or program.always_loads_store
+    ]
+    details = _group(
+        (program, choice.problem or choice.shown) for program, choice in choices
+    )
+    found = []
+    if broken := _group((program, choice.problem) for program, choice in choices):
+        found.append(_diagnose("clients.store_unusable", broken, details))
+    usable = [(program, choice) for program, choice in choices if not choice.problem]
+    private = _group((program, choice.private) for program, choice in usable)
+    others = [program for program, choice in usable if not choice.private]
+    if target.is_encrypted and private and others:
+        without = _listed(others)
+        found.append(
+            _diagnose("clients.store_differs", private, details, without=without)
+        )
+    return found
+
+
+def _diagnose(id: str, groups: Groups, details: Groups, **facts: str) -> Diagnosis:
+    table: dict[str, Fact] = {
+        program.name: action for action, those in details.items() for program in those
+    }
+    diagnosis = diagnose(id, who=_summary(groups), programs=table, **facts)
+    lines = (
+        f"{action}: {', '.join(program.title for program in those)}"
+        for action, those in details.items()
+    )
+    return replace(diagnosis, details=tuple(lines))
+
+
+def _group(actions: Iterable[tuple[OtherProgram, str]]) -> Groups:
+    groups: Groups = {}
+    for program, action in actions:
+        if action:
+            groups.setdefault(action, []).append(program)
+    return groups
+
+
+def _summary(groups: Groups) -> str:
+    return " ".join(
+        f"{action[0].upper()}{action[1:]}: {_listed(those)}."
+        for action, those in groups.items()
+    )
+
+
+def _listed(those: list[OtherProgram]) -> str:
+    *rest, last = (program.name for program in those)
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def _openai_version() -> str:
+    """Return the version of openai that this Python would import, or ""."""
+    try:
+        return metadata.version("openai")
+    except Exception:  # A damaged installation must not matter here.
+        return ""

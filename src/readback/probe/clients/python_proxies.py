@@ -1,0 +1,187 @@
+"""Which proxy requests, httpx and httpx2 would use for an address.
+
+The rules were found by running the versions in `programs` with a recording proxy.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from readback.probe.clients.machine import Machine
+from readback.probe.clients.proxy_choice import DIRECT, HTTP, ProxyChoice, through
+from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address
+
+_REQUESTS_KINDS = {
+    **HTTP,
+    **dict.fromkeys(("socks4", "socks4a", "socks5", "socks5h"), "PySocks"),
+}
+_HTTPX_KINDS = {**HTTP, "socks5": "socksio", "socks5h": "socksio"}
+
+
+def requests_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
+    variable, value = _configured(target, machine)
+    no_proxy = machine.first("no_proxy", "NO_PROXY")[1]
+    if (
+        not value
+        or _requests_bypass(target, no_proxy)
+        or _urllib_bypass(target.host, _variable(machine, "no")[1])
+    ):
+        return DIRECT
+    return through(value.removeprefix("//"), variable, _REQUESTS_KINDS)
+
+
+def httpx_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
+    entries = _no_proxy_entries(machine)
+    if "*" in entries:
+        return DIRECT
+    # httpx reads NO_PROXY whenever a client is made, even if no proxy is set.
+    if any(map(_breaks_httpx, entries)):
+        variable = _variable(machine, "no")[0]
+        return ProxyChoice("", variable, f"{variable} cannot be parsed")
+    return _httpx_choice(target, machine, entries, _httpx_excludes)
+
+
+def httpx2_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
+    entries = _no_proxy_entries(machine)
+    if "*" in entries:
+        return DIRECT
+    return _httpx_choice(target, machine, entries, _httpx2_excludes)
+
+
+def _httpx_choice(
+    target: BaseUrl,
+    machine: Machine,
+    entries: list[str],
+    excludes: Callable[[str, BaseUrl], bool],
+) -> ProxyChoice:
+    variable, value = _configured(target, machine)
+    if not value or any(excludes(entry, target) for entry in entries):
+        return DIRECT
+    return through(value, variable, _HTTPX_KINDS)
+
+
+def _variable(machine: Machine, name: str) -> tuple[str, str]:
+    """Return the variable that Python reads for a scheme, and its value."""
+    lower = f"{name}_proxy"
+    # An empty variable in lower case hides the one in upper case.
+    if lower in machine.variables:
+        return lower, machine.variables[lower]
+    others = (one for one in machine.variables if one.lower() == lower)
+    return machine.first(*others)
+
+
+def _configured(target: BaseUrl, machine: Machine) -> tuple[str, str]:
+    variable, value = _variable(machine, target.scheme)
+    # In a CGI program, anybody can set HTTP_PROXY with the request header Proxy.
+    if variable == "HTTP_PROXY" and "REQUEST_METHOD" in machine.variables:
+        value = ""
+    return (variable, value) if value else _variable(machine, "all")
+
+
+def _explicit_port(target: BaseUrl) -> int | None:
+    return None if target.port == PORTS[target.scheme] else target.port
+
+
+def _requests_bypass(target: BaseUrl, no_proxy: str) -> bool:
+    entries = [one for one in no_proxy.replace(" ", "").split(",") if one]
+    if is_ip_address(target.host) and ":" not in target.host:
+        return any(_is_or_contains(entry, target.host) for entry in entries)
+    port = _explicit_port(target)
+    names = {target.host, f"{target.host}:{port}" if port else target.host}
+    return any(
+        name == bare or name.endswith(f".{bare}")
+        for bare in (entry.lstrip(".") for entry in entries)
+        for name in names
+    )
+
+
+def _is_or_contains(entry: str, host: str) -> bool:
+    address, slash, bits = entry.partition("/")
+    if not slash:
+        return entry == host
+    return bits.isdecimal() and bits != "0" and _in_network(host, address, bits)
+
+
+def _urllib_bypass(host: str, no_proxy: str) -> bool:
+    if no_proxy == "*":
+        return True
+    names = (entry.strip().lstrip(".").lower() for entry in no_proxy.split(","))
+    return any(name and (host == name or host.endswith(f".{name}")) for name in names)
+
+
+def _no_proxy_entries(machine: Machine) -> list[str]:
+    entries = _variable(machine, "no")[1].split(",")
+    return [entry.strip() for entry in entries if entry.strip()]
+
+
+def _breaks_httpx(entry: str) -> bool:
+    """Return whether httpx 0.28 raises InvalidURL because of this entry."""
+    if "://" in entry:
+        return False
+    if _is_ip(entry):
+        return ":" in entry and "/" in entry
+    _, colon, port = re.split("[/?#]", entry)[0].rpartition(":")
+    return "[" in entry or (bool(colon) and not port.isdecimal())
+
+
+def _httpx_excludes(entry: str, target: BaseUrl) -> bool:
+    if "://" in entry:
+        return _matches_url(entry, target)
+    if _is_ip(entry):
+        # The length of a network's prefix is ignored.
+        return entry.split("/")[0] == target.host
+    return _matches_name(entry, target)
+
+
+def _httpx2_excludes(entry: str, target: BaseUrl) -> bool:
+    if "://" in entry:
+        return _matches_url(entry, target)
+    address, slash, bits = entry.partition("/")
+    if _is_ip(entry):
+        if not slash:
+            return entry == target.host
+        return bits.isdecimal() and _in_network(target.host, address, bits)
+    if entry.startswith("["):
+        return _matches_url(f"all://{entry}", target)
+    return not slash and _matches_name(entry, target)
+
+
+def _matches_name(entry: str, target: BaseUrl) -> bool:
+    name, _, port = entry.lower().split("/")[0].rpartition(":")
+    if not name:
+        name, port = port, ""
+    if port and (not port.isdecimal() or int(port) != _explicit_port(target)):
+        return False
+    if name == "localhost" and not port:
+        return target.host == name
+    if name.startswith("."):
+        return target.host.endswith(name) and target.host != name
+    return target.host == name or target.host.endswith(f".{name}")
+
+
+def _matches_url(entry: str, target: BaseUrl) -> bool:
+    try:
+        parts = urlsplit(entry)
+        port = parts.port
+    except ValueError:
+        return False
+    return (
+        parts.scheme in ("all", target.scheme)
+        and parts.hostname in (None, target.host)
+        and port in (None, _explicit_port(target))
+    )
+
+
+def _is_ip(entry: str) -> bool:
+    return is_ip_address(entry.split("/")[0])
+
+
+def _in_network(host: str, address: str, bits: str) -> bool:
+    try:
+        network = ipaddress.ip_network(f"{address}/{bits}", strict=False)
+        return ipaddress.ip_address(host) in network
+    except ValueError:
+        return False

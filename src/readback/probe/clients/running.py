@@ -1,0 +1,114 @@
+"""The step "programs run": asks the same through the programs of this machine.
+
+The key is sent only if the probe's own request with it was accepted; otherwise the
+programs are asked with a word that is not a key, to see whether they get a response.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+
+from readback.contract import MODEL, ROLE
+from readback.probe.background import BackgroundCall
+from readback.probe.clients.asking import Answer, Asker, Question, find_askers
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.service.echo import MARKS
+
+_NO_KEY = "no-key"
+_NO_RESPONSE = "no response"
+
+
+def check(context: ProbeContext) -> Diagnosis:
+    question = _question(context)
+    started = [
+        (asker, BackgroundCall(partial(asker.ask, question)))
+        for asker in _affordable(find_askers(), question, context)
+    ]
+    answers = {asker.name: call.result() for asker, call in started}
+    if not answers:
+        return diagnose("run.none")
+    outcomes = {name: _outcome(answer) for name, answer in answers.items()}
+    if question.key != _NO_KEY:
+        outcomes["this probe"] = _expected(question)
+    return _with_table(_compare(outcomes), answers)
+
+
+def _question(context: ProbeContext) -> Question:
+    accepted = "models" in vars(context)
+    key = context.usable_key
+    # Only Readback lists this model, so nothing that costs money is sent.
+    is_readback = accepted and MODEL.encode() in context.models.body
+    chat = {"model": MODEL, "messages": [{"role": ROLE, "content": MARKS}]}
+    return Question(
+        str(context.base_url),
+        key.reveal() if accepted and key else _NO_KEY,
+        context.timeout,
+        json.dumps(chat) if is_readback else "",
+    )
+
+
+def _affordable(
+    askers: list[Asker], question: Question, context: ProbeContext
+) -> list[Asker]:
+    """Return the askers whose requests are within the budget, and spend it."""
+    chosen = []
+    for asker in askers:
+        try:
+            for _ in range(2 if question.body else 1):
+                context.budget.spend()
+        except ProbeError:
+            break
+        chosen.append(asker)
+    return chosen
+
+
+def _outcome(answer: Answer) -> str:
+    if not answer.models:
+        return _NO_RESPONSE
+    if not answer.chat:
+        return f"status {answer.models}"
+    same = "the same text" if _text(answer.content) == MARKS else "another text"
+    return f"status {answer.models}, then {answer.chat} with {same}"
+
+
+def _expected(question: Question) -> str:
+    return "status 200" + (", then 200 with the same text" if question.body else "")
+
+
+def _text(content: object) -> object:
+    try:
+        return content["choices"][0]["message"]["content"]  # type: ignore[index]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _compare(outcomes: dict[str, str]) -> Diagnosis:
+    groups: dict[str, list[str]] = {}
+    for name, outcome in outcomes.items():
+        groups.setdefault(outcome, []).append(name)
+    if set(groups) == {_NO_RESPONSE}:
+        return diagnose("run.no_response")
+    if len(groups) == 1:
+        return diagnose("run.same", outcome=next(iter(groups)))
+    said = (f"{one[0].upper()}{one[1:]}: {', '.join(groups[one])}." for one in groups)
+    return diagnose("run.differs", outcomes=" ".join(said))
+
+
+def _with_table(diagnosis: Diagnosis, answers: dict[str, Answer]) -> Diagnosis:
+    lines, facts = [], dict(diagnosis.facts)
+    programs: dict[str, Fact] = {}
+    for name, answer in answers.items():
+        outcome = _outcome(answer)
+        error = f": {answer.error}" if answer.error else ""
+        lines.append(f"{name} {answer.version}: {outcome}{error}")
+        programs[name] = {
+            "version": answer.version,
+            "outcome": outcome,
+            "error": answer.error,
+        }
+    facts["programs"] = programs
+    return replace(diagnosis, details=tuple(lines), facts=facts)

@@ -1,0 +1,180 @@
+"""`--run` asks the programs of this machine, and tells how their results differ."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from readback.keys import mint
+from readback.probe.client import RequestBudget
+from readback.probe.clients.asking import Question, find_askers
+from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
+from readback.probe.output import formats
+from readback.probe.report import ProbeReport
+from readback.probe.results import FailureFamily
+from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
+from tests.probe.broken_servers import closed_port
+from tests.probe.displays import SilentDisplay
+from tests.probe.relay import Request, relay
+from tests.support.server import Server
+
+# What the last step needs; the others are tested elsewhere.
+NEEDED = ("address", "key", "proxies", "dns", "tcp", "tls", "http", "access")
+
+
+def probed(url: str, key: str, budget: RequestBudget | None = None) -> ProbeReport:
+    context = ProbeContext(
+        url, Secret(key), timeout=5, budget=budget or RequestBudget()
+    )
+    steps = tuple(step for step in STEPS if step.id in NEEDED)
+    return run_probe(context, (*steps, RUN_PROGRAMS), SilentDisplay())
+
+
+@pytest.fixture
+def only_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave only the packages of this Python."""
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+
+
+@pytest.fixture
+def only_curl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Leave only curl, which starts fastest; return the file of its command lines."""
+    curl = shutil.which("curl")
+    if not curl:
+        pytest.skip("curl is not installed")
+    noted = tmp_path / "commands"
+    program(tmp_path / "curl", f'echo "$0 $@" >> {noted}\nexec {curl} "$@"')
+    only(monkeypatch, str(tmp_path))
+    return noted
+
+
+def program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def only(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(sys, "executable", "")
+
+
+def test_every_program_returns_the_text_unchanged(readback: Server) -> None:
+    report = probed(readback.base_url, readback.api_key)
+    diagnosis = report.results[-1].diagnosis
+    assert diagnosis.id == "run.same", diagnosis
+    programs = diagnosis.facts["programs"]
+    assert isinstance(programs, dict)
+    assert {"Python requests", "Python httpx", "Python openai"} <= set(programs)
+    assert all(
+        isinstance(one, dict) and one["version"] and not one["error"]
+        for one in programs.values()
+    )
+
+
+@pytest.mark.usefixtures("only_python")
+def test_a_program_that_fails_on_a_working_connection_is_the_finding(
+    readback: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The package reads this variable but cannot encode the value in a header.
+    monkeypatch.setenv("OPENAI_ORG_ID", "организация")
+    report = probed(readback.base_url, readback.api_key)
+    assert (report.id, report.family) == ("run.differs", FailureFamily.LIBRARY)
+    assert "No response: Python openai." in report.results[-1].diagnosis.sentence
+
+
+def test_a_key_that_was_not_accepted_is_not_sent_again(
+    readback: Server, only_curl: Path
+) -> None:
+    seen: list[str] = []
+
+    def note(request: Request) -> Request:
+        seen.append(request.headers.get("Authorization", ""))
+        return request
+
+    key = mint()
+    with relay(readback.base_url, on_request=note) as server:
+        report = probed(f"http://127.0.0.1:{server.server_port}/v1", key)
+    assert only_curl.exists()
+    assert report.results[-1].diagnosis.facts["outcome"] == "status 401"
+    assert seen.count(f"Bearer {key}") == 1
+
+
+def test_the_key_is_on_no_command_line_and_in_no_report(
+    readback: Server, only_curl: Path
+) -> None:
+    report = probed(readback.base_url, readback.api_key)
+    assert report.results[-1].diagnosis.id == "run.same"
+    assert "--config -" in only_curl.read_text()
+    shown = formats.as_json(report) + formats.as_markdown(report)
+    assert readback.api_key not in only_curl.read_text() + shown
+
+
+def test_programs_without_a_response_do_not_look_as_if_they_work(
+    only_curl: Path,
+) -> None:
+    report = probed(f"http://127.0.0.1:{closed_port()}/v1", mint())
+    assert report.id == "tcp.refused"
+    assert report.results[-1].diagnosis.id == "run.no_response"
+    assert "connect" in report.results[-1].diagnosis.details[0]
+    assert only_curl.exists()
+
+
+def test_programs_beyond_the_budget_are_not_asked(
+    readback: Server, only_curl: Path
+) -> None:
+    # Two requests of the probe itself; curl would need two more.
+    report = probed(readback.base_url, readback.api_key, RequestBudget(3))
+    assert report.results[-1].diagnosis.id == "run.none"
+    assert not only_curl.exists()
+
+
+def test_without_any_program_there_is_nothing_to_compare(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, readback: Server
+) -> None:
+    only(monkeypatch, str(tmp_path))
+    report = probed(readback.base_url, readback.api_key)
+    assert report.results[-1].diagnosis.id == "run.none"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 1",
+        "head -c 100000 /dev/urandom",
+        "printf 'models abc\\nchat 1e9 ????\\nerror \\033[31msk-echo-%038d\\n'",
+    ],
+)
+@pytest.mark.parametrize("name", ["curl", "node"])
+def test_a_program_that_prints_nonsense_is_reported_as_no_response(
+    name: str, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / name, f"PATH=/usr/bin:/bin\n{script}")
+    only(monkeypatch, str(tmp_path))
+    [asker] = find_askers()
+    answer = asker.ask(Question("http://127.0.0.1:1/v1", "key", 1.0))
+    assert (answer.models, answer.chat) == (0, 0)
+    assert (answer.version + answer.error).isprintable()
+    assert "sk-echo-0" not in answer.error
+
+
+def test_a_program_without_an_end_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "node", "/bin/sleep 300")
+    only(monkeypatch, str(tmp_path))
+    [node] = find_askers()
+    answer = node.ask(Question("http://127.0.0.1:1/v1", "key", 0.1, start_seconds=0.1))
+    assert answer.error == "no end within 0.3 s"
+
+
+def test_the_key_in_an_error_message_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "node", 'read url; read key; echo "error bad header $key"')
+    only(monkeypatch, str(tmp_path))
+    [node] = find_askers()
+    answer = node.ask(Question("http://127.0.0.1:1/v1", "any form of key", 1.0))
+    assert answer.error == "bad header [key]"

@@ -1,0 +1,139 @@
+"""The predicted certificates are those that the real program was seen to trust."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from readback.probe.clients import stores
+from readback.probe.clients.machine import Machine
+from readback.probe.clients.programs import PROGRAMS
+from tests.probe.clients.machines import machine
+from tests.probe.relay import relay
+from tests.probe.setups import Resources
+
+FILE, DIR = "SSL_CERT_FILE", "SSL_CERT_DIR"
+REQUESTS, CURL = "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"
+# The variables that name the private authority, and the programs that then trust it.
+READ_BY = (
+    ((), ()),
+    ((FILE,), ("curl", "httpx", "openai 2", "openai 3", "Go")),
+    ((DIR,), ("curl", "httpx", "openai 2", "openai 3", "Go")),
+    ((REQUESTS,), ("requests",)),
+    ((CURL,), ("curl", "requests")),
+    (("NODE_EXTRA_CA_CERTS",), ("Node 22", "Node 24")),
+)
+MISSING = (
+    (FILE, ("curl", "httpx", "openai 2", "openai 3")),
+    (DIR, ("httpx", "openai 2", "openai 3")),
+    (REQUESTS, ("requests",)),
+    (CURL, ("curl", "requests")),
+    ("NODE_EXTRA_CA_CERTS", ()),
+)
+
+
+@pytest.fixture
+def private(resources: Resources) -> dict[str, str]:
+    """The value of each variable that names the private authority."""
+    file = str(resources.authority.root)
+    return {DIR: str(resources.authority.root.parent)} | dict.fromkeys(
+        (FILE, REQUESTS, CURL, "NODE_EXTRA_CA_CERTS"), file
+    )
+
+
+def trusting(here: Machine) -> tuple[str, ...]:
+    return tuple(one.name for one in PROGRAMS if one.store(here).private)
+
+
+def failing(here: Machine) -> tuple[str, ...]:
+    return tuple(one.name for one in PROGRAMS if one.store(here).problem)
+
+
+@pytest.mark.parametrize(("variables", "names"), READ_BY)
+def test_a_private_authority_is_read_from_a_variable(
+    variables: tuple[str, ...], names: tuple[str, ...], private: dict[str, str]
+) -> None:
+    here = machine({name: private[name] for name in variables})
+    assert trusting(here) == names
+    assert failing(here) == ()
+
+
+@pytest.mark.parametrize(("variable", "names"), MISSING)
+def test_a_missing_file_makes_some_programs_fail(
+    variable: str, names: tuple[str, ...]
+) -> None:
+    assert failing(machine({variable: "/does/not/exist"})) == names
+
+
+def test_the_lists_of_the_system_are_not_private() -> None:
+    bundle = "/etc/ssl/certs/ca-certificates.crt"
+    if not Path(bundle).is_file():
+        pytest.skip(f"{bundle} does not exist here")
+    here = machine({FILE: bundle, REQUESTS: bundle, "NODE_EXTRA_CA_CERTS": bundle})
+    assert (trusting(here), failing(here)) == ((), ())
+
+
+def test_curl_prefers_the_folder_and_python_the_file(
+    private: dict[str, str], tmp_path: Path
+) -> None:
+    here = machine({FILE: private[FILE], DIR: str(tmp_path)})
+    assert stores.curl_store(here).private == str(tmp_path)
+    assert stores.httpx2_store(here).private == private[FILE]
+
+
+def test_node_reads_the_variables_of_openssl_only_if_it_is_told_to(
+    private: dict[str, str],
+) -> None:
+    told = machine({FILE: private[FILE], "NODE_OPTIONS": "--use-openssl-ca"})
+    assert stores.old_node_store(told).private == private[FILE]
+    told = machine({FILE: private[FILE], "NODE_USE_SYSTEM_CA": "1"})
+    assert stores.old_node_store(told).private == ""
+    assert stores.node_store(told).private == private[FILE]
+
+
+@pytest.mark.parametrize("path", ["", "\0", "x" * 5000, "/dev/zero", "/"])
+def test_no_value_makes_a_prediction_fail(path: str) -> None:
+    names = (FILE, DIR, REQUESTS, CURL, "NODE_EXTRA_CA_CERTS")
+    options = {"JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={path} '"}
+    failing(machine(dict.fromkeys(names, path) | options))
+
+
+@pytest.fixture
+def url(resources: Resources) -> Iterator[str]:
+    """A server whose certificate only the private authority vouches for."""
+    tls = resources.authority.serves()
+    with relay(resources.readback.base_url, tls=tls) as server:
+        yield f"https://localhost:{server.server_port}/v1"
+
+
+def is_trusted_by(name: str, url: str) -> bool:
+    if name == "curl":
+        command = ["curl", "--silent", "--output", "/dev/null", url]
+        return subprocess.run(command).returncode == 0
+    module = pytest.importorskip("openai" if name == "openai 3" else name)
+    try:
+        if name == "openai 3":
+            module.OpenAI(api_key="key", base_url=url, max_retries=0).models.list()
+        else:
+            module.get(url)
+    except Exception as error:
+        return "Authentication" in type(error).__name__  # a response: 401
+    return True
+
+
+@pytest.mark.parametrize("variable", [FILE, REQUESTS, CURL])
+@pytest.mark.parametrize("name", ["requests", "httpx", "openai 3", "curl"])
+def test_the_real_program_trusts_what_is_predicted(
+    name: str,
+    variable: str,
+    url: str,
+    private: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if name == "curl" and not shutil.which("curl"):
+        pytest.skip("curl is not installed")
+    monkeypatch.setenv(variable, private[variable])
+    predicted = name in trusting(machine({variable: private[variable]}))
+    assert is_trusted_by(name, url) == predicted

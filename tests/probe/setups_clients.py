@@ -1,0 +1,84 @@
+"""Sets up machines on which other programs would not do what the probe does."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir, contextmanager
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from tests.probe.forward_proxy import LOGIN, forward_proxy
+from tests.probe.relay import Request, relay
+from tests.probe.setups import (
+    Arrange,
+    ProbeInput,
+    Resources,
+    behind_tls,
+    host_and_port,
+)
+
+
+def with_variables(variables: Callable[[Resources], Mapping[str, str]]) -> Arrange:
+    """The service works, and these variables are set."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        readback = resources.readback
+        yield ProbeInput(
+            readback.base_url, readback.api_key, environment=variables(resources)
+        )
+
+    return arrange
+
+
+def with_private_store(**variables: str) -> Arrange:
+    """SSL_CERT_FILE names a private authority, and these variables are set as well."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        with behind_tls()(resources) as probe_input:
+            environment = {**probe_input.environment, **variables}
+            yield replace(probe_input, environment=environment)
+
+    return arrange
+
+
+@contextmanager
+def proxy_for_another_host(resources: Resources) -> Iterator[ProbeInput]:
+    """Only a proxy can resolve the name of the service."""
+
+    def to_path(request: Request) -> Request:
+        target = urlsplit(request.target)._replace(scheme="", netloc="")
+        return replace(request, target=target.geturl())
+
+    with relay(resources.readback.base_url, on_request=to_path) as proxy:
+        environment = {"http_proxy": f"http://{host_and_port(proxy)}", "no_proxy": ""}
+        url = "http://readback.test/v1"
+        yield ProbeInput(url, resources.readback.api_key, environment=environment)
+
+
+@contextmanager
+def proxy_for_this_machine(resources: Resources) -> Iterator[ProbeInput]:
+    with forward_proxy() as proxy:
+        url = f"http://{LOGIN}@127.0.0.1:{proxy.server_port}"
+        readback = resources.readback
+        yield ProbeInput(
+            readback.base_url, readback.api_key, environment={"http_proxy": url}
+        )
+
+
+@contextmanager
+def login_in_netrc(resources: Resources) -> Iterator[ProbeInput]:
+    file = resources.folder / "netrc"
+    file.write_text("machine 127.0.0.1 login alice password hush\n")
+    readback = resources.readback
+    yield ProbeInput(
+        readback.base_url, readback.api_key, environment={"NETRC": str(file)}
+    )
+
+
+@contextmanager
+def env_file(resources: Resources) -> Iterator[ProbeInput]:
+    (resources.folder / ".env").write_text('OPENAI_BASE_URL="http://other.test/v1"\n')
+    readback = resources.readback
+    with chdir(resources.folder):
+        yield ProbeInput(readback.base_url, readback.api_key)
+    (resources.folder / ".env").unlink()
