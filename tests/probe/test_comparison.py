@@ -162,7 +162,7 @@ def test_ctrl_c_in_the_second_walk_keeps_the_first() -> None:
     report = json.loads(output)
     assert report["comparison"]["id"] == "compare.unfinished"
     assert report["reports"][0]["verdict"] == "ok"
-    assert process.returncode == 0
+    assert process.returncode == FailureFamily.INTERRUPTED
 
 
 def test_a_comparison_is_not_repeated() -> None:

@@ -76,7 +76,7 @@ ENDPOINT = (
     Scenario(
         "another service refuses the request",
         "endpoint.refused",
-        at_provider(models=Answer(400, error(message="api-version is missing"))),
+        at_provider(models=Answer(422, error(message="No api-version"))),
     ),
     Scenario(
         "the list of models has another form",

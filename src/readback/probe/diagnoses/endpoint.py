@@ -54,7 +54,7 @@ ENDPOINT = (
     fail(
         "endpoint.refused",
         FailureFamily.HTTP,
-        Culprit.SERVICE,
+        Culprit.INPUT,
         "The service refused the request with {status}: {detail}",
         "Compare the address and the model with the service's documentation.",
     ),

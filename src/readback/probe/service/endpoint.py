@@ -46,6 +46,9 @@ def check_access(context: ProbeContext) -> Diagnosis:
     response = context.models = context.get(MODELS)
     if response.status == HTTPStatus.UNAUTHORIZED and _are_same(response, without_key):
         raise refused(context, response, "key.refused_or_lost")
+    if response.status == HTTPStatus.BAD_REQUEST:
+        # Only the key is new in this request. Google's APIs and LiteLLM respond so.
+        raise refused(context, response, "key.refused_elsewhere")
     if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         return diagnose("endpoint.no_models", status=response.status)
     if response.status != HTTPStatus.OK or not is_from_api(response):
