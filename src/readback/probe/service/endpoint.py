@@ -27,6 +27,8 @@ from readback.probe.service.recognition import unexpected_response
 
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3
+# Some gateways list hundreds; comparing more would only take time.
+_COMPARED_MODELS = 5000
 _NO_MONEY = ("insufficient_quota", "billing", "insufficient_balance", "credit")
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused_elsewhere",
@@ -93,7 +95,7 @@ def _listed(model: str | None, names: list[str]) -> Diagnosis:
 def near_names(model: str, names: list[str]) -> list[str]:
     """Return the names that a person may have meant, the nearest first."""
     wanted = model.lower()
-    by_lower = {name.lower(): name for name in names}
+    by_lower = {name.lower(): name for name in names[:_COMPARED_MODELS] if name}
     # Gateways put the provider before the name, and local servers a tag after it.
     inside = [low for low in by_lower if wanted in low or low in wanted]
     similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
@@ -117,10 +119,12 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
 
 
 def _facts(context: ProbeContext, response: ProbeResponse) -> dict[str, Fact]:
+    wait = response.headers.get("Retry-After", "").strip()
     return {
         "status": response.status,
         "detail": explanation(response, context.key_for_endpoint),
-        "wait": sanitize(response.headers.get("Retry-After", "a few")),
+        # Some services send a date instead of seconds.
+        "wait": wait if wait.isascii() and wait.isdigit() else "a few",
         "sent_to": context.key_sent_to or "not sent",
     }
 
