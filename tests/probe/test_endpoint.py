@@ -197,6 +197,7 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
             run(without_key=Answer(401, page.body, page.headers), elsewhere=page),
             run(without_key=Answer(401, b"login", {"WWW-Authenticate": "Basic"})),
             run(without_key=Answer(404, b'{"detail":"Not Found"}')),
+            run(without_key=Answer(403, b'{"error":"This site is blocked."}')),
         ]
         for server in strangers:
             report = probed(server.base_url)
