@@ -14,10 +14,11 @@ import pytest
 from readback.probe.comparison import Comparison, Walk
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
-from readback.probe.results import Diagnosis
+from readback.probe.results import Diagnosis, FailureFamily
 from readback.probe.runner import STEPS, run_probe
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
+from tests.probe.forms import REPORT_SCHEMA
 from tests.probe.provider import KEY, MODEL, Answer, provider
 from tests.probe.relay import relay
 from tests.support.server import Server
@@ -62,6 +63,7 @@ def test_each_address_gets_only_its_own_key(readback: Server) -> None:
             text=True,
         )
     report = json.loads(done.stdout)
+    REPORT_SCHEMA.validate(report)
     assert report["comparison"]["id"] == "compare.same"
     first, second = report["reports"]
     assert (first["service"], second["service"]) == ("endpoint", "readback")
@@ -170,7 +172,7 @@ def test_ctrl_c_in_the_second_walk_keeps_the_first(readback: Server) -> None:
     report = json.loads(output)
     assert report["comparison"]["id"] == "compare.unfinished"
     assert report["reports"][0]["verdict"] == "ok"
-    assert process.returncode == 0
+    assert process.returncode == FailureFamily.INTERRUPTED
 
 
 def test_a_comparison_is_not_repeated() -> None:
