@@ -21,7 +21,10 @@ _MAX_HEAD_BYTES = 16_384
 
 def resolve(host: str, port: int) -> list[str]:
     """Return the IP addresses of a host in the order in which clients try them."""
-    rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:  # Not even a name that could be looked up.
+        raise socket.gaierror(socket.EAI_NONAME, "invalid name") from None
     return list(dict.fromkeys(str(row[4][0]) for row in rows))
 
 
