@@ -130,7 +130,7 @@ def test_a_block_of_every_program_is_not_put_down_to_the_user_agent(
     resources: Resources,
 ) -> None:
     report = report_of(responding(403, b"no"), resources)
-    assert "so the User-Agent is not why" in found(report, "between.blocked").sentence
+    assert "so it is not the User-Agent" in found(report, "between.blocked").sentence
 
 
 @pytest.mark.parametrize(

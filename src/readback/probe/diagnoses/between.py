@@ -11,8 +11,8 @@ _BLOCKED = (
     "can pass."
 )
 _ASK_TO_ALLOW = (
-    "A firewall, a bot protection or a web application firewall does this. Ask whoever "
-    "runs it to exempt the address of the API"
+    "A firewall or a bot protection does this. Ask its administrator to exempt the "
+    "address of the API"
 )
 _CLOCK = "The service's clock is {offset} {direction} this machine's"
 _CONSEQUENCES = (
@@ -27,7 +27,7 @@ BETWEEN = (
         Culprit.PROXY,
         "Something in front of the service refuses the request: {status} {title}."
         "{tried}",
-        _ASK_TO_ALLOW + ", and give them the time and the status.",
+        _ASK_TO_ALLOW + ", and name the time and the status.",
     ),
     fail(
         "between.challenge",
@@ -87,14 +87,14 @@ BETWEEN = (
         FailureFamily.HTTP,
         Culprit.PROXY,
         _BLOCKED,
-        _ASK_TO_ALLOW + ". This probe went on as {used}.",
+        _ASK_TO_ALLOW + ". The remaining steps were run as {used}.",
     ),
     warn(
         "between.probe_blocked",
         Culprit.PROXY,
         _BLOCKED,
-        _ASK_TO_ALLOW + " if other programs of yours are blocked, too. This probe went "
-        "on as {used}.",
+        _ASK_TO_ALLOW + " if other programs of yours are blocked, too. The remaining "
+        "steps were run as {used}.",
     ),
     warn(
         "between.program_blocked",

@@ -21,6 +21,7 @@ _CHALLENGE = re.compile(
     rb"|attention required|ddos protection",
     re.IGNORECASE,
 )
+_SECONDS = re.compile("[0-9]{1,9}")
 _CHALLENGE_STATUSES = {403, 429, 503}
 _REFUSALS: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.other_refusal",
@@ -46,7 +47,8 @@ def explain(response: ProbeResponse, facts: dict[str, Fact]) -> ProbeError | Non
     if _is_challenge(response):
         return ProbeError("between.challenge", tried="", **facts)
     if id := _REFUSALS.get(response.status):
-        wait = sanitize(response.headers.get("Retry-After", "some"))
+        after = response.headers.get("Retry-After", "")
+        wait = after if _SECONDS.fullmatch(after) else "some"
         return ProbeError(id, tried="", wait=wait, **facts)
     return None
 

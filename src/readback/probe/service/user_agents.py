@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Union
 
+from readback.probe.background import BackgroundCall
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.results import Diagnosis, ProbeError
@@ -90,14 +92,29 @@ def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     """Ask for an unknown path, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
-    answers = {one: foreign_answer(context, one.headers) for one in OTHERS}
-    # Once may be chance.
-    doubtful = [one for one in OTHERS if answers[one]]
-    blocked = [one for one in doubtful if foreign_answer(context, one.headers)]
-    if not blocked or foreign_answer(context, OWN.headers):
+    answers = _foreign_answers(context, OTHERS)
+    if not answers:
         return diagnose("between.programs_pass", programs=_listed(OTHERS))
+    # Once may be chance, or a limit of the rate: ask again, between two own requests.
+    if _foreign_answers(context, [OWN]):
+        return []
+    blocked = list(_foreign_answers(context, list(answers)))
+    if not blocked or _foreign_answers(context, [OWN]):
+        return []
     passed = [OWN, *(program for program in OTHERS if program not in blocked)]
     return _blocked(blocked, passed, answers[blocked[0]])
+
+
+def _foreign_answers(
+    context: ProbeContext, programs: Sequence[UserAgent]
+) -> dict[UserAgent, str]:
+    """Ask as these programs, side by side; return the answers not of the service."""
+    calls = [
+        BackgroundCall(partial(foreign_answer, context, program.headers))
+        for program in programs
+    ]
+    answers = zip(programs, [call.result() for call in calls])
+    return {program: answer for program, answer in answers if answer}
 
 
 def _ask_as_others(
@@ -147,7 +164,8 @@ def _blocked(
 def _with_all_tried(error: ProbeError) -> ProbeError:
     if "tried" not in error.facts:
         return error
-    tried = f" It refuses {_listed(OTHERS)} as well, so the User-Agent is not why."
+    names = _listed(OTHERS)
+    tried = f" {names[:1].upper()}{names[1:]} are refused, too, so it is not the User-Agent."
     return ProbeError(error.id, **{**error.facts, "tried": tried})
 
 
