@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseServer
 from urllib.parse import urlsplit
 
 Headers = dict[str, str]
@@ -61,10 +62,12 @@ class Relay(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, upstream: str, host: str, on_request, on_response) -> None:
+    def __init__(
+        self, upstream: str, host: str, on_request, on_response, port: int = 0
+    ) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
-        super().__init__((host, 0), _Handler)
+        super().__init__((host, port), _Handler)
         self.upstream = urlsplit(upstream)
         self.on_request = on_request
         self.on_response = on_response
@@ -129,7 +132,7 @@ def _forward(server: Relay, request: Request) -> Response:
 
 
 @contextmanager
-def running(server: ThreadingHTTPServer) -> Iterator[None]:
+def running(server: BaseServer) -> Iterator[None]:
     """Serve in a thread of its own."""
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -188,13 +188,6 @@ def closed_proxy(resources: Resources) -> Iterator[ProbeInput]:
     yield ProbeInput(resources.readback.base_url, key, environment=proxy)
 
 
-@contextmanager
-def socks_proxy(resources: Resources) -> Iterator[ProbeInput]:
-    proxy = {"all_proxy": "socks5://user:hush@127.0.0.1:1080", "no_proxy": ""}
-    key = resources.readback.api_key
-    yield ProbeInput(resources.readback.base_url, key, environment=proxy)
-
-
 def cabinet_showing(status: int = 200, **fields: str | None) -> Arrange:
     """The cabinet returns these fields instead of the tested address.
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from email.message import Message
 
 from readback import __version__
-from readback.probe.connection import opening
+from readback.probe.connection import opening, tunnel
 from readback.probe.connection.deadline import DeadlineSocket
 from readback.probe.connection.route import Route
 from readback.probe.entered.secret import Secret
@@ -138,6 +138,9 @@ class ProbeClient:
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
+        if self._sends_whole_url and self._route.proxy:
+            proxy, target = self._route.proxy, self._route.target
+            tunnel.raise_if_unresolved(proxy, target, response.headers)
         content = _decompress(response.headers.get("Content-Encoding"), content)
         return ProbeResponse(
             response.status,

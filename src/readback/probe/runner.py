@@ -71,9 +71,9 @@ def _key(context: ProbeContext) -> list[Diagnosis]:
     return mistakes
 
 
-def _proxies(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.route = proxies.check(context.base_url)
-    return diagnosis
+def _proxies(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = proxies.check(context.base_url)
+    return found
 
 
 def _dns(context: ProbeContext) -> Diagnosis:
@@ -81,11 +81,11 @@ def _dns(context: ProbeContext) -> Diagnosis:
     return diagnosis
 
 
-def _tcp(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.route = tcp.check(
+def _tcp(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = tcp.check(
         context.route, context.ip_addresses, context.timeout
     )
-    return diagnosis
+    return found
 
 
 def _tls(context: ProbeContext) -> Diagnosis:

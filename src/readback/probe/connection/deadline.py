@@ -12,7 +12,7 @@ import time
 
 
 class DeadlineSocket:
-    """The part of a socket that `http.client` uses."""
+    """The part of a socket that `http.client` and the talk with a proxy use."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._socket = sock
@@ -26,6 +26,10 @@ class DeadlineSocket:
 
     def makefile(self, mode: str) -> io.BufferedReader:
         return io.BufferedReader(_Reader(self))
+
+    def recv(self, size: int) -> bytes:
+        self._limit()
+        return self._socket.recv(size)
 
     def recv_into(self, buffer: memoryview) -> int:
         self._limit()

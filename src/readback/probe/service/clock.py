@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 
 from readback.probe.client import ProbeResponse
-from readback.probe.connection import opening
+from readback.probe.connection.lookup import resolve
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_offset
@@ -51,8 +51,8 @@ def _which(context: ProbeContext, ahead: float) -> str:
 def _is_elsewhere(context: ProbeContext) -> bool:
     """Return whether the cabinet runs on another machine, with a clock of its own."""
     try:
-        own = opening.resolve(context.cabinet_host, 0)
-        return not set(own) & set(opening.resolve(context.base_url.host, 0))
+        own = resolve(context.cabinet_host, 0)
+        return not set(own) & set(resolve(context.base_url.host, 0))
     except (OSError, ValueError):
         return False
 
