@@ -157,6 +157,6 @@ def behind_forgetful_gateway(on_forgotten: OnForgotten | None) -> Arrange:
         ):
             url = f"http://127.0.0.1:{port}/v1"
             key = resources.readback.api_key
-            yield ProbeInput(url, key, timeout=2.0, idle=IDLE)
+            yield ProbeInput(url, key, timeout=1.0, idle=IDLE)
 
     return arrange

@@ -164,8 +164,7 @@ def _blocked(
 def _with_all_tried(error: ProbeError) -> ProbeError:
     if "tried" not in error.facts:
         return error
-    names = _listed(OTHERS)
-    tried = f" {names[:1].upper()}{names[1:]} are refused, too, so it is not the User-Agent."
+    tried = f" Asking as {_listed(OTHERS)} makes no difference."
     return ProbeError(error.id, **{**error.facts, "tried": tried})
 
 
