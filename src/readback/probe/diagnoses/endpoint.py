@@ -68,6 +68,12 @@ ENDPOINT = (
         "not list.",
     ),
     warn(
+        "models.unreadable",
+        Culprit.SERVICE,
+        "The list of models cannot be read: it has another form or more than 1 MiB.",
+        "It is unknown which models there are; completions are not affected.",
+    ),
+    warn(
         "models.form",
         Culprit.SERVICE,
         "The list of models is a bare list, not an object with `data`.",

@@ -18,7 +18,7 @@ from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import kinds
 from readback.probe.service.api_answers import (
     explanation,
-    is_from_api,
+    is_html,
     model_ids,
     parse_error,
     parse_json,
@@ -53,7 +53,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise refused(context, response, "key.refused_elsewhere")
     if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         return diagnose("endpoint.no_models", status=response.status)
-    if response.status != HTTPStatus.OK or not is_from_api(response):
+    if response.status != HTTPStatus.OK or is_html(response):
         raise refused(context, response)
     is_open = without_key.status == HTTPStatus.OK
     id = "endpoint.open" if is_open else "key.accepted"
@@ -71,9 +71,11 @@ def _without_key(context: ProbeContext, response: ProbeResponse) -> Diagnosis:
 
 def check_models(context: ProbeContext) -> list[Diagnosis]:
     """Say which models there are, or whether the one for the completion is listed."""
+    if context.models.status != HTTPStatus.OK:
+        return []
     names = model_ids(context.models)
     if names is None:
-        return []
+        return [diagnose("models.unreadable")]
     found = [_listed(context.chat_model, names)]
     if not isinstance(parse_json(context.models.body), dict):
         found.append(diagnose("models.form"))
