@@ -16,6 +16,7 @@ from readback.probe.results import Diagnosis, FailureFamily
 from readback.probe.runner import STEPS, run_probe
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
+from tests.probe.forms import REPORT_SCHEMA
 from tests.probe.provider import KEY, MODEL, Answer, provider
 from tests.probe.relay import relay
 from tests.support.server import Server
@@ -59,6 +60,7 @@ def test_each_address_gets_only_its_own_key(readback: Server) -> None:
             text=True,
         )
     report = json.loads(done.stdout)
+    REPORT_SCHEMA.validate(report)
     assert report["comparison"]["id"] == "compare.same", done.stdout
     first, second = report["reports"]
     assert (first["service"], second["service"]) == ("endpoint", "readback")
@@ -162,7 +164,7 @@ def test_ctrl_c_in_the_second_walk_keeps_the_first() -> None:
     report = json.loads(output)
     assert report["comparison"]["id"] == "compare.unfinished"
     assert report["reports"][0]["verdict"] == "ok"
-    assert process.returncode == 0
+    assert process.returncode == FailureFamily.INTERRUPTED
 
 
 def test_a_comparison_is_not_repeated() -> None:

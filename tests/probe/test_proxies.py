@@ -62,6 +62,10 @@ def test_plain_requests_go_through_the_proxy(
     assert warnings(report) == ["clients.proxy_for_loopback"], ids(report)
     assert ids(report)["proxies"] == "proxies.used"
     assert len(proxy.forwarded) == report.requests
+    # The proxy can read it.
+    origin = resources.readback.base_url.removesuffix("/v1")
+    through = f"through the proxy 127.0.0.1:{proxy.server_port}"
+    assert report.key_sent_to == f"{origin} {through}"
     password = LOGIN.partition(":")[2]
     assert password not in formats.as_json(report) + formats.as_markdown(report)
 

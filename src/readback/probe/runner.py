@@ -244,16 +244,17 @@ class ProbeRun:
     def _end(self, diagnosis: Diagnosis) -> None:
         """Keep what has been found; the step that the run waited for gets this."""
         self._steps += self._rest
-        current = self._current or self._steps[0]
-        skipped = diagnose(ENDED, reason=current.title)
         for step in self._steps:
-            if step.id in self._found:
-                continue
             call = self._calls.get(step.id)
-            if call and call.is_done:
+            if step.id not in self._found and call and call.is_done:
                 self._keep(step, call.result())
-            else:
-                self._keep(step, [diagnosis if step is current else skipped])
+        unfinished = [step for step in self._steps if step.id not in self._found]
+        # The step may have ended in the same moment; then the next one was waited for.
+        waited = self._current if self._current in unfinished else None
+        for step in unfinished:
+            waited = waited or step
+            skipped = diagnose(ENDED, reason=waited.title)
+            self._keep(step, [diagnosis if step is waited else skipped])
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
         redact = self._context.secret.redact

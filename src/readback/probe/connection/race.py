@@ -77,11 +77,18 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
                 if winners:
                     for late in winners[1:]:
                         late.close()
-                    return _prepared(winners[0], timeout)
+                    return _ready(winners[0], timeout)
         finally:
             race.close()
     errors = [one.error for one in race.attempts if one.error]
     raise errors[0] if errors else socket.timeout("timed out")
+
+
+def _ready(sock: socket.socket, timeout: float) -> socket.socket:
+    sock.settimeout(timeout)
+    # http.client writes head and body separately; the second must not wait for an ACK.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 def try_all(
@@ -100,13 +107,6 @@ def try_all(
         finally:
             race.close()
     return sorted(race.attempts, key=lambda one: addresses.index(one.address))
-
-
-def _prepared(sock: socket.socket, timeout: float) -> socket.socket:
-    sock.settimeout(timeout)
-    # http.client writes head and body separately; the second must not wait for an ACK.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sock
 
 
 class _Race:

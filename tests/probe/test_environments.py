@@ -1,0 +1,166 @@
+"""No address, key or environment makes the probe end in a traceback."""
+
+import os
+import socket
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
+from readback.probe.results import FailureFamily
+from readback.probe.runner import STEPS, run_probe
+from tests.probe.displays import SilentDisplay
+from tests.probe.forms import FORMS
+from tests.probe.setups import Resources
+from tests.probe.terminal import TIMEOUT, Terminal
+from tests.probe.test_command import COMMAND, environment
+
+NOWHERE = "http://127.0.0.1:1/v1"
+MANY = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+PROXY_VARIABLES = ["http_proxy", "HTTP_PROXY", "all_proxy", "no_proxy", "NO_PROXY"]
+ADDRESS_PARTS = st.sampled_from(
+    [
+        "http://", "https://", "HTTP:/", "socks5://", "127.0.0.1", "[::1]", "[", "]",
+        ":1", ":", ":99999", ":0x1", "/v1", "/V1", "/", "?a=b", "#c", "user:pa%ss@",
+        "%", "\0", "\x1b[2J", "\u202e", "\u0441", "\ud800", " ", "\n", "*", ",", "\\",
+        "0", "999.1.1.1", "/8", "a" * 300, "sk-proj-abcdef0123456789", "“", "=", "{",
+    ]
+)  # fmt: skip
+LOCAL = st.lists(ADDRESS_PARTS, max_size=6).map("".join)
+KEYS = st.text(max_size=60) | LOCAL | LOCAL.map("sk-echo-{}".format)
+
+
+@pytest.fixture(autouse=True)
+def _local(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look up no names, so that nothing leaves this machine; load few certificates."""
+    numeric = partial(socket.getaddrinfo, flags=socket.AI_NUMERICHOST)
+    monkeypatch.setattr(socket, "getaddrinfo", numeric)
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+
+
+def assert_reported(url: str, key: str) -> None:
+    context = ProbeContext(url, Secret(key), timeout=0.2)
+    report = run_probe(context, STEPS, SilentDisplay())
+    found = [one.diagnosis for one in report.results]
+    assert "probe.unexpected" not in {one.id for one in found}, found
+    for form in FORMS.values():
+        assert form(report).replace("\n", "").isprintable()
+
+
+@MANY
+@given(url=LOCAL, key=KEYS)
+@example(url="", key="")
+@example(url="http://[::1%25eth0]:1/v1", key="\ud800")
+@example(url="http://127.0.0.1:1/v1", key="\r\nX-Injected: 1")
+def test_any_address_and_key_are_reported(url: str, key: str) -> None:
+    assert_reported(url, key)
+
+
+@MANY
+@given(values=st.dictionaries(st.sampled_from(PROXY_VARIABLES), LOCAL, min_size=1))
+@example(values={"http_proxy": "http://[", "no_proxy": "[::1]:x,*,127.0.0.0/99"})
+@example(values={"http_proxy": "http://\udcff:\udcff@127.0.0.1:1"})
+def test_any_proxy_setting_is_reported(values: dict[str, str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            patch.setenv(name, value.replace("\0", "").replace("\ud800", "\udc80"))
+        assert_reported(NOWHERE, "")
+
+
+def in_shell(script: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell script in which "$@" is the probe."""
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *COMMAND, NOWHERE],
+        env=environment(**more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=TIMEOUT,
+    )
+
+
+ENVIRONMENTS = {
+    "a locale of ASCII only": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"},
+    "an unknown locale": {"LC_ALL": "xx_XX.nothing", "LANG": "?"},
+    "Windows' old encoding": {"PYTHONIOENCODING": "cp437"},
+    "no home": {"HOME": ""},
+    "a home that is missing": {"HOME": "/nowhere"},
+    "a list of certificates that is missing": {"SSL_CERT_FILE": "/nowhere"},
+    "a list of certificates that is none": {"SSL_CERT_FILE": "/bin/sh"},
+    "a list of certificates that is a folder": {"SSL_CERT_FILE": "/"},
+    "a terminal without width": {"COLUMNS": "0", "LINES": "-1", "TERM": "dumb"},
+    "a terminal of letters": {"COLUMNS": "wide", "TERM": "nothing"},
+    "a proxy that is none": {"http_proxy": "::::", "ALL_PROXY": "\udcff"},
+}
+
+
+@pytest.mark.parametrize("more", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+def test_an_odd_environment_is_no_reason_for_a_traceback(more: dict[str, str]) -> None:
+    done = in_shell('"$@"', **more)
+    assert done.stderr == ""
+    assert "fail " in done.stdout
+    assert done.returncode in set(FailureFamily) - {FailureFamily.PROBE}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'd=$(mktemp -d); cd "$d"; rmdir "$d"; "$@"',
+        '"$@" <&-',
+        '"$@" >&-',
+        '"$@" 2>&-',
+        '"$@" <&- >&- 2>&-',
+        '"$@" --json | head -c 1',
+        '"$@" --short >/dev/full',
+        '"$@" --key-file /dev/stdin <&-',
+        'ulimit -n 8; "$@"',
+        'unset HOME PATH USER; "$@"',
+    ],
+)
+def test_a_missing_part_of_the_process_is_no_reason_for_a_traceback(
+    script: str,
+) -> None:
+    done = in_shell(script)
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "Error" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"NO_COLOR": "1"},
+        {"TERM": "dumb"},
+        {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"PYTHONIOENCODING": "cp437"},
+    ],
+    ids=str,
+)
+def test_any_terminal_gets_the_report(more: dict[str, str]) -> None:
+    with_key = environment(READBACK_API_KEY="", **more)
+    script = ["env", *(f"{name}={value}" for name, value in more.items())]
+    command = ["/usr/bin/env", *script[1:], *COMMAND, NOWHERE]
+    terminal = Terminal(command, with_key)
+    assert terminal.exit_code() == FailureFamily.NETWORK, terminal.shown
+    assert "tcp.refused" in terminal.shown
+    if {"NO_COLOR", "TERM"} & set(more):
+        assert "\x1b[3" not in terminal.shown
+
+
+def test_without_rich_a_terminal_gets_plain_lines(tmp_path: Path) -> None:
+    (tmp_path / "rich.py").write_text("raise ImportError('not installed')")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    more = environment(READBACK_API_KEY="", PYTHONPATH=path)
+    terminal = Terminal([*COMMAND, NOWHERE], more)
+    assert terminal.exit_code() == FailureFamily.NETWORK, terminal.shown
+    assert "fail TCP" in terminal.shown

@@ -1,0 +1,220 @@
+"""Ctrl-C, SIGTERM and the time limit end a run with what was found so far."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from readback.probe import runner
+from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import diagnose
+from readback.probe.entered.secret import Secret
+from readback.probe.interruption import signals_interrupt
+from readback.probe.report import ProbeReport
+from readback.probe.results import FailureFamily
+from readback.probe.runner import Step, run_probe
+from tests.probe.broken_servers import socket_server
+from tests.probe.displays import SilentDisplay
+from tests.probe.forms import REPORT_SCHEMA
+from tests.probe.terminal import TIMEOUT, Terminal
+from tests.probe.test_command import COMMAND, environment
+
+FORMS = {
+    "plain": [],
+    "JSON": ["--json"],
+    "Markdown": ["--markdown"],
+    "short": ["--short"],
+    "watch": ["--watch", "5"],
+}
+
+
+@contextmanager
+def silent_service() -> Iterator[tuple[str, threading.Event]]:
+    """Yield the address of a service that never responds, and when it was asked."""
+    asked = threading.Event()
+
+    def behave(client) -> None:
+        if client.recv(65_536):  # Other steps only connect.
+            asked.set()
+
+    with socket_server(behave) as port:
+        yield f"http://127.0.0.1:{port}/v1", asked
+
+
+def interrupted(arguments: list[str], number: int) -> tuple[str, int]:
+    """Send a signal while the step "HTTP" waits; return the output and exit code."""
+    with silent_service() as (url, asked):
+        process = subprocess.Popen(
+            [*COMMAND, url, *arguments],
+            env=environment(READBACK_API_KEY="sk-echo-wrong"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert asked.wait(TIMEOUT)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=TIMEOUT)
+    return output, process.returncode
+
+
+@pytest.mark.parametrize("arguments", FORMS.values(), ids=FORMS)
+def test_ctrl_c_gives_what_was_found_so_far(arguments: list[str]) -> None:
+    output, code = interrupted(arguments, signal.SIGINT)
+    assert code == FailureFamily.INTERRUPTED, output
+    assert "Traceback" not in output
+    if arguments == ["--json"]:
+        document = json.loads(output)
+        REPORT_SCHEMA.validate(document)
+        assert document["interrupted"] == "http"
+        assert document["family"] == "interrupted"
+        assert document["findings"][1]["verdict"] == "fail"
+    else:
+        assert "Fails at “key”: " in output
+        assert "Interrupted at “HTTP”." in output
+
+
+def test_sigterm_is_like_ctrl_c() -> None:
+    output, code = interrupted([], signal.SIGTERM)
+    assert code == FailureFamily.INTERRUPTED
+    assert "Interrupted at “HTTP”." in output
+
+
+def test_ctrl_c_in_a_terminal_removes_the_progress_line() -> None:
+    with silent_service() as (url, _):
+        terminal = Terminal([*COMMAND, url], environment(READBACK_API_KEY=""))
+        terminal.wait_for("HTTP (")
+        assert "steps done, " in terminal.shown
+        terminal.type("\x03")
+        assert terminal.exit_code() == FailureFamily.INTERRUPTED
+    report = terminal.shown.rpartition("\r ")[2]
+    assert "Interrupted at “HTTP”" in report
+    assert "steps done" not in report
+
+
+def test_progress_is_shown_beside_a_pipe() -> None:
+    with silent_service() as (url, _):
+        script = 'exec "$@" --timeout 0.5 | cat >/dev/null'
+        command = ["/bin/sh", "-c", script, "sh", *COMMAND, url]
+        terminal = Terminal(command, environment(READBACK_API_KEY=""))
+        terminal.wait_for("HTTP (")
+        terminal.exit_code()
+    assert "Fails at" not in terminal.shown
+
+
+class Interrupting(SilentDisplay):
+    """A display whose user presses Ctrl-C when this step is shown."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+
+    def show(self, step: str, done: int) -> None:
+        if step == self._title:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def hanging() -> Iterator[Step]:
+    """Yield a step that ends only when the test does."""
+    end = threading.Event()
+    yield Step("hangs", "hangs", lambda _: end.wait(TIMEOUT) and diagnose("echo.same"))
+    end.set()
+
+
+def passes(_: ProbeContext):
+    return diagnose("echo.same")
+
+
+def fails(_: ProbeContext):
+    raise LookupError("a text that is not shown")
+
+
+def run(*steps: Step, display=None) -> ProbeReport:
+    context = ProbeContext("http://127.0.0.1:1/v1", Secret(""), timeout=0.1)
+    with signals_interrupt():
+        return run_probe(context, steps, display or SilentDisplay())
+
+
+def ids(report: ProbeReport) -> list[str]:
+    return [f"{one.step} {one.diagnosis.id}" for one in report.results]
+
+
+def test_ctrl_c_while_a_background_step_runs_keeps_the_others() -> None:
+    with hanging() as step:
+        report = run(
+            step._replace(in_background=True),
+            Step("before", "before", passes),
+            Step("beside", "beside", passes, in_background=True),
+            display=Interrupting("hangs"),
+        )
+    assert ids(report) == [
+        "hangs probe.interrupted",
+        "before echo.same",
+        "beside echo.same",
+    ]
+
+
+def test_ctrl_c_says_which_steps_did_not_run() -> None:
+    with hanging() as step:
+        later = Step("later", "later", passes)
+        report = run(step, later, display=Interrupting("hangs"))
+    assert ids(report) == ["hangs probe.interrupted", "later skipped.ended"]
+    assert report.not_tried == ["later"]
+
+
+def test_a_second_ctrl_c_ends_the_program_at_once() -> None:
+    code = (
+        "import signal\n"
+        "from readback.probe.interruption import signals_interrupt\n"
+        "with signals_interrupt():\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    except KeyboardInterrupt:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr == b""
+
+
+def test_a_run_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "SHORTEST_TIME_LIMIT", 0.3)
+    with hanging() as step:
+        report = run(Step("first", "first", passes), step, Step("last", "last", passes))
+    assert ids(report) == [
+        "first echo.same",
+        "hangs probe.time_limit",
+        "last skipped.ended",
+    ]
+    assert "0.6 s" in report.sentence
+
+
+def test_a_step_that_fails_in_itself_is_reported_and_the_run_goes_on() -> None:
+    report = run(
+        Step("broken", "broken", fails),
+        Step("beside", "beside", fails, in_background=True),
+        Step("needs", "needs", passes, ("broken",)),
+        Step("last", "last", passes),
+    )
+    assert ids(report) == [
+        "broken probe.unexpected",
+        "beside probe.unexpected",
+        "needs skipped.failed",
+        "last echo.same",
+    ]
+    assert "LookupError at test_interruption.py:" in report.sentence
+    assert report.family == FailureFamily.PROBE
+
+
+def test_a_display_that_fails_does_not_cost_the_report() -> None:
+    class Broken(SilentDisplay):
+        def show(self, step: str, done: int) -> None:
+            raise UnicodeEncodeError("ascii", "…", 0, 1, "not shown")
+
+    slow = threading.Event()
+    step = Step("slow", "slow", lambda _: slow.wait(0.2) or diagnose("echo.same"))
+    assert ids(run(step, display=Broken())) == ["slow echo.same"]
