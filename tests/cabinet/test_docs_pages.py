@@ -1,5 +1,6 @@
 """The documentation pages, rendered from docs/, with an anchor for every code."""
 
+import json
 import re
 from html import unescape
 
@@ -18,7 +19,7 @@ def test_the_index_links_to_every_page():
     index = text_of(Visitor().get("/docs/"))
 
     assert "contract" in NAMES
-    assert set(re.findall(r'href="/docs/(\w+)"', index)) == set(NAMES)
+    assert set(re.findall(r'href="/docs/([\w-]+)"', index)) == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,6 +33,14 @@ def test_every_page_opens_and_its_links_to_the_docs_work(name):
         linked = Visitor().get(path)
         assert linked.status_code == 200, target
         assert not anchor or f'id="{anchor}"' in text_of(linked), target
+
+
+def test_the_schema_of_the_probes_report_is_where_its_page_links_to_it():
+    link = re.search(r'href="([^"]+\.json)"', text_of(Visitor().get("/docs/probe")))
+    response = Visitor().get(f"/docs/{link[1]}")
+
+    assert response["Content-Type"] == "application/schema+json"
+    assert json.loads(response.content)["title"].startswith("Report of readback probe")
 
 
 def test_a_trailing_slash_is_redirected():

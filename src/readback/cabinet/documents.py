@@ -21,7 +21,18 @@ _IN_REPOSITORY = Path(__file__).parents[3] / "docs"
 FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
 # The audience of each page, in the order of the index.
-FOR_CLIENTS = ("connect", "clients", "contract", "errors", "cabinet", "cli")
+FOR_CLIENTS = (
+    "connect",
+    "clients",
+    "contract",
+    "errors",
+    "probe",
+    "probe-input",
+    "probe-connection",
+    "probe-service",
+    "cabinet",
+    "cli",
+)
 FOR_OPERATORS = (
     "operations",
     "settings",
@@ -87,7 +98,7 @@ def _without_images(token: Token) -> list[Token]:
 def _link_to_page(token: Token) -> Token:
     """Point a link to another Markdown file at the page of that file."""
     href = token.attrGet("href")
-    if isinstance(href, str) and (match := re.fullmatch(r"([a-z]+)\.md(#.*)?", href)):
+    if isinstance(href, str) and (match := re.fullmatch(r"([a-z-]+)\.md(#.*)?", href)):
         token.attrSet("href", reverse("docs_page", args=[match[1]]) + (match[2] or ""))
     return token
 

@@ -37,6 +37,7 @@ urlpatterns = [
         "keys/<int:key_id>/unmatched/recent/", unmatched.part, name="key_unmatched_part"
     ),
     path("docs/", docs.index, name="docs"),
+    path("docs/probe-report.schema.json", docs.report_schema, name="report_schema"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("docs/<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
     # Programs rely on this path and on docs/errors (the API's Link header).

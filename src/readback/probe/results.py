@@ -69,8 +69,8 @@ class FailureFamily(IntEnum):
             ),
             FailureFamily.TLS: "No trusted TLS connection could be established.",
             FailureFamily.HTTP: (
-                "There was no response, or it did not come from Readback, or it "
-                "violates the contract."
+                "There was no response, or it did not come from an API, or it violates "
+                "the contract."
             ),
             FailureFamily.KEY: "The key is missing, mistyped or not accepted.",
             FailureFamily.ECHO: "The text was not returned unchanged.",

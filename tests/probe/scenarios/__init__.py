@@ -1,8 +1,8 @@
 """The scenarios: the ways a connection can fail, each with a real broken server.
 
 A scenario has a description, the id of the diagnosis that the probe must report, and a
-context manager that sets it up. There is one module per topic. The table in docs/cli.md
-is generated from this list.
+context manager that sets it up. There is one module per topic. The pages
+docs/probe-*.md say how each is tested.
 """
 
 from tests.probe.scenarios.address import ADDRESS

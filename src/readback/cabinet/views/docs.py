@@ -36,6 +36,13 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "cabinet/document.html", context)
 
 
+@require_safe
+def report_schema(request: HttpRequest) -> HttpResponse:
+    """Return the schema of the probe's report, to which its page links."""
+    schema = (documents.FOLDER / "probe-report.schema.json").read_bytes()
+    return HttpResponse(schema, "application/schema+json")
+
+
 def _load_all(order: tuple[str, ...]) -> list[documents.DocPage]:
     existing = documents.names()
     return [documents.load(name, _language()) for name in order if name in existing]
