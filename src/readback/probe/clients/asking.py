@@ -57,7 +57,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProgramAnswer:
     """What a program printed."""
 
     version: str = ""
@@ -74,7 +74,7 @@ class Asker:
     """A program of this machine, ready to be asked."""
 
     name: str
-    ask: Callable[[Question], Answer]
+    ask: Callable[[Question], ProgramAnswer]
 
 
 def find_askers() -> list[Asker]:
@@ -114,22 +114,24 @@ def _packages(python: str) -> dict[str, str]:
     }
 
 
-def _ask_python(python: str, package: str, version: str, question: Question) -> Answer:
+def _ask_python(
+    python: str, package: str, version: str, question: Question
+) -> ProgramAnswer:
     command = [python, "-c", _source("ask.py"), package]
     return _parse(*_communicate(command, question), version)
 
 
-def _ask_node(node: str, question: Question) -> Answer:
+def _ask_node(node: str, question: Question) -> ProgramAnswer:
     command = [node, "--input-type=module", "--eval", _source("ask.mjs")]
     return _parse(*_communicate(command, question))
 
 
-def _ask_java(java: str, question: Question) -> Answer:
+def _ask_java(java: str, question: Question) -> ProgramAnswer:
     with _file("Ask.java") as path:
         return _parse(*_communicate([java, str(path)], question))
 
 
-def _ask_go(go: str, question: Question) -> Answer:
+def _ask_go(go: str, question: Question) -> ProgramAnswer:
     with _file("ask.go") as path:
         # The compiler must not look for another version of itself in the network.
         local = {"GO111MODULE": "off", "GOTOOLCHAIN": "local"}
@@ -138,7 +140,7 @@ def _ask_go(go: str, question: Question) -> Answer:
         return _parse(*_communicate(command, patient, local))
 
 
-def _ask_curl(curl: str, question: Question) -> Answer:
+def _ask_curl(curl: str, question: Question) -> ProgramAnswer:
     version, _ = _run([curl, "--version"], "", _START_SECONDS)
     config = _curl_config(question)
     printed, complaint = _communicate([curl, "--config", "-"], question, given=config)
@@ -185,13 +187,13 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _parse_curl(printed: str, complaint: str, version: str) -> Answer:
+def _parse_curl(printed: str, complaint: str, version: str) -> ProgramAnswer:
     models = re.match(r"models (\d+)\n", printed)
     status = int(models[1]) if models else 0
     chat = re.search(r"\nchat (\d+)\n\Z", printed)
     content = printed[models.end() : chat.start()] if models and chat else ""
     error = "" if status else re.sub(r"^curl: ", "", complaint)
-    return Answer(
+    return ProgramAnswer(
         sanitize(version),
         status,
         int(chat[1]) if chat else 0,
@@ -200,7 +202,7 @@ def _parse_curl(printed: str, complaint: str, version: str) -> Answer:
     )
 
 
-def _parse(printed: str, complaint: str, version: str = "") -> Answer:
+def _parse(printed: str, complaint: str, version: str = "") -> ProgramAnswer:
     found: dict[str, str] = {}
     for line in printed.splitlines():
         name, _, rest = line.partition(" ")
@@ -210,7 +212,7 @@ def _parse(printed: str, complaint: str, version: str = "") -> Answer:
     error = found.get("error", "")
     if not models and not error:
         error = complaint.strip().rpartition("\n")[2] or "it printed nothing"
-    return Answer(
+    return ProgramAnswer(
         sanitize(version or found.get("version", "")),
         models,
         _status(chat),

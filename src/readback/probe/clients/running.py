@@ -12,7 +12,7 @@ from functools import partial
 
 from readback.contract import MODEL, ROLE
 from readback.probe.background import BackgroundCall
-from readback.probe.clients.asking import Answer, Asker, Question, find_askers
+from readback.probe.clients.asking import Asker, ProgramAnswer, Question, find_askers
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.results import Diagnosis, Fact, ProbeError
@@ -66,7 +66,7 @@ def _affordable(
     return chosen
 
 
-def _outcome(answer: Answer) -> str:
+def _outcome(answer: ProgramAnswer) -> str:
     if not answer.models:
         return _NO_RESPONSE
     if not answer.chat:
@@ -98,7 +98,7 @@ def _compare(outcomes: dict[str, str]) -> Diagnosis:
     return diagnose("run.differs", outcomes=" ".join(said))
 
 
-def _with_table(diagnosis: Diagnosis, answers: dict[str, Answer]) -> Diagnosis:
+def _with_table(diagnosis: Diagnosis, answers: dict[str, ProgramAnswer]) -> Diagnosis:
     lines, facts = [], dict(diagnosis.facts)
     programs: dict[str, Fact] = {}
     for name, answer in answers.items():
