@@ -152,7 +152,8 @@ def test_any_terminal_gets_the_report(more: dict[str, str]) -> None:
     command = ["/usr/bin/env", *script[1:], *COMMAND, NOWHERE]
     terminal = Terminal(command, with_key)
     assert terminal.exit_code() == FailureFamily.NETWORK, terminal.shown
-    assert "tcp.refused" in terminal.shown
+    # It also says so, if the tests run in a container.
+    assert "othing is listening on port" in terminal.shown
     if {"NO_COLOR", "TERM"} & set(more):
         assert "\x1b[3" not in terminal.shown
 

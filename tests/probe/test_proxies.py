@@ -112,7 +112,7 @@ def test_a_proxy_is_reached_over_tls(
         url = encrypted if scheme == "https" else readback.base_url
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
         report = run_probe(context, QUICK_STEPS, SilentDisplay())
-    assert report.verdict == Verdict.OK, ids(report)
+    assert [id for id in warnings(report) if not id.startswith("clients.")] == []
     assert ids(report)["reuse"] == "reuse.ok"
     assert ("CONNECT" in proxy.forwarded) == (scheme == "https")
 

@@ -17,7 +17,9 @@ from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
 
 ALICE = ("alice", "hu#sh")
-QUICK_STEPS = tuple(one for one in STEPS if one.id not in ("cabinet", "latency"))
+# Without what takes time, and without the advice for other programs.
+LEFT_OUT = {"cabinet", "latency", "clients"}
+QUICK_STEPS = tuple(one for one in STEPS if one.id not in LEFT_OUT)
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 
 
