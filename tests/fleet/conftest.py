@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fleet import balancer, fleet, network
+from tests.fleet import balancer, fleet
+from tests.support import namespaces
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.Fleet]:
     if not balancer.PROGRAM:
         pytest.skip("needs the program haproxy, which no Python package contains")
-    if reason := network.why_not():
+    if reason := namespaces.why_not():
         pytest.skip(reason)
     with fleet.fleet(tmp_path_factory.mktemp("fleet")) as started:
         yield started

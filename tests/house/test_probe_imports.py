@@ -17,11 +17,17 @@ def loaded_by(statement: str) -> set[str]:
 def test_the_probe_loads_no_server_package_and_no_other_part() -> None:
     loaded = loaded_by("import readback.probe.runner, readback.probe.output.terminal")
     assert not loaded & (SERVER_PACKAGES | OTHER_PARTS)
+    # The file that the cabinet hands out contains neither.
+    assert not loaded & {"click", "httpx"}
     # openai is loaded only with `--as openai`.
     assert "openai" not in loaded
+
+
+def test_the_options_are_read_before_anything_large_is_loaded() -> None:
+    loaded = loaded_by("import readback.probe.command")
+    assert not loaded & {"certifi", "rich", "ssl", "readback.probe.runner"}
 
 
 def test_the_command_line_loads_the_probe_only_on_demand() -> None:
     loaded = loaded_by("import readback.cli")
     assert "readback.probe" not in loaded
-    assert "httpx" not in loaded

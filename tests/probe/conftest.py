@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from readback.probe.connection import container
 from tests.probe.setups import Resources
 from tests.support.authority import Authority
 from tests.support.server import UNLIMITED, Server, ephemeral_server
@@ -26,8 +27,15 @@ def resources(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> Res
 
 
 @pytest.fixture(autouse=True)
-def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove variables of this machine that would change the probe's results."""
+def _quiet_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Remove what on this machine would change the probe's results."""
+    empty = tmp_path_factory.mktemp("empty")
+    monkeypatch.setattr(container, "ROOT", empty)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(empty))
+    monkeypatch.setenv("GSETTINGS_BACKEND", "memory")
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

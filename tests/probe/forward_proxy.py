@@ -4,6 +4,7 @@ import base64
 import http.client
 import select
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,10 +18,14 @@ LOGIN = "alice:hush"
 class ForwardProxy(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, login: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.login = login
         self.forwarded: list[str] = []
         """The methods of the requests that were forwarded."""
+
+    def handle_error(self, request, client_address) -> None:
+        """Do not log: in these tests, clients close connections on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -33,7 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
             with socket.create_connection((host.strip("[]"), int(port))) as upstream:
                 self.send_response_only(200, "Connected")
                 self.end_headers()
-                _copy_both_ways(self.connection, upstream)
+                copy_both_ways(self.connection, upstream)
         self.close_connection = True
 
     def do_GET(self) -> None:
@@ -56,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_GET
 
     def _is_authorized(self) -> bool:
-        token = base64.b64encode(LOGIN.encode()).decode()
+        token = base64.b64encode(self.server.login.encode()).decode()
         if self.headers.get("Proxy-Authorization") == f"Basic {token}":
             self.server.forwarded.append(self.command)
             return True
@@ -69,18 +74,25 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _copy_both_ways(one: socket.socket, other: socket.socket) -> None:
+def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
     """Copy bytes in both directions until one side closes."""
     partner = {one: other, other: one}
     while True:
         for ready in select.select([one, other], [], [])[0]:
+            # A TLS socket reads whole records: nothing stays behind in its buffer.
             if not (data := ready.recv(65536)):
                 return
             partner[ready].sendall(data)
 
 
 @contextmanager
-def forward_proxy() -> Iterator[ForwardProxy]:
-    server = ForwardProxy()
+def forward_proxy(
+    tls: ssl.SSLContext | None = None, login: str = LOGIN
+) -> Iterator[ForwardProxy]:
+    server = ForwardProxy(login)
+    if tls:
+        server.socket = tls.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
     with running(server):
         yield server

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseServer
 from urllib.parse import urlsplit
 
 Headers = dict[str, str]
@@ -32,6 +33,7 @@ class Response:
     reason: str
     headers: Headers
     body: bytes
+    version: str = "HTTP/1.1"
 
     def with_body(self, body: bytes, **headers: str) -> "Response":
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -47,7 +49,8 @@ class Response:
         return self.with_body(json.dumps(content, ensure_ascii=False).encode())
 
 
-RequestFilter = Callable[[Request], Request]
+# A request filter may also respond itself.
+RequestFilter = Callable[[Request], Request | Response]
 ResponseFilter = Callable[[Response], Response]
 
 
@@ -59,10 +62,12 @@ class Relay(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, upstream: str, host: str, on_request, on_response) -> None:
+    def __init__(
+        self, upstream: str, host: str, on_request, on_response, port: int = 0
+    ) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
-        super().__init__((host, 0), _Handler)
+        super().__init__((host, port), _Handler)
         self.upstream = urlsplit(upstream)
         self.on_request = on_request
         self.on_response = on_response
@@ -91,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _write(self, response: Response) -> None:
         # A filter may have set a wrong length on purpose; otherwise add the right one.
         headers = {"Content-Length": str(len(response.body))} | response.headers
-        lines = [f"HTTP/1.1 {response.status} {response.reason}"]
+        lines = [f"{response.version} {response.status} {response.reason}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self.wfile.write("\r\n".join([*lines, "", ""]).encode() + response.body)
         if headers.get("Connection") == "close":
@@ -103,6 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _forward(server: Relay, request: Request) -> Response:
     request = server.on_request(request)
+    if isinstance(request, Response):
+        return request
     upstream = http.client.HTTPConnection(server.upstream.netloc, timeout=30)
     # http.client sets these headers itself.
     headers = {
@@ -125,7 +132,7 @@ def _forward(server: Relay, request: Request) -> Response:
 
 
 @contextmanager
-def running(server: ThreadingHTTPServer) -> Iterator[None]:
+def running(server: BaseServer) -> Iterator[None]:
     """Serve in a thread of its own."""
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -39,6 +39,7 @@ class ProbeInput:
     cabinet: str | None = None
     chat: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    idle: float = 0.0
 
 
 Arrange = Callable[[Resources], AbstractContextManager[ProbeInput]]
@@ -183,13 +184,6 @@ def closed_proxy(resources: Resources) -> Iterator[ProbeInput]:
         "http_proxy": f"http://127.0.0.1:{broken_servers.closed_port()}",
         "no_proxy": "",
     }
-    key = resources.readback.api_key
-    yield ProbeInput(resources.readback.base_url, key, environment=proxy)
-
-
-@contextmanager
-def socks_proxy(resources: Resources) -> Iterator[ProbeInput]:
-    proxy = {"all_proxy": "socks5://user:hush@127.0.0.1:1080", "no_proxy": ""}
     key = resources.readback.api_key
     yield ProbeInput(resources.readback.base_url, key, environment=proxy)
 

@@ -1,7 +1,7 @@
 """Addresses as users paste them: the reported mistakes and the corrected address."""
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from readback.probe.entered import address
@@ -88,6 +88,8 @@ def test_another_way_to_write_an_address_is_not_a_mistake(
         (f"--base-url={GOOD}", "address.assignment", GOOD),
         (f"see {GOOD} for more", "address.surrounded", GOOD),
         (f"{GOOD} (production)", "address.surrounded", GOOD),
+        (f"{GOOD}\nAlice", "address.surrounded", GOOD),
+        (f"{GOOD} and/or", "address.surrounded", GOOD),
         (f"{GOOD},", "address.punctuation", GOOD),
         (f"{GOOD};", "address.punctuation", GOOD),
         (f"{GOOD}.", "address.punctuation", GOOD),
@@ -166,7 +168,10 @@ def test_a_mistake_is_reported_and_corrected(
         ("0123456789abcdef0123456789abcdef", "address.is_key"),
         (f"https://echo.example/{KEY}/v1", "address.has_key"),
         ("https://alice:se/cret@echo.example/v1", "address.unclear_login"),
+        ("https://alice:12?3@echo.example/v1", "address.unclear_login"),
+        ("alice:12#3@echo.example/v1", "address.unclear_login"),
         ("hunter2", "address.word"),
+        ("correct-horse-battery-staple-1", "address.word"),
         ("alice@echo.example", "address.email"),
         ("C:\\Users\\alice", "address.file"),
         ("/v1/models", "address.file"),
@@ -260,6 +265,7 @@ ENTERED = st.text(max_size=40) | st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)  # a loaded machine may pause
 @given(ENTERED)
 @example("[https://echo.example/v1](https://echo.example/v1")
 @example("https://1 /0:")

@@ -6,8 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -27,7 +25,7 @@ COMMAND = (sys.executable, "-m", "readback", "probe")
 
 
 def walked(url: str, key: str, chat: str | None = None) -> Walk:
-    context = ProbeContext(url, Secret(key), timeout=1.0, chat_model=chat)
+    context = ProbeContext(url, Secret(key), 1.0, chat_model=chat)
     return Walk(context, run_probe(context, STEPS, SilentDisplay()))
 
 
@@ -35,36 +33,35 @@ def compared(first: Walk, second: Walk) -> Diagnosis:
     return Comparison((first, second)).diagnosis
 
 
-def environment(readback: Server) -> dict[str, str]:
-    keys = {"PROVIDER_KEY": KEY, "READBACK_API_KEY": readback.api_key}
-    return {**os.environ, **keys}
+@pytest.fixture(scope="module")
+def there(readback: Server) -> Walk:
+    """A Readback that works."""
+    return walked(readback.base_url, readback.api_key)
 
 
-@contextmanager
-def both(readback: Server, **behavior: object) -> Iterator[tuple]:
-    """Yield a provider, and a relay that notes the keys that reach Readback."""
+def test_each_address_gets_only_its_own_key(readback: Server) -> None:
     seen = []
 
     def note(request):
         seen.append(request.headers.get("Authorization"))
         return request
 
-    with provider(**behavior) as server, relay(readback.base_url, note) as second:
-        yield server, f"http://127.0.0.1:{second.server_port}/v1", seen
-
-
-def test_each_address_gets_only_its_own_key(readback: Server) -> None:
-    with both(readback) as (server, readback_url, seen):
+    with provider() as server, relay(readback.base_url, note) as second:
+        readback_url = f"http://127.0.0.1:{second.server_port}/v1"
         done = subprocess.run(
             [*COMMAND, server.base_url, "--key-env", "PROVIDER_KEY"]
-            + ["--compare", readback_url, "--json"],
-            env=environment(readback),
+            + ["--compare", readback_url, "--idle", "0", "--json"],
+            env={
+                **os.environ,
+                "PROVIDER_KEY": KEY,
+                "READBACK_API_KEY": readback.api_key,
+            },
             capture_output=True,
             text=True,
         )
     report = json.loads(done.stdout)
     REPORT_SCHEMA.validate(report)
-    assert report["comparison"]["id"] == "compare.same"
+    assert report["comparison"]["id"] == "compare.same", done.stdout
     first, second = report["reports"]
     assert (first["service"], second["service"]) == ("endpoint", "readback")
     assert done.returncode == first["exit_code"] == 0
@@ -76,29 +73,26 @@ def test_each_address_gets_only_its_own_key(readback: Server) -> None:
 
 
 @pytest.mark.parametrize("form", [[], ["--markdown"], ["--short"]])
-def test_every_format_has_the_verdict_first_and_both_walks(
-    form: list[str], readback: Server
-) -> None:
-    with both(readback) as (server, readback_url, seen):
-        # Without --key-env, the variable is for the Readback alone.
+def test_every_format_has_the_verdict_first_and_both_walks(form: list[str]) -> None:
+    with provider() as server, provider() as other:
+        # Without --key-env, the variable is for the second address alone.
         done = subprocess.run(
-            [*COMMAND, server.base_url, "--compare", readback_url, *form],
-            env=environment(readback),
+            [*COMMAND, server.base_url, "--compare", other.base_url, *form],
+            env={**os.environ, "READBACK_API_KEY": KEY},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
         )
-    assert server.authorizations == [] and seen[-1]
-    assert done.returncode == 14  # The provider's key is missing.
+    assert server.authorizations == [] and other.authorizations
+    assert done.returncode == FailureFamily.KEY  # The first key is missing.
     verdict, _, rest = done.stdout.partition("compare.parts_at_service")
     assert "The ways part at “key accepted”" in verdict
-    assert server.base_url in rest and readback_url in rest
-    assert "requires a key" in rest and "every text was returned unchanged" in rest
+    assert server.base_url in rest and other.base_url in rest
+    assert "requires a key" in rest and "Works as far as it was tested" in rest
 
 
-def test_the_first_step_that_only_one_passes_is_named(readback: Server) -> None:
+def test_the_first_step_that_only_one_passes_is_named(there: Walk) -> None:
     nowhere = walked(f"http://127.0.0.1:{broken_servers.closed_port()}/v1", KEY)
-    there = walked(readback.base_url, readback.api_key)
     for first, second in ((nowhere, there), (there, nowhere)):
         diagnosis = compared(first, second)
         assert diagnosis.id == "compare.parts_at"
@@ -108,11 +102,11 @@ def test_the_first_step_that_only_one_passes_is_named(readback: Server) -> None:
 
 
 def test_a_failure_that_only_one_can_have_comes_after_the_common_way(
-    readback: Server,
+    there: Walk,
 ) -> None:
     with provider(completed=Answer(200, b"{}")) as server:
         first = walked(server.base_url, KEY, chat=MODEL)
-    diagnosis = compared(first, walked(readback.base_url, readback.api_key))
+    diagnosis = compared(first, there)
     assert diagnosis.id == "compare.parts_after"
     assert diagnosis.facts["step"] == "completion"
 
@@ -141,34 +135,32 @@ def test_another_failure_at_the_same_step_is_another_problem() -> None:
 
 
 def test_another_proxy_is_a_difference(
-    readback: Server, monkeypatch: pytest.MonkeyPatch
+    there: Walk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", f"127.0.0.1:{broken_servers.closed_port()}")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    diagnosis = compared(
-        walked("http://a.test/v1", KEY), walked(readback.base_url, readback.api_key)
-    )
+    diagnosis = compared(walked("http://a.test/v1", KEY), there)
     assert diagnosis.id == "compare.parts_at"
     assert diagnosis.facts["common"]["proxy"].endswith(" and none")
 
 
-def test_ctrl_c_in_the_second_walk_keeps_the_first(readback: Server) -> None:
+def test_ctrl_c_in_the_second_walk_keeps_the_first() -> None:
     connected = threading.Event()
 
     def stay_silent(client) -> None:
         connected.set()
 
-    with broken_servers.socket_server(stay_silent) as port:
+    with provider() as server, broken_servers.socket_server(stay_silent) as port:
         process = subprocess.Popen(
-            [*COMMAND, readback.base_url, "--key-env", "READBACK_API_KEY", "--json"]
+            [*COMMAND, server.base_url, "--key-env", "READBACK_API_KEY", "--json"]
             + ["--compare", f"http://127.0.0.1:{port}/v1", "--timeout", "30"],
-            env=environment(readback),
+            env={**os.environ, "READBACK_API_KEY": KEY},
             stdout=subprocess.PIPE,
             text=True,
         )
         assert connected.wait(30)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=60)
     report = json.loads(output)
     assert report["comparison"]["id"] == "compare.unfinished"
     assert report["reports"][0]["verdict"] == "ok"

@@ -1,8 +1,9 @@
-"""DNS, TCP and certificate stores: cases that no scenario creleaseds."""
+"""DNS, TCP and certificate stores: cases that no scenario covers."""
 
 import socket
 import ssl
 import threading
+import time
 
 import certifi
 import pytest
@@ -13,6 +14,7 @@ from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.results import ProbeError, Verdict
+from tests.probe import broken_servers
 from tests.probe.relay import relay
 from tests.probe.setups import Resources
 
@@ -60,10 +62,32 @@ def test_an_unreachable_address_beside_a_reachable_one_is_a_warning() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         route = Route(BaseUrl("http", "echo.example", port, "/v1"))
-        diagnosis, best = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=5)
+        [diagnosis], best = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=5)
     assert (diagnosis.id, diagnosis.verdict) == ("tcp.partly", Verdict.WARN)
     assert "127.0.0.2 (connection refused)" in diagnosis.sentence
     assert best.addresses == ("127.0.0.1",)
+
+
+def test_a_dead_address_beside_a_reachable_one_costs_a_moment() -> None:
+    with (
+        broken_servers.black_hole() as port,
+        socket.create_server(("127.0.0.2", port)),
+    ):
+        route = Route(BaseUrl("http", "echo.example", port, "/v1"))
+        started = time.monotonic()
+        [diagnosis], best = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=60)
+        elapsed = time.monotonic() - started
+    assert diagnosis.id == "tcp.partly"
+    assert "127.0.0.1 (no response)" in diagnosis.sentence
+    assert best.addresses == ("127.0.0.2",)
+    assert elapsed < 30
+
+
+def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
+    route = Route(BaseUrl("http", "x" * 64, 80, "/v1"))
+    with pytest.raises(ProbeError) as caught:
+        dns.check(route, timeout=5)
+    assert caught.value.id == "dns.unknown_private"
 
 
 def test_a_certificate_that_only_this_machine_trusts_is_a_warning(

@@ -33,7 +33,7 @@ LIST = b'{"object":"list","data":[{"id":"small","object":"model","owned_by":"%b"
 
 
 def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
-    context = ProbeContext(url, Secret(key), timeout=5.0, chat_model=chat)
+    context = ProbeContext(url, Secret(key), 5.0, chat_model=chat)
     return run_probe(context, STEPS, SilentDisplay())
 
 
@@ -144,6 +144,32 @@ def test_every_usual_form_of_401_is_from_an_api(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error(message="No connected db.", type="no_db_connection")),
+        (400, b'[{"error":{"code":400,"message":"Not valid.","status":"INVALID"}}]'),
+    ],
+    ids=["LiteLLM without a database", "Google"],
+)
+def test_a_request_that_only_a_key_makes_bad_is_about_the_key(
+    status: int, body: bytes
+) -> None:
+    with provider(key="another", wrong_key=Answer(status, body)) as server:
+        assert probed(server.base_url).id == "key.refused_elsewhere"
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_refusal_that_quotes_an_unlisted_model_is_about_the_model(
+    status: int,
+) -> None:
+    refusal = Answer(status, error(message="Invalid model name: gpt-smal"))
+    with provider(completed=refusal) as server:
+        report = probed(server.base_url, chat="gpt-smal")
+    assert report.id == "chat.no_model"
+    assert facts(report, "chat")["near"].startswith("gpt-small")
+
+
+@pytest.mark.parametrize(
     "echoed",
     [KEY, f"{KEY[:10]}...{KEY[-6:]}", f"{KEY[:3]}********{KEY[-4:]}", KEY[8:30]],
 )
@@ -171,6 +197,7 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
             run(without_key=Answer(401, page.body, page.headers), elsewhere=page),
             run(without_key=Answer(401, b"login", {"WWW-Authenticate": "Basic"})),
             run(without_key=Answer(404, b'{"detail":"Not Found"}')),
+            run(without_key=Answer(403, b'{"error":"This site is blocked."}')),
         ]
         for server in strangers:
             report = probed(server.base_url)
@@ -196,7 +223,8 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
 def test_the_cabinet_never_gets_the_key(readback: Server) -> None:
     with provider() as cabinet:
         url = cabinet.base_url.removesuffix("/v1")
-        context = ProbeContext(readback.base_url, Secret(readback.api_key), 5.0, url)
+        secret = Secret(readback.api_key)
+        context = ProbeContext(readback.base_url, secret, 5.0, url)
         report = run_probe(context, STEPS, SilentDisplay())
     assert ids(report)["cabinet"] == "cabinet.unreachable"
     assert [one.path for one in cabinet.requests] == ["/address.json"]

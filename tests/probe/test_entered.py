@@ -28,4 +28,4 @@ def test_every_step_after_the_mistakes_works(readback: Server) -> None:
         ("key", "key.header"),
     ]
     assert report.base_url == readback.base_url
-    assert report.results[-1].step == "latency"
+    assert report.results[-1].step == "between"

@@ -68,7 +68,7 @@ def call(*command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("part", ["django", "gunicorn", "uvloop", "msgspec", "openai"])
+@pytest.mark.parametrize("part", ["django", "gunicorn", "uvloop", "openai", "httpx"])
 def test_no_part_of_the_server_is_installed(part: str, python: Path) -> None:
     code = f"import importlib.util as u; print(u.find_spec({part!r}))"
     assert call(str(python), "-I", "-c", code) == "None\n"

@@ -1,23 +1,32 @@
 """A proxy set in the environment is used and reported without its password."""
 
+import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from readback.probe.connection import proxies
+from readback.probe.connection import proxies, proxy_setting
+from readback.probe.connection.opening import open_socket
+from readback.probe.connection.route import Proxy, Route
 from readback.probe.context import ProbeContext
+from readback.probe.diagnoses import from_error
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
-from readback.probe.results import Verdict
+from readback.probe.results import ProbeError, Verdict
 from readback.probe.runner import STEPS, run_probe
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
-from tests.probe.relay import relay
+from tests.probe.relay import Response, relay
 from tests.probe.setups import Resources
+from tests.probe.setups_network import responding
 
+QUICK_STEPS = tuple(one for one in STEPS if one.id not in ("cabinet", "latency"))
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 
 
@@ -47,6 +56,10 @@ def test_plain_requests_go_through_the_proxy(
     assert report.verdict == Verdict.OK, ids(report)
     assert ids(report)["proxies"] == "proxies.used"
     assert len(proxy.forwarded) == report.requests
+    # The proxy can read it.
+    origin = resources.readback.base_url.removesuffix("/v1")
+    through = f"through the proxy 127.0.0.1:{proxy.server_port}"
+    assert report.key_sent_to == f"{origin} {through}"
     password = LOGIN.partition(":")[2]
     assert password not in formats.as_json(report) + formats.as_markdown(report)
 
@@ -76,17 +89,119 @@ def test_no_proxy_bypasses_the_proxy(
     assert proxy.forwarded == []
 
 
-def test_a_proxy_that_does_not_respond_is_reported_with_the_reason(
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_is_reached_over_tls(
+    scheme: str, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, readback = resources.authority, resources.readback
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+    with (
+        forward_proxy(authority.serves()) as proxy,
+        relay(readback.base_url, tls=authority.serves()) as server,
+    ):
+        value = f"https://{LOGIN}@localhost:{proxy.server_port}"
+        monkeypatch.setenv(f"{scheme}_proxy", value)
+        encrypted = f"https://localhost:{server.server_port}/v1"
+        url = encrypted if scheme == "https" else readback.base_url
+        context = ProbeContext(url, Secret(readback.api_key), timeout=5)
+        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+    assert report.verdict == Verdict.OK, ids(report)
+    assert ids(report)["reuse"] == "reuse.ok"
+    assert ("CONNECT" in proxy.forwarded) == (scheme == "https")
+
+
+def test_a_proxy_that_sends_one_byte_now_and_then_is_not_waited_for(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with broken_servers.socket_server(broken_servers.stay_silent) as port:
+    stopped = threading.Event()
+
+    def drip(client: socket.socket) -> None:
+        while not stopped.wait(0.1):
+            client.sendall(b"H")
+
+    with broken_servers.socket_server(drip) as port:
         monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
         context = ProbeContext(
             str(REMOTE), Secret(resources.readback.api_key), timeout=0.5
         )
         report = run_probe(context, STEPS, SilentDisplay())
-    assert report.decisive
-    assert report.decisive.diagnosis.facts["reason"] == "timed out"
+        stopped.set()
+    assert report.id == "proxy.silent"
+
+
+def test_an_error_page_is_quoted_without_control_characters(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = b"<title>\x1b[31mBlocked: sk-echo-0123456789abcdef</title>"
+    behave = responding("403 \x1b]0;No", page, Server="office\x07 filter")
+    with broken_servers.socket_server(behave) as port:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+        report = probed(str(REMOTE), resources.readback.api_key)
+    assert report.id == "proxy.error_page"
+    sentence = report.decisive.diagnosis.sentence
+    assert sentence.isprintable()
+    assert "Blocked" in sentence
+    assert "office" in sentence
+    assert "0123456789abcdef" not in sentence
+
+
+def test_a_proxy_that_cannot_resolve_the_host_of_a_plain_request_says_so(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"X-Squid-Error": "ERR_DNS_FAIL 0"}
+    failure = Response(503, "Service Unavailable", headers, b"<p>sorry</p>")
+    readback = resources.readback
+    with relay(readback.base_url, on_response=lambda _: failure) as server:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+        report = probed("http://echo.example/v1", readback.api_key)
+    assert ids(report)["http"] == "proxy.cannot_resolve"
+
+
+@given(st.binary(max_size=40), st.sampled_from(["http", "socks5h", "socks4a"]))
+@settings(max_examples=60, deadline=None)
+def test_no_response_of_a_proxy_breaks_the_probe(response: bytes, scheme: str) -> None:
+    head = b"HTTP/1.1 407 No\r\nProxy-Authenticate: " if scheme == "http" else b"\x05"
+
+    def behave(client: socket.socket) -> None:
+        client.recv(65536)
+        client.sendall(head + response)
+        client.close()
+
+    with broken_servers.socket_server(behave) as port:
+        proxy = Proxy(scheme, "127.0.0.1", port, "https_proxy", ("alice", "hush"))
+        try:
+            open_socket(Route(REMOTE, proxy), timeout=5).close()
+        except ProbeError as error:
+            assert from_error(error).sentence.isprintable()
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\0"), max_size=40))
+@settings(max_examples=200)
+def test_no_value_of_a_proxy_variable_breaks_the_probe(value: str) -> None:
+    for start in ("", "http://", "socks5://alice:", "http://alice:hush@"):
+        try:
+            proxy_setting.read(start + value, "https_proxy", "echo.example")
+        except ProbeError as error:
+            assert "hush" not in str(from_error(error))
+
+
+@pytest.mark.parametrize(
+    ("status", "page"),
+    [
+        ("502 cannot resolve host", b""),
+        ("503 Oops", b"<p>DNS lookup failed for this name</p>"),
+        ("504 Gateway Timeout", b"The host name could not be resolved."),
+        ("404 No such domain", b""),
+    ],
+)
+def test_a_proxy_that_cannot_resolve_says_so_in_many_ways(
+    status: str, page: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with broken_servers.socket_server(responding(status, page)) as port:
+        proxy = Proxy("http", "127.0.0.1", port, "https_proxy")
+        with pytest.raises(ProbeError) as caught:
+            open_socket(Route(REMOTE, proxy), timeout=5)
+    assert caught.value.id == "proxy.cannot_resolve"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +216,93 @@ def test_a_proxy_is_shown_without_its_login(
     value: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("https_proxy", value)
-    diagnosis, route = proxies.check(REMOTE)
+    [diagnosis], route = proxies.check(REMOTE)
     assert str(route.proxy) == shown
     assert shown in diagnosis.sentence
     assert "hush" not in str(diagnosis)
+
+
+@pytest.mark.parametrize(
+    ("value", "id"),
+    [
+        ("http://alice:hu#sh@proxy.example:3128", "proxies.password"),
+        ("http://alice:12/34hush@proxy.example:3128", "proxies.password"),
+        ("http://alice:12?34hush@proxy.example:3128", "proxies.password"),
+        ("http://alice:hush", "proxies.bad_port"),
+        ("alice:hush", "proxies.bad_port"),
+        ("http://alice:hush#proxy.example:3128", "proxies.bad_port"),
+        ("http://[alice:hush@proxy.example:3128", "proxies.bad_port"),
+        (" http://alice:hush@proxy.example:3128", "proxies.quoted"),
+        ("http://alice:hu sh@proxy.example:3128", "proxies.quoted"),
+        ("'http://alice:hush@proxy.example:3128'", "proxies.quoted"),
+        ("http://alice:hush@", "proxies.no_host"),
+        ("http://alice:hush@:3128", "proxies.no_host"),
+        ("http://alice:hush@proxy,example:3128", "proxies.no_host"),
+        ("ftp://alice:hush@proxy.example:3128", "proxies.unusable"),
+        ("alice://hush", "proxies.unusable"),
+        ("ftp://alice:hush", "proxies.unusable"),
+    ],
+)
+def test_an_unusable_value_is_explained_without_its_password(
+    value: str, id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", value)
+    with pytest.raises(ProbeError) as caught:
+        proxies.check(REMOTE)
+    assert caught.value.id == id
+    if value != "alice://hush":  # Nothing tells a host from a password here.
+        assert "hush" not in str(from_error(caught.value))
+
+
+def test_a_password_with_encoded_characters_reaches_the_proxy_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://al%40ice:hu%23sh@proxy.example:3128")
+    found, route = proxies.check(REMOTE)
+    assert [one.id for one in found] == ["proxies.used"]
+    assert route.proxy
+    assert route.proxy.login == ("al@ice", "hu#sh")
+
+
+def test_a_password_that_is_not_utf_8_can_be_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://alice:h\udcffsh@proxy.example:3128")
+    _, route = proxies.check(REMOTE)
+    assert route.proxy
+    assert route.proxy.authorization
+
+
+@pytest.mark.parametrize(
+    ("value", "id"),
+    [
+        ("echo.example", "proxies.bypassed"),
+        (".example", "proxies.bypassed"),
+        ("other.example, echo.example", "proxies.bypassed"),
+        ("*", "proxies.bypassed"),
+        ("other.example echo.example", "proxies.no_proxy_ignored"),
+        ("other.example;echo.example", "proxies.no_proxy_ignored"),
+        ("*.example", "proxies.no_proxy_ignored"),
+        ("https://echo.example", "proxies.no_proxy_ignored"),
+        ("echo.example:443", "proxies.no_proxy_ignored"),
+        ("echo.example:8080", "proxies.used"),
+        ("cho.example", "proxies.used"),
+        ("", "proxies.used"),
+    ],
+)
+def test_what_no_proxy_really_excludes(
+    value: str, id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", value)
+    found, _ = proxies.check(REMOTE)
+    assert found[-1].id == id
+
+
+def test_a_network_in_no_proxy_does_not_exclude_its_addresses_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "10.0.0.0/8")
+    found, _ = proxies.check(BaseUrl("https", "10.1.2.3", 443, "/v1"))
+    assert found[-1].id == "proxies.no_proxy_ignored"

@@ -6,28 +6,13 @@ import socket
 import pytest
 
 from readback.probe.client import MAX_REQUESTS
-from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import TEMPLATES
-from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
-from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily, Verdict
-from readback.probe.runner import STEPS, run_probe
-from tests.probe.displays import SilentDisplay
 from tests.probe.forms import FORMS, REPORT_SCHEMA
+from tests.probe.probing import probed
 from tests.probe.scenarios import SCENARIOS
 from tests.probe.setups import ProbeInput, Resources, Scenario
-
-
-def probed(probe_input: ProbeInput) -> ProbeReport:
-    context = ProbeContext(
-        probe_input.base_url,
-        Secret(probe_input.key),
-        probe_input.timeout,
-        probe_input.cabinet,
-        probe_input.chat,
-    )
-    return run_probe(context, STEPS, SilentDisplay())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.id)

@@ -50,7 +50,8 @@ def run(
 
 @pytest.mark.parametrize("version", SUPPORTED)
 def test_the_file_walks_to_the_end(version: str, file: Path, readback: Server) -> None:
-    command = [str(python(version)), "-I", "-S", str(file), readback.base_url]
+    command = [str(python(version)), "-I", "-S", str(file), "--idle", "0"]
+    command.append(readback.base_url)
     terminal = Terminal(command, {"LC_ALL": "C.UTF-8"})
     terminal.wait_for("Key (hidden)")
     terminal.type(f"{readback.api_key}\n")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from email.message import Message
 
 from readback import __version__
-from readback.probe.connection import opening
+from readback.probe.connection import opening, tunnel
 from readback.probe.connection.deadline import DeadlineSocket
 from readback.probe.connection.route import Route
 from readback.probe.entered.secret import Secret
@@ -70,6 +70,11 @@ class ProbeResponse:
     headers: Message
     body: bytes
     timing: Timing
+    version: int
+    """10 for HTTP/1.0, 11 for HTTP/1.1."""
+    received_at: float
+    """When the response was complete, by the clock of this machine."""
+    received_bytes: int
 
 
 class ProbeClient:
@@ -82,12 +87,14 @@ class ProbeClient:
         timeout: float,
         budget: RequestBudget,
         key_destinations: set[str],
+        identity: Mapping[str, str],
     ) -> None:
         self._route = route
         self._trusted = trusted
-        self._timeout = timeout
+        self.timeout = timeout
         self._budget = budget
         self._key_destinations = key_destinations
+        self._identity = identity
         self._socket: socket.socket | None = None
 
     def close(self) -> None:
@@ -119,8 +126,9 @@ class ProbeClient:
         timing = Timing()
         sock = self._connected(timing)
         started = time.monotonic()
+        wire = DeadlineSocket(sock, started + self.timeout)
         connection = self._send(
-            DeadlineSocket(sock, started + self._timeout),
+            wire,
             (method, path),
             {**self._headers(key, body), **(headers or {})},
             body or b"",
@@ -130,11 +138,22 @@ class ProbeClient:
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
+        if self._sends_whole_url and self._route.proxy:
+            proxy, target = self._route.proxy, self._route.target
+            tunnel.raise_if_unresolved(proxy, target, response.headers)
         content = _decompress(response.headers.get("Content-Encoding"), content)
-        return ProbeResponse(response.status, response.headers, content, timing)
+        return ProbeResponse(
+            response.status,
+            response.headers,
+            content,
+            timing,
+            response.version,
+            time.time(),
+            wire.received,
+        )
 
     def _headers(self, key: Secret | None, body: bytes | None) -> dict[str, str]:
-        headers = {"Host": self._route.target.authority, **_HEADERS}
+        headers = {"Host": self._route.target.authority, **_HEADERS, **self._identity}
         if body is not None:
             headers["Content-Type"] = "application/json"
             headers["Content-Length"] = str(len(body))
@@ -161,7 +180,7 @@ class ProbeClient:
     def _open(self, timing: Timing) -> socket.socket:
         started = time.monotonic()
         try:
-            sock = opening.open_socket(self._route, self._timeout)
+            sock = opening.open_socket(self._route, self.timeout)
             timing.connect = time.monotonic() - started
             if not self._route.target.is_encrypted:
                 return sock
@@ -236,7 +255,7 @@ class ProbeClient:
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
-        return ProbeError(id, timeout=format_seconds(self._timeout))
+        return ProbeError(id, timeout=format_seconds(self.timeout))
 
 
 def _malformed(error: http.client.HTTPException) -> str:

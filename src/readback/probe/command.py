@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DEFAULT_VARIABLE = "READBACK_API_KEY"
 _SHORTEST_WATCH = 5
 _LONGEST_SECONDS = 86_400
+# Not 5 s: at that moment many servers close a connection.
+_IDLE_SECONDS = 4.5
 _STOPPED = 1
 _INTERRUPTED = 130
 _OPTION = re.compile("--?[a-z][a-z-]*")
@@ -66,7 +68,7 @@ def _seconds(least: float) -> Callable[[str], float]:
         try:
             seconds = float(text)
         except ValueError:
-            seconds = 0.0
+            seconds = float("nan")
         # Written so that it is also true for "nan".
         if not least <= seconds <= _LONGEST_SECONDS:
             raise argparse.ArgumentTypeError(
@@ -134,6 +136,14 @@ def command_line(program: str) -> KeySafeParser:
         help="Also test this Readback, with the key in "
         f"{DEFAULT_VARIABLE}, and say where the two differ. The key for BASE_URL then "
         "comes from --key-file, --key-env or a prompt.",
+    )
+    option(
+        "--idle",
+        type=_seconds(0.0),
+        default=_IDLE_SECONDS,
+        metavar="SECONDS",
+        help="How long to leave a connection idle before it is used again; 0 omits "
+        f"this step. Default: {_IDLE_SECONDS}.",
     )
     option(
         "--watch",
@@ -253,7 +263,12 @@ def _run(options: argparse.Namespace, key: str) -> int:
 
     def walk(url: str, key: str) -> Walk:
         context = ProbeContext(
-            url, Secret(key), options.timeout, options.cabinet, options.chat
+            url,
+            Secret(key),
+            options.timeout,
+            options.cabinet,
+            options.chat,
+            idle_seconds=options.idle,
         )
         return Walk(context, run_probe(context, steps, progress))
 

@@ -18,6 +18,8 @@ from readback.probe.results import Service
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
+UNKNOWN = "/probe"
+"""A path that no API has. Requests for it need no key."""
 
 
 @dataclass
@@ -29,6 +31,8 @@ class ProbeContext:
     cabinet_url: str | None = None
     chat_model: str | None = None
     """The model to ask for a completion; without it nothing is sent that may cost."""
+    idle_seconds: float = 0.0
+    """How long a connection is left idle; 0 to do without that step."""
     budget: RequestBudget = field(default_factory=RequestBudget)
     key_destinations: set[str] = field(default_factory=set)
 
@@ -42,9 +46,15 @@ class ProbeContext:
     endpoint_name: str = ""  # http; access, if only a key makes it known
     models_without_key: ProbeResponse = field(init=False)  # http
     help_link: str = ""  # http
+    identity: dict[str, str] = field(default_factory=dict)
+    """The headers of another program, if only requests with them get through."""
+    responses: list[ProbeResponse] = field(default_factory=list)
+    """What has been received, for the steps that judge all of it."""
     models: ProbeResponse = field(init=False)  # access
     token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
+    cabinet: ProbeResponse | None = None  # cabinet
+    cabinet_host: str = ""  # cabinet
 
     @property
     def shown_url(self) -> str:
@@ -65,25 +75,46 @@ class ProbeContext:
         """Scheme and host of every address that got the key, safe to show."""
         return ", ".join(sorted(self.key_destinations)) or None
 
-    def new_client(self, route: Route | None = None) -> ProbeClient:
+    def new_client(
+        self, route: Route | None = None, timeout: float | None = None
+    ) -> ProbeClient:
         """Return a client without an open connection."""
         return ProbeClient(
             route or self.route,
             self.trusted,
-            self.timeout,
+            timeout or self.timeout,
             self.budget,
             self.key_destinations,
+            self.identity,
         )
 
-    def get(self, path: str, *, with_key: bool = True) -> ProbeResponse:
-        key = self.key if with_key else None
-        return self.client.request("GET", f"{self.base_url.path}{path}", key=key)
+    def get(
+        self, path: str, *, with_key: bool = True, client: ProbeClient | None = None
+    ) -> ProbeResponse:
+        return self._request(client, "GET", path, key=self.key if with_key else None)
 
     def post_chat(
         self, body: bytes, client: ProbeClient | None = None
     ) -> ProbeResponse:
-        path = f"{self.base_url.path}{CHAT}"
-        return (client or self.client).request("POST", path, key=self.key, body=body)
+        return self._request(client, "POST", CHAT, key=self.key, body=body)
+
+    def _request(
+        self,
+        client: ProbeClient | None,
+        method: str,
+        path: str,
+        *,
+        key: Secret | None,
+        body: bytes | None = None,
+    ) -> ProbeResponse:
+        response = (client or self.client).request(
+            method,
+            f"{self.base_url.path}{path}",
+            key=key,
+            body=body,
+        )
+        self.responses.append(response)
+        return response
 
     def close(self) -> None:
         if "client" in vars(self):

@@ -22,6 +22,15 @@ def format_duration(seconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
 
 
+def format_offset(seconds: float) -> str:
+    """Return a difference between two clocks in the largest unit that fits."""
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            count = round(seconds / size)
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return f"{seconds:.0f} seconds"
+
+
 def format_seconds(value: float) -> str:
     return f"{value:g}"
 

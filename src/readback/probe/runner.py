@@ -26,12 +26,19 @@ from readback.probe.service import (
     access,
     cabinet,
     chat,
+    clock,
     contract_checks,
     echo,
     endpoint,
+    expectation,
+    idle,
     latency,
     recognition,
+    rewriting,
+    sizes,
+    user_agents,
 )
+from readback.probe.service.user_agents import asking_again
 
 # A run takes at most this long, even if every request hangs.
 SHORTEST_TIME_LIMIT = 60.0
@@ -64,9 +71,9 @@ def _key(context: ProbeContext) -> list[Diagnosis]:
     return mistakes
 
 
-def _proxies(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.route = proxies.check(context.base_url)
-    return diagnosis
+def _proxies(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = proxies.check(context.base_url)
+    return found
 
 
 def _dns(context: ProbeContext) -> Diagnosis:
@@ -74,11 +81,11 @@ def _dns(context: ProbeContext) -> Diagnosis:
     return diagnosis
 
 
-def _tcp(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.route = tcp.check(
+def _tcp(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = tcp.check(
         context.route, context.ip_addresses, context.timeout
     )
-    return diagnosis
+    return found
 
 
 def _tls(context: ProbeContext) -> Diagnosis:
@@ -135,21 +142,26 @@ COMMON = (
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", _tls, ("tcp",)),
-    Step("http", "HTTP", recognition.check, ("tls",)),
+    Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
 )
 READBACK = (
-    Step("access", "key accepted", access.check, ("http", "key")),
+    Step("idle", "idle connection", idle.check, ("http",), in_background=True),
+    Step("agents", "User-Agent", user_agents.check, ("http",), in_background=True),
+    Step("expect", "Expect", expectation.check, ("http",), in_background=True),
+    Step("access", "key accepted", asking_again(access.check), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
-    Step("echo.ascii", "echo: ASCII", _echo(echo.ASCII), ("access",)),
+    Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
     _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),
-    Step("echo.full", "echo: 8192 bytes", _echo(echo.largest_text()), ("access",)),
-    Step("limit", "size limit", contract_checks.check_limit, ("access",)),
+    Step("echo.full", "echo: 8192 bytes", sizes.check, ("access",)),
+    Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
     Step("cabinet", "cabinet", cabinet.check, ("http",)),
     Step("latency", "latency", latency.check, ("echo.ascii",)),
+    Step("clock", "clock", clock.check, ("http",)),
+    Step("between", "in between", rewriting.check, ("http",)),
 )
 ENDPOINT = (
     Step("access", "key accepted", endpoint.check_access, ("http",)),
@@ -224,7 +236,8 @@ class ProbeRun:
 
     @property
     def _limit(self) -> float:
-        return max(SHORTEST_TIME_LIMIT, TIMEOUTS_PER_RUN * self._context.timeout)
+        hanging = TIMEOUTS_PER_RUN * self._context.timeout
+        return max(SHORTEST_TIME_LIMIT, hanging) + self._context.idle_seconds
 
     def _start(self, step: Step) -> None:
         self._steps.append(step)
@@ -256,16 +269,17 @@ class ProbeRun:
     def _end(self, diagnosis: Diagnosis) -> None:
         """Keep what has been found; the step that the run waited for gets this."""
         self._steps += self._rest
-        current = self._current or self._steps[0]
-        skipped = diagnose(ENDED, reason=current.title)
         for step in self._steps:
-            if step.id in self._found:
-                continue
             call = self._calls.get(step.id)
-            if call and call.is_done:
+            if step.id not in self._found and call and call.is_done:
                 self._keep(step, call.result())
-            else:
-                self._keep(step, [diagnosis if step is current else skipped])
+        unfinished = [step for step in self._steps if step.id not in self._found]
+        # The step may have ended in the same moment; then the next one was waited for.
+        waited = self._current if self._current in unfinished else None
+        for step in unfinished:
+            waited = waited or step
+            skipped = diagnose(ENDED, reason=waited.title)
+            self._keep(step, [diagnosis if step is waited else skipped])
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
         redact = self._context.secret.redact

@@ -6,6 +6,7 @@ docs/probe-*.md say how each is tested.
 """
 
 from tests.probe.scenarios.address import ADDRESS
+from tests.probe.scenarios.between import BETWEEN
 from tests.probe.scenarios.echo import ECHO
 from tests.probe.scenarios.endpoint import ENDPOINT
 from tests.probe.scenarios.http import HTTP
@@ -13,4 +14,4 @@ from tests.probe.scenarios.key import KEY
 from tests.probe.scenarios.network import NETWORK
 from tests.probe.scenarios.tls import TLS
 
-SCENARIOS = ADDRESS + KEY + NETWORK + TLS + HTTP + ENDPOINT + ECHO
+SCENARIOS = ADDRESS + KEY + NETWORK + TLS + HTTP + ENDPOINT + ECHO + BETWEEN

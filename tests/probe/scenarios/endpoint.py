@@ -76,10 +76,15 @@ ENDPOINT = (
     Scenario(
         "another service refuses the request",
         "endpoint.refused",
-        at_provider(models=Answer(400, error(message="api-version is missing"))),
+        at_provider(models=Answer(422, error(message="No api-version"))),
     ),
     Scenario(
-        "the list of models has another form",
+        "the list of models cannot be read",
+        "models.unreadable",
+        at_provider(models=Answer(200, b'{"models":["gpt-small"]}')),
+    ),
+    Scenario(
+        "the list of models is not in an object",
         "models.form",
         at_provider(models=Answer(200, b'[{"id":"gpt-small"}]')),
     ),

@@ -66,6 +66,11 @@ HTTP = (
         ),
     ),
     Scenario(
+        "the server has an error of its own",
+        "http.server_error",
+        responding(500, b"Internal Server Error", Content_Type="text/plain"),
+    ),
+    Scenario(
         "another API responds",
         "http.other_api",
         responding(404, b'{"detail":"Not Found"}', Content_Type="application/json"),

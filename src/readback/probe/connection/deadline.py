@@ -12,11 +12,13 @@ import time
 
 
 class DeadlineSocket:
-    """The part of a socket that `http.client` uses."""
+    """The part of a socket that `http.client` and the talk with a proxy use."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._socket = sock
         self._deadline = deadline
+        self.received = 0
+        """The number of bytes so far, before encryption."""
 
     def sendall(self, data: bytes) -> None:
         self._limit()
@@ -25,9 +27,15 @@ class DeadlineSocket:
     def makefile(self, mode: str) -> io.BufferedReader:
         return io.BufferedReader(_Reader(self))
 
+    def recv(self, size: int) -> bytes:
+        self._limit()
+        return self._socket.recv(size)
+
     def recv_into(self, buffer: memoryview) -> int:
         self._limit()
-        return self._socket.recv_into(buffer)
+        count = self._socket.recv_into(buffer)
+        self.received += count
+        return count
 
     def close(self) -> None:
         """Leave the socket open: the client decides whether it is used again."""

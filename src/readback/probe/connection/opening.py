@@ -1,4 +1,4 @@
-"""Opens a connection along a route, directly or through the tunnel of a proxy.
+"""Opens a connection along a route, directly or through a proxy.
 
 Every step connects in this way, so that the report always describes the connections
 that were really made.
@@ -7,41 +7,53 @@ that were really made.
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Sequence
 
-from readback.probe.background import BackgroundCall
+from readback.probe.connection import proxy_tls, socks, tunnel
+from readback.probe.connection.lookup import resolve_within
 from readback.probe.connection.race import connect
-from readback.probe.connection.route import Route
-from readback.probe.entered.base_url import BaseUrl
-from readback.probe.formatting import sanitize
-from readback.probe.results import ProbeError
-
-_MAX_HEAD_BYTES = 16_384
-
-
-def resolve(host: str, port: int) -> list[str]:
-    """Return the IP addresses of a host in the order in which clients try them."""
-    try:
-        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError:  # Not even a name that could be looked up.
-        raise socket.gaierror(socket.EAI_NONAME, "invalid name") from None
-    return list(dict.fromkeys(str(row[4][0]) for row in rows))
+from readback.probe.connection.route import Proxy, Route
 
 
 def open_socket(route: Route, timeout: float) -> socket.socket:
     """Connect along the route, through the tunnel of a proxy if it needs one."""
+    deadline = time.monotonic() + timeout
     addresses: Sequence[str] = route.addresses
     if not addresses:
-        look_up = BackgroundCall(lambda: resolve(route.host, route.port))
-        addresses = look_up.result(timeout)
+        addresses = resolve_within(route.host, route.port, timeout)
     sock = connect(addresses, route.port, timeout)
+    if route.proxy is None:
+        return sock
     try:
-        if route.uses_tunnel:
-            _open_tunnel(sock, route)
+        sock = _pass_proxy(sock, route, route.proxy, deadline)
     except BaseException:
         sock.close()
         raise
+    sock.settimeout(timeout)
     return sock
+
+
+def _pass_proxy(
+    sock: socket.socket, route: Route, proxy: Proxy, deadline: float
+) -> socket.socket:
+    if proxy.is_socks:
+        socks.open_tunnel(sock, proxy, route.target, deadline)
+        return sock
+    if proxy.trusted is None:
+        if route.uses_tunnel:
+            tunnel.open_tunnel(sock, proxy, route.target, deadline)
+        return sock
+    left = max(0.0, deadline - time.monotonic())
+    encrypted = proxy_tls.encrypt(sock, proxy, proxy.trusted, left)
+    if not route.uses_tunnel:
+        return encrypted
+    try:
+        tunnel.open_tunnel(encrypted, proxy, route.target, deadline)
+        return proxy_tls.as_plain_socket(encrypted)
+    except BaseException:
+        encrypted.close()
+        raise
 
 
 def first_bytes(route: Route, timeout: float) -> bytes:
@@ -53,39 +65,3 @@ def first_bytes(route: Route, timeout: float) -> bytes:
             return sock.recv(64)
     except OSError:
         return b""
-
-
-def _open_tunnel(sock: socket.socket, route: Route) -> None:
-    """Ask the proxy for a tunnel (RFC 9110 §9.3.6)."""
-    assert route.proxy is not None
-    host = route.target.host
-    target = _authority(route.target)
-    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
-    lines += [f"{name}: {value}" for name, value in route.proxy.authorization.items()]
-    try:
-        sock.sendall("\r\n".join([*lines, "", ""]).encode())
-        status_line = _read_head(sock).partition("\r\n")[0]
-    except OSError as error:
-        reason = sanitize(error.strerror or str(error)).lower()
-        raise ProbeError("proxy.refuses", host=host, reason=reason) from None
-    _, _, outcome = status_line.partition(" ")
-    if outcome.startswith("407"):
-        raise ProbeError("proxy.login")
-    if not outcome.startswith("2"):
-        reason = sanitize(outcome) or "it closed the connection"
-        raise ProbeError("proxy.refuses", host=host, reason=reason)
-
-
-def _authority(target: BaseUrl) -> str:
-    host = f"[{target.host}]" if ":" in target.host else target.host
-    return f"{host}:{target.port}"
-
-
-def _read_head(sock: socket.socket) -> str:
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
-        # Byte by byte, because what follows the head belongs to the handshake.
-        if not (byte := sock.recv(1)):
-            break
-        head += byte
-    return head.decode("latin-1")

@@ -1,6 +1,6 @@
-"""Connects to the first of several addresses that accepts (RFC 8305).
+"""Connects to several addresses side by side (RFC 8305).
 
-An address that does not respond, such as broken IPv6, delays the next one by a moment,
+An address that does not respond, such as broken IPv6, delays the others by a moment,
 not by a whole timeout.
 """
 
@@ -11,87 +11,168 @@ import selectors
 import socket
 import time
 from collections.abc import Sequence
-from errno import EINPROGRESS, EWOULDBLOCK
+from dataclasses import dataclass
+from errno import (
+    EADDRNOTAVAIL,
+    EAFNOSUPPORT,
+    EINPROGRESS,
+    ENETUNREACH,
+    EWOULDBLOCK,
+)
+
+from readback.probe.formatting import sanitize
 
 # RFC 8305 §5: how long to wait before the next address is tried beside the first.
 _STAGGER_SECONDS = 0.25
+# How long the other addresses may still take once the first has connected: three round
+# trips around the world.
+_GRACE_SECONDS = 1.0
+_NO_ROUTE = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
+
+
+@dataclass(frozen=True)
+class ConnectAttempt:
+    """An attempt to connect to one IP address."""
+
+    address: str
+    seconds: float
+    error: OSError | None = None
+
+    @property
+    def is_v6(self) -> bool:
+        return ":" in self.address
+
+    @property
+    def is_timeout(self) -> bool:
+        return isinstance(self.error, (socket.timeout, TimeoutError))
+
+    @property
+    def errno(self) -> int | None:
+        return self.error.errno if self.error else None
+
+    @property
+    def lacks_ipv6(self) -> bool:
+        """Whether this machine has no IPv6; clients then skip the address at once."""
+        return self.is_v6 and self.errno in _NO_ROUTE
+
+    @property
+    def reason(self) -> str:
+        if self.error is None:
+            return "connected"
+        if self.is_timeout:
+            return "no response"
+        return sanitize(self.error.strerror or str(self.error)).lower()
 
 
 def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socket:
     """Return the first connection; raise the first error if no address accepts."""
+    waiting = list(addresses)
     with selectors.DefaultSelector() as selector:
-        race = _Race(selector, port, time.monotonic() + timeout)
+        race = _Race(selector, port, timeout)
         try:
-            sock = race.run(list(addresses))
+            while waiting or race.is_running:
+                if waiting:
+                    race.start(waiting.pop(0))
+                winners = race.wait(_STAGGER_SECONDS if waiting else timeout)
+                if winners:
+                    for late in winners[1:]:
+                        late.close()
+                    return _ready(winners[0], timeout)
         finally:
             race.close()
+    errors = [one.error for one in race.attempts if one.error]
+    raise errors[0] if errors else socket.timeout("timed out")
+
+
+def _ready(sock: socket.socket, timeout: float) -> socket.socket:
     sock.settimeout(timeout)
     # http.client writes head and body separately; the second must not wait for an ACK.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
 
+def try_all(
+    addresses: Sequence[str], port: int, timeout: float
+) -> list[ConnectAttempt]:
+    """Try every address at once; return the attempts in the order of the addresses."""
+    with selectors.DefaultSelector() as selector:
+        race = _Race(selector, port, timeout)
+        try:
+            for address in addresses:
+                race.start(address)
+            while race.is_running:
+                for sock in race.wait(timeout):
+                    sock.close()
+                    race.shorten(_GRACE_SECONDS)
+        finally:
+            race.close()
+    return sorted(race.attempts, key=lambda one: addresses.index(one.address))
+
+
 class _Race:
-    """The attempts that are under way, and the errors of those that have failed."""
+    """The attempts that are under way, and those that have ended."""
 
     def __init__(
-        self, selector: selectors.BaseSelector, port: int, deadline: float
+        self, selector: selectors.BaseSelector, port: int, timeout: float
     ) -> None:
+        self.attempts: list[ConnectAttempt] = []
         self._selector = selector
         self._port = port
-        self._deadline = deadline
-        self._running: set[socket.socket] = set()
-        self._errors: list[OSError] = []
+        self._deadline = time.monotonic() + timeout
+        self._running: dict[socket.socket, tuple[str, float]] = {}
 
-    def run(self, addresses: list[str]) -> socket.socket:
-        while addresses or self._running:
-            if addresses:
-                self._start(addresses.pop(0))
-            left = self._deadline - time.monotonic()
-            if left <= 0:
-                self._errors.append(socket.timeout("timed out"))
-                break
-            winner = self._wait(min(left, _STAGGER_SECONDS) if addresses else left)
-            if winner is not None:
-                return winner
-        raise self._errors[0]
+    @property
+    def is_running(self) -> bool:
+        return bool(self._running)
 
-    def close(self) -> None:
-        for sock in self._running:
-            sock.close()
+    def shorten(self, seconds: float) -> None:
+        """Let the attempts that are under way take at most this long from now."""
+        self._deadline = min(self._deadline, time.monotonic() + seconds)
 
-    def _start(self, address: str) -> None:
+    def start(self, address: str) -> None:
         try:
             rows = socket.getaddrinfo(address, self._port, type=socket.SOCK_STREAM)
             family, kind, protocol, _, target = rows[0]
             sock = socket.socket(family, kind, protocol)
         except OSError as error:
-            self._errors.append(error)
+            self.attempts.append(ConnectAttempt(address, 0.0, error))
             return
         sock.setblocking(False)
-        self._running.add(sock)
+        self._running[sock] = (address, time.monotonic())
         code = sock.connect_ex(target)
         if code in (0, EINPROGRESS, EWOULDBLOCK):
             self._selector.register(sock, selectors.EVENT_WRITE)
         else:
-            self._drop(sock, code)
+            self._end(sock, OSError(code, os.strerror(code)))
 
-    def _wait(self, seconds: float) -> socket.socket | None:
-        """Return the first socket that connects within this time, if there is one."""
+    def wait(self, seconds: float) -> list[socket.socket]:
+        """Return the sockets that connect within this time, none after the deadline."""
         if not self._running:
-            return None
-        for key, _ in self._selector.select(seconds):
+            return []
+        left = self._deadline - time.monotonic()
+        ready = self._selector.select(max(0.0, min(left, seconds)))
+        winners = []
+        for key, _ in ready:
             sock = key.fileobj
             assert isinstance(sock, socket.socket)
             self._selector.unregister(sock)
-            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if not code:
-                self._running.remove(sock)
-                return sock
-            self._drop(sock, code)
-        return None
+            if code := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                self._end(sock, OSError(code, os.strerror(code)))
+            else:
+                winners.append(sock)
+                self._end(sock)
+        if not ready and time.monotonic() >= self._deadline:
+            for sock in list(self._running):
+                self._end(sock, socket.timeout("timed out"))
+        return winners
 
-    def _drop(self, sock: socket.socket, code: int) -> None:
-        self._running.remove(sock)
-        sock.close()
-        self._errors.append(OSError(code, os.strerror(code)))
+    def close(self) -> None:
+        for sock in self._running:
+            sock.close()
+
+    def _end(self, sock: socket.socket, error: OSError | None = None) -> None:
+        address, started = self._running.pop(sock)
+        seconds = time.monotonic() - started
+        self.attempts.append(ConnectAttempt(address, seconds, error))
+        if error:
+            sock.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from dataclasses import dataclass, field
 
 from readback.probe.entered.base_url import BaseUrl
@@ -16,8 +17,10 @@ class Proxy:
     host: str
     port: int
     variable: str
-    login: str | None = field(default=None, repr=False)
-    """The user name and password as `user:password`: only for the proxy itself."""
+    login: tuple[str, str] | None = field(default=None, repr=False)
+    """The user name and the password: only for the proxy itself."""
+    trusted: ssl.SSLContext | None = field(default=None, repr=False)
+    """The certificates to verify a proxy with that is itself reached over TLS."""
 
     def __str__(self) -> str:
         """The proxy without its login, safe to show."""
@@ -25,12 +28,16 @@ class Proxy:
         return f"{host}:{self.port}"
 
     @property
+    def is_socks(self) -> bool:
+        return self.scheme.startswith("socks")
+
+    @property
     def authorization(self) -> dict[str, str]:
-        """The header that logs in to the proxy, if it needs one."""
+        """The header that logs in to an HTTP proxy, if it needs one."""
         if self.login is None:
             return {}
-        token = base64.b64encode(self.login.encode()).decode()
-        return {"Proxy-Authorization": f"Basic {token}"}
+        login = ":".join(self.login).encode("utf-8", "surrogateescape")
+        return {"Proxy-Authorization": f"Basic {base64.b64encode(login).decode()}"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class Route:
     proxy: Proxy | None = None
     addresses: tuple[str, ...] = ()
     """The IP addresses of the first machine, the best one first, once known."""
+    unused_proxy: str = ""
+    """A proxy of the desktop's settings, which Python programs do not use."""
 
     @property
     def host(self) -> str:
@@ -61,4 +70,6 @@ class Route:
     @property
     def uses_tunnel(self) -> bool:
         """Whether the proxy has to pass the connection on, not single requests."""
-        return self.proxy is not None and self.target.is_encrypted
+        if self.proxy is None:
+            return False
+        return self.proxy.is_socks or self.target.is_encrypted

@@ -18,6 +18,7 @@ from readback.probe.diagnoses.endpoint import ENDPOINT
 from readback.probe.diagnoses.http import HTTP
 from readback.probe.diagnoses.key import KEY
 from readback.probe.diagnoses.network import NETWORK
+from readback.probe.diagnoses.proxies import PROXIES
 from readback.probe.diagnoses.run import RUN
 from readback.probe.diagnoses.templates import DiagnosisTemplate
 from readback.probe.diagnoses.tls import TLS
@@ -26,6 +27,7 @@ from readback.probe.results import Diagnosis, Fact, ProbeError
 TABLES = (
     ADDRESS,
     KEY,
+    PROXIES,
     NETWORK,
     TLS,
     HTTP,

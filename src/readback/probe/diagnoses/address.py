@@ -158,8 +158,8 @@ ADDRESS = (
     _mistake("address.doubled_port", "The address contains its port twice."),
     _mistake(
         "address.parameter",
-        "The address contains a URL parameter or a fragment, which clients do not "
-        "keep at the end.",
+        "The address contains a URL parameter or a fragment, but clients add their "
+        "paths at its end.",
     ),
     _mistake(
         "address.endpoint",

@@ -54,7 +54,7 @@ ENDPOINT = (
     fail(
         "endpoint.refused",
         FailureFamily.HTTP,
-        Culprit.SERVICE,
+        Culprit.INPUT,
         "The service refused the request with {status}: {detail}",
         "Compare the address and the model with the service's documentation.",
     ),
@@ -66,6 +66,12 @@ ENDPOINT = (
         "The model {model} is not listed. Similar names: {near}.",
         "Compare the name letter by letter. A service may offer models that it does "
         "not list.",
+    ),
+    warn(
+        "models.unreadable",
+        Culprit.SERVICE,
+        "The list of models cannot be read: it has another form or more than 1 MiB.",
+        "It is unknown which models there are; completions are not affected.",
     ),
     warn(
         "models.form",

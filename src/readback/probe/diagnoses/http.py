@@ -154,6 +154,14 @@ HTTP = (
         "The service is down or starting. Try again, then tell the operator.",
     ),
     fail(
+        "http.server_error",
+        FailureFamily.HTTP,
+        Culprit.SERVICE,
+        "The server responded with {status}, an error of its own.",
+        "Tell its operator, whose log has the cause. The key has not been sent, "
+        "because the response does not show that this is an API.",
+    ),
+    fail(
         "http.html",
         FailureFamily.HTTP,
         Culprit.INPUT,

@@ -12,7 +12,7 @@ from readback.probe.results import Culprit, FailureFamily
 _COPY = (
     "Copy the key again from where you stored it, or create a new one in the cabinet."
 )
-_STORE = "Store only the key itself; the remaining steps use it alone."
+_STORE = "Store only the key itself, as the remaining steps use it."
 
 
 def _mistake(id: str, sentence: str, hint: str) -> DiagnosisTemplate:
@@ -104,7 +104,7 @@ _CORRECTED = (
     _mistake(
         "key.broken",
         "There is a line break or a space inside the key.",
-        "Store the key in one piece, on one line; the remaining steps use it so.",
+        "Store the key in one piece, on one line, as the remaining steps use it.",
     ),
     _mistake(
         "key.base64",
@@ -120,8 +120,8 @@ _CORRECTED = (
     _mistake(
         "key.export",
         "The key has a command in front of it that sets a variable, such as export.",
-        "Run that command in the shell, or store only the key itself; the remaining "
-        "steps use it alone.",
+        "Run that command in the shell, or store only the key itself, as the remaining "
+        "steps use it.",
     ),
     _mistake(
         "key.assignment", "The key has the name of a setting in front of it.", _STORE
@@ -139,7 +139,7 @@ _CORRECTED = (
     _mistake(
         "key.quoted",
         "The key has quotation marks around it.",
-        _STORE + " Docker's --env-file, for one, does not remove quotation marks.",
+        "Not every program removes quotation marks from a file of settings. " + _STORE,
     ),
     _mistake("key.brackets", "The key has brackets around it.", _STORE),
     _mistake("key.punctuation", "The key has a punctuation mark after it.", _STORE),

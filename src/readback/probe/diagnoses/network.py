@@ -1,4 +1,4 @@
-"""Diagnoses of the network: proxies, DNS and TCP."""
+"""Diagnoses of the network: DNS and TCP."""
 
 from __future__ import annotations
 
@@ -6,26 +6,56 @@ from readback.probe.diagnoses.templates import fail, ok, warn
 from readback.probe.results import Culprit, FailureFamily
 
 NETWORK = (
-    ok("proxies.none", "No proxy is set in the environment."),
-    ok("proxies.bypassed", "{variable} is set, but NO_PROXY excludes this host."),
-    ok("proxies.used", "Requests go through the proxy {proxy}, set in {variable}."),
-    fail(
-        "proxies.unusable",
-        FailureFamily.NETWORK,
-        Culprit.MACHINE,
-        "{variable} is set to {proxy}, which is not an HTTP proxy.",
-        "Correct or unset {variable}, or add {host} to NO_PROXY. For a SOCKS proxy, "
-        "programs that use httpx (openai does) need the package httpx[socks].",
-    ),
     ok("dns.ok", "{host} resolves to {addresses}."),
     ok("dns.literal", "{host} is an IP address, so no DNS lookup is needed."),
+    ok(
+        "dns.fake_ip",
+        "{host} resolves to {addresses}, which a VPN or proxy program has made up to "
+        "redirect the connection.",
+    ),
+    ok(
+        "dns.private",
+        "{host} resolves to {addresses}, which exists only in a private network.",
+    ),
+    warn(
+        "dns.this_machine",
+        Culprit.MACHINE,
+        "{host} resolves to {addresses}, which is this machine itself.",
+        "Look for {host} in the hosts file. If it is not there, the DNS server blocks "
+        "the name: ask your network administrator to allow it.",
+    ),
+    warn(
+        "dns.answers_everything",
+        Culprit.NETWORK,
+        "The DNS server gives {addresses} for every name, even for one that does not "
+        "exist.",
+        "Open a web page in a browser: the network may ask you to log in. Otherwise "
+        "choose another DNS server.",
+    ),
     fail(
         "dns.unknown",
         FailureFamily.NETWORK,
         Culprit.INPUT,
         "The host name {host} does not exist.",
-        "Compare it letter by letter with the address in the cabinet. Inside a company "
-        "network or a container, find out which DNS server can resolve it.",
+        "Compare it letter by letter with the address you were given. If other people "
+        "can use it, this machine needs another DNS server or a VPN.",
+    ),
+    fail(
+        "dns.unknown_private",
+        FailureFamily.NETWORK,
+        Culprit.NETWORK,
+        "The host name {host} does not exist on this network.",
+        "Names {kind} exist only inside a private network. Connect to its VPN, or run "
+        "this inside the container or cluster that knows the name.",
+    ),
+    fail(
+        "dns.unknown_mdns",
+        FailureFamily.NETWORK,
+        Culprit.NETWORK,
+        "No machine on this network calls itself {host}.",
+        "Names that end in .local are found by multicast (mDNS): only in the same "
+        "local network, rarely over a VPN, and not inside a container. Use the IP "
+        "address.",
     ),
     fail(
         "dns.failed",
@@ -49,6 +79,14 @@ NETWORK = (
         "Programs, containers and networks without IPv6 cannot connect to it.",
     ),
     warn(
+        "tcp.v6_broken",
+        Culprit.NETWORK,
+        "IPv6 does not work from here, but IPv4 does: {unreachable}.",
+        "Programs that try IPv6 first and then wait seem to hang. Try another address "
+        "that has IPv6: if that fails, too, repair or turn off IPv6 on this machine or "
+        "network; if it works, tell the operator.",
+    ),
+    warn(
         "tcp.partly",
         Culprit.SERVICE,
         "Some addresses of {host} are unreachable: {unreachable}.",
@@ -59,8 +97,68 @@ NETWORK = (
         FailureFamily.NETWORK,
         Culprit.SERVICE,
         "{host} refused the connection: nothing is listening on port {port}.",
-        "Compare the port with the address in the cabinet, and check that the service "
+        "Compare the port with the address you were given, and check that the service "
         "is running.",
+    ),
+    fail(
+        "tcp.in_docker",
+        FailureFamily.NETWORK,
+        Culprit.INPUT,
+        "Nothing is listening on port {port} of this Docker container.",
+        "Inside a container, {host} is the container itself. For a service on the "
+        "host, use host.docker.internal (on Linux, start the container with "
+        "--add-host=host.docker.internal:host-gateway or with --network host). For "
+        "another container, use its name.",
+    ),
+    fail(
+        "tcp.in_podman",
+        FailureFamily.NETWORK,
+        Culprit.INPUT,
+        "Nothing is listening on port {port} of this Podman container.",
+        "Inside a container, {host} is the container itself. For a service on the "
+        "host, use host.containers.internal, or start the container with "
+        "--network host. For another container, use its name.",
+    ),
+    fail(
+        "tcp.in_kubernetes",
+        FailureFamily.NETWORK,
+        Culprit.INPUT,
+        "Nothing is listening on port {port} of this pod.",
+        "Inside a pod, {host} is the pod itself. Use the name of the Service, such as "
+        "name.namespace.svc.",
+    ),
+    fail(
+        "tcp.in_container",
+        FailureFamily.NETWORK,
+        Culprit.INPUT,
+        "Nothing is listening on port {port} of this container.",
+        "Inside a container, {host} is the container itself. Use the address of the "
+        "host, or the name of the other container.",
+    ),
+    fail(
+        "tcp.blocked_name",
+        FailureFamily.NETWORK,
+        Culprit.NETWORK,
+        "{host} resolves to {addresses}, which is this machine, not the service.",
+        "Look for {host} in the hosts file. If it is not there, the DNS server blocks "
+        "the name: ask your network administrator to allow it.",
+    ),
+    fail(
+        "tcp.fake_ip",
+        FailureFamily.NETWORK,
+        Culprit.MACHINE,
+        "{host} resolves to {addresses}, an address that a VPN or proxy program has "
+        "made up, but the program does not take the connection: {reason}.",
+        "Restart the program (such as Clash, Surge or sing-box), or quit it and clear "
+        "the DNS cache.",
+    ),
+    fail(
+        "tcp.private",
+        FailureFamily.NETWORK,
+        Culprit.NETWORK,
+        "{addresses} is in a private network that cannot be reached from here: "
+        "{reason}.",
+        "Connect to the network or the VPN that {host} belongs to, then try again.",
     ),
     fail(
         "tcp.timeout",
@@ -72,31 +170,55 @@ NETWORK = (
         "the proxy that you have to use.",
     ),
     fail(
+        "tcp.forbidden",
+        FailureFamily.NETWORK,
+        Culprit.MACHINE,
+        "This machine does not let this program connect to {host}: {reason}.",
+        "A firewall, a sandbox or a security policy on this machine forbids it. Allow "
+        "connections to {host}:{port} there.",
+    ),
+    fail(
+        "tcp.rejected",
+        FailureFamily.NETWORK,
+        Culprit.NETWORK,
+        "A router or firewall rejected the connection to {host}: {reason}.",
+        "Ask your network administrator to allow connections to {host}:{port}. In your "
+        "own network, check that the machine is switched on.",
+    ),
+    fail(
+        "tcp.no_route",
+        FailureFamily.NETWORK,
+        Culprit.MACHINE,
+        "This machine has no route to {host}: {reason}.",
+        "Check that this machine is online, then check its routes and any VPN.",
+    ),
+    fail(
+        "tcp.no_ipv6",
+        FailureFamily.NETWORK,
+        Culprit.NETWORK,
+        "{host} has only IPv6 addresses, and this machine has no IPv6.",
+        "Use a network with IPv6, or ask the operator for an IPv4 address.",
+    ),
+    fail(
+        "tcp.no_free_port",
+        FailureFamily.NETWORK,
+        Culprit.MACHINE,
+        "This machine has no free port for another connection to {host}.",
+        "A program opens connections faster than they expire. Make it reuse them, or "
+        "wait a minute.",
+    ),
+    fail(
+        "tcp.too_many_files",
+        FailureFamily.NETWORK,
+        Culprit.MACHINE,
+        "This program may not open another connection: too many open files.",
+        "Raise the limit (ulimit -n), or close programs that keep many files open.",
+    ),
+    fail(
         "tcp.unreachable",
         FailureFamily.NETWORK,
         Culprit.NETWORK,
         "{host} cannot be reached: {reason}.",
         "Check the network of this machine: routes, VPN, IPv6.",
-    ),
-    fail(
-        "proxy.unreachable",
-        FailureFamily.NETWORK,
-        Culprit.MACHINE,
-        "The proxy {proxy} cannot be reached: {reason}.",
-        "Correct or unset {variable}, or add the service's host to NO_PROXY.",
-    ),
-    fail(
-        "proxy.refuses",
-        FailureFamily.NETWORK,
-        Culprit.PROXY,
-        "The proxy did not connect to {host}: {reason}.",
-        "Ask the administrator of the proxy to allow {host}.",
-    ),
-    fail(
-        "proxy.login",
-        FailureFamily.NETWORK,
-        Culprit.PROXY,
-        "The proxy requires a user name and a password.",
-        "Add them to the proxy's address in the environment variable.",
     ),
 )

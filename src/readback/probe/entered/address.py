@@ -16,7 +16,6 @@ from readback.probe.diagnoses.address import ADDRESS
 from readback.probe.entered.base_url import (
     PORTS,
     BaseUrl,
-    is_ip_address,
     is_local,
     shown_scheme,
 )
@@ -26,9 +25,9 @@ from readback.probe.entered.characters import (
     is_text,
     remove_invisible,
     replace_look_alikes,
-    script_of,
 )
 from readback.probe.entered.corrections import correct, without_implied
+from readback.probe.entered.host import ascii_host, mixed_letter, split_authority
 from readback.probe.entered.url_parts import PARTS, has_scheme
 from readback.probe.entered.wrapping import IMPLIED, WRAPPING
 from readback.probe.results import Diagnosis, ProbeError
@@ -37,11 +36,6 @@ from readback.probe.results import Diagnosis, ProbeError
 _RANK = {row.id: rank for rank, row in enumerate(ADDRESS)}
 _MAX_LENGTH = 2000
 
-_HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
-_IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
-_HOST_AND_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([^:]*))?", re.DOTALL)
-_TWO_PORTS = re.compile(r"[^:]*:\d+:\d+")
-_IPV6 = re.compile("[0-9a-f:.]+", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"[<>{}$]|%(?![0-9a-f]{2})[a-z_]\w+%", re.IGNORECASE)
 # Longer than a host name that only begins like a key, and not the first part of one.
 _CONTAINED_KEY = re.compile(
@@ -49,13 +43,10 @@ _CONTAINED_KEY = re.compile(
     r"(?![\w-]*\.[a-z])",
     re.IGNORECASE | re.ASCII,
 )
-_LONG_WORD = re.compile(r"(?=.*\d)(?=.*[a-z])[\w+=-]{20,}", re.IGNORECASE | re.ASCII)
+_LONG_WORD = re.compile(r"(?=.*\d)(?=.*[a-z])[\w+=]{20,}", re.IGNORECASE | re.ASCII)
 _EMAIL = re.compile(r"(?:mailto:)?[^/:@\s]+@[^/:@\s]+", re.IGNORECASE)
 _FILE_PATH = re.compile("[a-z]:/|/(?!/)|[~.]", re.IGNORECASE)
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
-# Scripts that have letters in common with Latin. Names in other scripts often contain
-# Latin letters.
-_SCRIPTS_LIKE_LATIN = frozenset(("Cyrillic", "Greek", "Armenian", "Cherokee"))
 
 
 def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
@@ -137,66 +128,16 @@ def _build(url: str) -> tuple[BaseUrl, dict[str, str]]:
     authority, slash, path = rest.partition("/")
     if _PLACEHOLDER.search(url):
         raise ProbeError("address.placeholder")
-    # A password with a slash ends the host early, and its rest would be shown.
-    if "@" in path and (":" in authority or "." not in authority[:-1]):
-        raise ProbeError("address.unclear_login")
-    host, port = _split_authority(authority)
-    name, letters = _ascii_host(host)
+    host, port = split_authority(authority)
     port = port or PORTS[scheme.lower()]
     path = quote(slash + path, safe=_PATH_CHARACTERS)
-    return BaseUrl(scheme.lower(), name, port, path), letters
-
-
-def _split_authority(authority: str) -> tuple[str, int | None]:
-    match = _HOST_AND_PORT.fullmatch(authority)
-    if match is None:
-        raise ProbeError(_many_colons_id(authority))
-    literal, name, port = match.groups()
-    if literal is not None and not (":" in literal and is_ip_address(literal)):
-        raise ProbeError("address.host")
-    if not port:
-        return literal or name, None
-    if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise ProbeError("address.port")
-    return literal or name, int(port)
-
-
-def _many_colons_id(authority: str) -> str:
-    if _TWO_PORTS.fullmatch(authority):
-        return "address.two_ports"
-    return "address.ipv6" if _IPV6.fullmatch(authority) else "address.host"
-
-
-def _ascii_host(host: str) -> tuple[str, dict[str, str]]:
-    """Return the host in its IDNA form; raise `ProbeError` if it is not valid."""
-    try:
-        # The codec takes quadratic time, so it must not see a long text.
-        name = host.lower() if host.isascii() else host[:254].encode("idna").decode()
-    except UnicodeError:
-        raise ProbeError("address.host") from None
-    name = name.lower().replace("%25", "%").rstrip(".")
-    if is_ip_address(name):
-        if not _IP_LITERAL.fullmatch(name):
-            raise ProbeError("address.host")
-        return name, {}
-    # A name that ends with a number would be taken for an IPv4 address.
-    if not _HOST_NAME.fullmatch(name) or name.rpartition(".")[2].isdigit():
-        raise ProbeError("address.host")
-    return name, {"address.mixed_letters": host} if _mixed_letter(host) else {}
-
-
-def _mixed_letter(host: str) -> str:
-    """Return a letter of another script in a label that has Latin letters, too."""
-    for label in host.split("."):
-        if re.search("[a-z]", label, re.IGNORECASE):
-            for letter in label:
-                if script_of(letter) in _SCRIPTS_LIKE_LATIN:
-                    return letter
-    return ""
+    letters = {"address.mixed_letters": host} if mixed_letter(host) else {}
+    return BaseUrl(scheme.lower(), ascii_host(host), port, path), letters
 
 
 def _replaced_letter(text: str) -> str:
-    return next((one for one in text if replace_look_alikes(one) != one), "")
+    rest = text.rpartition("@")[2]
+    return next(one for one in rest if replace_look_alikes(one) != one)
 
 
 def _letter_facts(letter: str) -> dict[str, str]:
@@ -206,7 +147,7 @@ def _letter_facts(letter: str) -> dict[str, str]:
 _FACTS: dict[str, Callable[[str], dict[str, str]]] = {
     "address.invisible": lambda text: {"characters": invisible_in(text)},
     "address.letters": lambda text: _letter_facts(_replaced_letter(text)),
-    "address.mixed_letters": lambda text: _letter_facts(_mixed_letter(text)),
+    "address.mixed_letters": lambda text: _letter_facts(mixed_letter(text)),
 }
 
 

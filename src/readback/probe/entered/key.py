@@ -113,7 +113,7 @@ def _wrong_key_id(key: str) -> str:
         return "key.mask"
     if foreign_letter(key):
         return "key.script"
-    # One letter in three is a capital, so a whole key has both.
+    # 38 random letters and digits contain small and capital letters.
     if len(key) == keys.LENGTH and key in (key.lower(), key.upper()):
         return "key.one_case"
     if len(key) != keys.LENGTH:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from readback.probe.entered.base_url import PORTS, is_local
 from readback.probe.entered.characters import replace_look_alikes
 from readback.probe.entered.corrections import Correction, replacing
+from readback.probe.results import ProbeError
 
 _SCHEMES = re.compile("(?:https?(?::/+|//+))+", re.IGNORECASE)
 _SEGMENT = re.compile("[^/:@?#]+")
@@ -20,7 +21,9 @@ _ANY_SCHEME = re.compile(
 _SEPARATED = re.compile(
     r"(https?)([:;.,]?/+|:)(?=[^/]*[.:]|localhost|\[)", re.IGNORECASE
 )
-_ENDPOINTS = "chat|completions|models|responses|embeddings|messages"
+_LOGIN = re.compile("^(https?://)[^/?#]*@", re.IGNORECASE)
+_LATER_SIGN = re.compile("https?://([^/?#@]*)[^@]*@", re.IGNORECASE)
+_ENDPOINTS = "completions|models|responses|embeddings|messages"
 
 
 def has_scheme(text: str) -> bool:
@@ -78,6 +81,16 @@ def _add_scheme(text: str) -> str:
     return f"{'http' if plain else 'https'}://{rest}"
 
 
+def _remove_login(text: str) -> str:
+    text = _LOGIN.sub(r"\1", text)
+    # A password with a slash or a question mark ends the host early. Its rest would be
+    # shown, and the name of the user would be taken for the host.
+    match = _LATER_SIGN.match(text)
+    if match and (":" in match[1] or "." not in match[1].rstrip(".")):
+        raise ProbeError("address.unclear_login")
+    return text
+
+
 def _replace_letters(text: str) -> str:
     """Replace look-alikes in each part that consists of ASCII letters without them."""
 
@@ -85,12 +98,14 @@ def _replace_letters(text: str) -> str:
         ascii_form = replace_look_alikes(match[0])
         return ascii_form if ascii_form.isascii() else match[0]
 
+    # What is before an @ may be a password, of which no letter may be named.
+    login, sign, rest = text.rpartition("@")
     # Signs such as a full-width colon separate the parts.
     signs = "".join(
         plain if (plain := replace_look_alikes(one)) in "/:@?#." else one
-        for one in text
+        for one in rest
     )
-    return _SEGMENT.sub(replaced, signs)
+    return login + sign + _SEGMENT.sub(replaced, signs)
 
 
 def _on_path(id: str, pattern: str, replacement: str = "") -> Correction:
@@ -111,12 +126,12 @@ def _lower_version(text: str) -> str:
 
 
 PARTS = (
-    replacing("address.login", "^(https?://)[^/?#]*@", r"\1"),
     Correction("address.letters", _replace_letters),
     Correction("address.scheme_typo", _spell_scheme),
     Correction("address.doubled_scheme", _keep_last_scheme),
     Correction("address.scheme_slashes", _separate_scheme),
     Correction("address.no_scheme", _add_scheme),
+    Correction("address.login", _remove_login),
     replacing("address.parameter", "[?#].*$", flags=re.DOTALL),
     replacing(
         "address.doubled_port",
@@ -129,10 +144,7 @@ PARTS = (
     Correction("address.version_case", _lower_version),
     _on_path("address.version_letter", r"/v[li|](?=/|$)", "/v1"),
     _on_path("address.doubled", r"(/v\d+)\1+(?=/|$)", r"\1"),
-    _on_path("address.endpoint", rf"(/v\d\w*)/(?:{_ENDPOINTS})(?:/.*)?$", r"\1"),
-    _on_path(
-        "address.endpoint",
-        "(?:(?:/chat)?/completions|/models|/responses|/embeddings|/messages)$",
-    ),
+    _on_path("address.endpoint", rf"(/v\d\w*)/(?:chat|{_ENDPOINTS})(?:/.*)?$", r"\1"),
+    _on_path("address.endpoint", rf"(?:/chat(?=/completions))?/(?:{_ENDPOINTS})$"),
     _on_path("address.trailing_slash", "/$"),
 )

@@ -16,9 +16,13 @@ _SEPARATORS = re.compile(r"[\s,;|]+")
 _GAPS = re.compile(
     r"\s+(?=[/:])|(?<=/)\s+(?!https?:)|(?<=:)\s+(?=[\d/])", re.IGNORECASE
 )
+_END_OF_ADDRESS = re.compile(r"[\w.:-]+(?:/[\w-]+)*/v\d[\w/]*", re.IGNORECASE)
 _ESCAPED_SPACE = re.compile(r"([^\\]*?)(?:\\[nrt])+")
 _MARKDOWN_LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^\s<>]*?)>?(?:\s+[^)]*)?\)")
 _ENCODED = re.compile("[a-z]+%3a(?:%2f|/){2}", re.IGNORECASE)
+# Whitespace, quotation marks and angle brackets.
+_STRAY = "(?:%(?:0[9ad]|2[027]|3[ce]))+"
+_ENCODED_ENDS = re.compile(f"^{_STRAY}|{_STRAY}$", re.IGNORECASE)
 _OPENING, _CLOSING = "([{（［【〈《", ")]}）］】〉》"
 _IP_LITERAL = re.compile(r"\[[0-9a-f:.]+(?:%[^\]]*)?\]", re.IGNORECASE)
 
@@ -29,11 +33,10 @@ def _remove_spaces(text: str) -> str:
         text = escaped[1]
     if not _SCHEME.match(text):
         return text
-    # An address in two pieces, as a narrow window breaks it, and not a sentence.
+    # An address that a line break divides before its version, and not a sentence.
     pieces = text.split()
-    is_broken = len(pieces) == 2 and ("/" in pieces[1] or "\n" in text)
-    is_plain = is_broken and not re.search("[=()]|://", pieces[1])
-    return "".join(pieces) if is_plain else text
+    is_broken = len(pieces) == 2 and _END_OF_ADDRESS.fullmatch(pieces[1])
+    return "".join(pieces) if is_broken else text
 
 
 def _open_markdown(text: str) -> str:
@@ -64,9 +67,7 @@ def _find_in_text(text: str) -> str:
 def _decode(text: str) -> str:
     if _ENCODED.match(text):
         return unquote(text)
-    return re.sub(
-        "(?i)^(?:%(?:0[9ad]|2[027]|3[ce]))+|(?:%(?:0[9ad]|2[027]|3[ce]))+$", "", text
-    )
+    return _ENCODED_ENDS.sub("", text)
 
 
 WRAPPING = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from readback.probe.client import ProbeResponse
@@ -9,12 +10,16 @@ from readback.probe.context import MODELS, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis, ProbeError
+from readback.probe.service.api_answers import parse_json
 from readback.probe.service.recognition import (
     ParsedRefusal,
     parse_refusal,
     refusal_error,
     unexpected_response,
 )
+
+# What the service says about a header or a key that is not well-formed.
+_OF_FORM = re.compile("not a valid key|Authorization|Bearer|^The key ")
 
 
 def check(context: ProbeContext) -> Diagnosis:
@@ -23,7 +28,8 @@ def check(context: ProbeContext) -> Diagnosis:
     if not context.key.is_readback_key:
         raise ProbeError("key.prefix")
     response = context.get(MODELS)
-    if response.status != HTTPStatus.OK:
+    is_list = isinstance(parse_json(response.body), dict)
+    if response.status != HTTPStatus.OK or not is_list:
         raise _error(context, response)
     context.models = response
     figure = format_duration(response.timing.answer)
@@ -33,8 +39,6 @@ def check(context: ProbeContext) -> Diagnosis:
 def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
     refusal = parse_refusal(response)
     if refusal is None:
-        if response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            return ProbeError("key.other_refusal", status=response.status)
         return unexpected_response(response, f"{context.base_url}{MODELS}")
     if refusal.code == "invalid_key":
         return _key_not_accepted(context, refusal)
@@ -42,8 +46,11 @@ def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
 
 
 def _key_not_accepted(context: ProbeContext, refusal: ParsedRefusal) -> ProbeError:
-    """Return the error for a key that was refused or did not arrive."""
+    """Return the error for a key that was refused, changed or lost."""
     id = "key.refused"
     if refusal == parse_refusal(context.models_without_key):
         id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
+    elif refusal.is_explained and _OF_FORM.search(refusal.detail):
+        # The form of the key has been checked here, so the service should accept it.
+        id = "key.changed"
     return ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)

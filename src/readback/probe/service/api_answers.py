@@ -86,7 +86,10 @@ def is_from_api(response: ProbeResponse) -> bool:
         is_json = isinstance(parse_json(response.body), (dict, list))
         return is_json or scheme.startswith("bearer")
     if response.status >= HTTPStatus.BAD_REQUEST:
-        return parse_error(response) is not None
+        # An error that is only a text may be anything's, such as a proxy's.
+        content = parse_json(response.body)
+        is_text = isinstance(content, dict) and isinstance(content.get("error"), str)
+        return not is_text and error_in(content) is not None
     return model_ids(response) is not None
 
 

@@ -58,7 +58,9 @@ def _get(context: ProbeContext, url: str) -> ProbeResponse:
     target = BaseUrl(parts.scheme, parts.hostname or "", port, parts.path)
     _, route = proxies.check(target)
     with context.new_client(route) as client:
-        return client.request("GET", target.path)
+        context.cabinet = client.request("GET", target.path)
+    context.cabinet_host = target.host
+    return context.cabinet
 
 
 def _unreachable(cabinet: str, reason: str) -> ProbeError:

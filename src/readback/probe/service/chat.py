@@ -15,6 +15,7 @@ from readback.probe.context import CHAT, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration, sanitize
 from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.service import kinds
 from readback.probe.service.api_answers import (
     model_ids,
     parse_error,
@@ -28,6 +29,7 @@ from readback.probe.service.event_stream import EventStream
 _TEXT = "Count from 1 to 20, separated by spaces."
 _MAX_TOKENS = 48
 _NEWER_LIMIT = "max_completion_tokens"
+_NO_MODEL = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 
 
 def check_completion(context: ProbeContext) -> Diagnosis:
@@ -79,10 +81,14 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
     if _wants_newer_limit(context, response):
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
+    if error := _about_the_model(context, response):
+        raise error
     if response.status == HTTPStatus.NOT_FOUND:
-        raise _not_found(context, response)
+        raise ProbeError("chat.no_path", status=response.status)
     if response.status != HTTPStatus.OK:
         raise refused(context, response)
+    # LiteLLM says its name only here.
+    context.endpoint_name = context.endpoint_name or kinds.name(response)
     return response, events
 
 
@@ -111,14 +117,18 @@ def _wants_newer_limit(context: ProbeContext, response: ProbeResponse) -> bool:
     return error is not None and _NEWER_LIMIT in error.message
 
 
-def _not_found(context: ProbeContext, response: ProbeResponse) -> ProbeError:
-    """Return the error for 404: there is no such model, or no such path."""
+def _about_the_model(
+    context: ProbeContext, response: ProbeResponse
+) -> ProbeError | None:
+    """Return the error if the service does not offer the model, else None."""
     error, model = parse_error(response), context.chat_model or ""
-    is_model = error and (model in error.message or "model" in error.code.lower())
-    if not is_model:
-        return ProbeError("chat.no_path", status=response.status)
-    names = near_names(model, model_ids(context.models) or [])
-    near = ", ".join(map(sanitize, names)) or "none is similar"
+    if error is None or response.status not in _NO_MODEL:
+        return None
+    names = model_ids(context.models) or []
+    is_named = model in error.message and model not in names
+    if not is_named and "model" not in error.code.lower():
+        return None
+    near = ", ".join(map(sanitize, near_names(model, names))) or "none is similar"
     return ProbeError("chat.no_model", model=sanitize(model), near=near)
 
 

@@ -12,6 +12,7 @@ from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis
 from readback.probe.service.api_answers import parse_json
 from readback.probe.service.echo import request_body
+from readback.probe.service.fields import without_added
 from readback.probe.service.recognition import (
     parse_refusal,
     refusal_error,
@@ -22,7 +23,9 @@ _TRANSIENT = ("rate_limited", "unavailable", "internal_error")
 
 
 def check_models(context: ProbeContext) -> Diagnosis:
-    is_right = parse_json(context.models.body) == MODEL_LIST
+    # Added fields are a finding of the step "in between".
+    models = without_added(parse_json(context.models.body), MODEL_LIST)
+    is_right = models == MODEL_LIST
     return diagnose("models.ok" if is_right else "models.changed")
 
 
@@ -50,8 +53,7 @@ def check_parameter(context: ProbeContext) -> Diagnosis:
 
 def check_reuse(context: ProbeContext) -> Diagnosis:
     with context.new_client() as client:
-        path = f"{context.base_url.path}{MODELS}"
-        first, second = (client.request("GET", path, key=context.key) for _ in range(2))
+        first, second = (context.get(MODELS, client=client) for _ in range(2))
     is_kept = second.timing.connect is None
     figure = format_duration(second.timing.total)
     return diagnose(

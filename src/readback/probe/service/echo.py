@@ -66,7 +66,7 @@ def send_text(
     response = context.post_chat(request_body(text), client)
     if response.status != HTTPStatus.OK:
         raise _error(context, response)
-    completion = _completion(response)
+    completion = _completion(context, response)
     received = completion["choices"][0]["message"]["content"]
     if received.encode("utf-8", "surrogatepass") != text.encode():
         raise _changed(text, received)
@@ -96,17 +96,19 @@ def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
     return refusal_error(response, refusal)
 
 
-def _completion(response: ProbeResponse) -> dict[str, Any]:
+def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any]:
     """Parse a completion and check the fields that programs rely on."""
     try:
         response.body.decode()
     except UnicodeDecodeError as error:
         raise _not_utf8(response, error) from None
     content = parse_json(response.body)
+    if content is None:
+        raise unexpected_response(response, f"{context.base_url}{CHAT}")
     try:
         choice = content["choices"][0]
-        rest = (content["object"], content["model"], choice["message"]["role"])
-        is_right = rest == ("chat.completion", MODEL, "assistant")
+        rest = (content["object"], choice["message"]["role"])
+        is_right = rest == ("chat.completion", "assistant")
         is_right &= isinstance(choice["message"]["content"], str)
         is_right &= isinstance(content["id"], str) and len(content["choices"]) == 1
     except (KeyError, IndexError, TypeError):

@@ -18,7 +18,7 @@ from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import kinds
 from readback.probe.service.api_answers import (
     explanation,
-    is_from_api,
+    is_html,
     model_ids,
     parse_error,
     parse_json,
@@ -27,6 +27,8 @@ from readback.probe.service.recognition import unexpected_response
 
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3
+# Some gateways list hundreds; comparing more would only take time.
+_COMPARED_MODELS = 5000
 _NO_MONEY = ("insufficient_quota", "billing", "insufficient_balance", "credit")
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused_elsewhere",
@@ -46,9 +48,12 @@ def check_access(context: ProbeContext) -> Diagnosis:
     response = context.models = context.get(MODELS)
     if response.status == HTTPStatus.UNAUTHORIZED and _are_same(response, without_key):
         raise refused(context, response, "key.refused_or_lost")
+    if response.status == HTTPStatus.BAD_REQUEST:
+        # Only the key is new in this request. Google's APIs and LiteLLM respond so.
+        raise refused(context, response, "key.refused_elsewhere")
     if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         return diagnose("endpoint.no_models", status=response.status)
-    if response.status != HTTPStatus.OK or not is_from_api(response):
+    if response.status != HTTPStatus.OK or is_html(response):
         raise refused(context, response)
     is_open = without_key.status == HTTPStatus.OK
     id = "endpoint.open" if is_open else "key.accepted"
@@ -66,9 +71,11 @@ def _without_key(context: ProbeContext, response: ProbeResponse) -> Diagnosis:
 
 def check_models(context: ProbeContext) -> list[Diagnosis]:
     """Say which models there are, or whether the one for the completion is listed."""
+    if context.models.status != HTTPStatus.OK:
+        return []
     names = model_ids(context.models)
     if names is None:
-        return []
+        return [diagnose("models.unreadable")]
     found = [_listed(context.chat_model, names)]
     if not isinstance(parse_json(context.models.body), dict):
         found.append(diagnose("models.form"))
@@ -90,7 +97,7 @@ def _listed(model: str | None, names: list[str]) -> Diagnosis:
 def near_names(model: str, names: list[str]) -> list[str]:
     """Return the names that a person may have meant, the nearest first."""
     wanted = model.lower()
-    by_lower = {name.lower(): name for name in names}
+    by_lower = {name.lower(): name for name in names[:_COMPARED_MODELS] if name}
     # Gateways put the provider before the name, and local servers a tag after it.
     inside = [low for low in by_lower if wanted in low or low in wanted]
     similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
@@ -114,10 +121,12 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
 
 
 def _facts(context: ProbeContext, response: ProbeResponse) -> dict[str, Fact]:
+    wait = response.headers.get("Retry-After", "").strip()
     return {
         "status": response.status,
         "detail": explanation(response, context.key_for_endpoint),
-        "wait": sanitize(response.headers.get("Retry-After", "a few")),
+        # Some services send a date instead of seconds.
+        "wait": wait if wait.isascii() and wait.isdigit() else "a few",
         "sent_to": context.key_sent_to or "not sent",
     }
 

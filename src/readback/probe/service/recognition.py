@@ -15,12 +15,12 @@ from urllib.parse import urljoin, urlsplit
 from readback.contract import REFUSALS
 from readback.probe.client import ProbeResponse
 from readback.probe.connection import opening, tls
-from readback.probe.context import MODELS, ProbeContext
+from readback.probe.context import MODELS, UNKNOWN, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.version import version_mistake, with_version
 from readback.probe.formatting import format_duration, sanitize
 from readback.probe.results import Diagnosis, Fact, ProbeError, Service
-from readback.probe.service import kinds
+from readback.probe.service import fields, foreign, kinds
 from readback.probe.service.api_answers import (
     has_models,
     is_from_api,
@@ -28,7 +28,6 @@ from readback.probe.service.api_answers import (
     parse_json,
 )
 
-_UNKNOWN_PATH = "/probe"
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")
 # These patterns need linear time, whatever a peer sends.
@@ -63,6 +62,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     models = context.get(MODELS, with_key=False)
     models, mistakes = _with_right_version(context, models)
     context.models_without_key = models
+    for response in (unknown, models):
+        if error := foreign.spoiled(response):
+            raise error
     if _is_readback(unknown, models):
         return mistakes + _readback(context, unknown, models)
     return [*mistakes, _endpoint(context, models)]
@@ -70,7 +72,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 def _ask_unknown_path(context: ProbeContext) -> ProbeResponse:
     try:
-        response = context.get(_UNKNOWN_PATH, with_key=False)
+        response = context.get(UNKNOWN, with_key=False)
     except ProbeError as error:
         raise _examine_port(context, error) from None
     # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
@@ -87,13 +89,13 @@ def _with_right_version(
     mistake = version_mistake(entered)
     if mistake is None or has_models(models):
         return models, []
-    context.base_url = with_version(entered)
-    other = context.get(MODELS, with_key=False)
+    corrected = with_version(entered)
+    other = context.client.request("GET", f"{corrected.path}{MODELS}")
     if not has_models(other):
-        context.base_url = entered
         return models, []
-    context.route = replace(context.route, target=context.base_url)
-    return other, [diagnose(mistake, base_url=str(context.base_url))]
+    context.base_url = corrected
+    context.route = replace(context.route, target=corrected)
+    return other, [diagnose(mistake, base_url=str(corrected))]
 
 
 def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
@@ -109,7 +111,7 @@ def _readback(
     for response, code in ((unknown, "not_found"), (models, "invalid_key")):
         refusal = parse_refusal(response)
         if refusal is None:
-            raise _not_by_readback(context, response)
+            raise unexpected_response(response, f"{context.base_url}{MODELS}")
         if refusal.code != code:
             raise refusal_error(response, refusal)
     context.service = Service.READBACK
@@ -128,18 +130,12 @@ def _readback(
     return found
 
 
-def _not_by_readback(context: ProbeContext, response: ProbeResponse) -> ProbeError:
-    """Return the error for a response that something in front of Readback sent."""
-    if response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return ProbeError("key.other_refusal", status=response.status)
-    return unexpected_response(response, f"{context.base_url}{MODELS}")
-
-
 def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     if kinds.is_anthropic(models):
         raise ProbeError("http.anthropic", status=models.status)
     if not is_from_api(models):
-        raise unexpected_response(models, f"{context.base_url}{MODELS}")
+        url = f"{context.base_url}{MODELS}"
+        raise unexpected_response(models, url, is_recognized=False)
     context.service = Service.ENDPOINT
     context.endpoint_name = kinds.name(models)
     if not context.endpoint_name and models.status == HTTPStatus.OK:
@@ -151,11 +147,11 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
 
 def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     """Return the refusal if code and status are those of the contract, else None."""
-    code, message = _error_fields(response.body)
+    detail = response.headers.get("X-Error-Detail", "")
+    code, message = _error_fields(response.body, is_signed=bool(detail))
     row = REFUSALS.get(code)
     if row is None or response.status != row.status:
         return None
-    detail = response.headers.get("X-Error-Detail", "")
     shown = sanitize(detail or message or row.sentence)
     return ParsedRefusal(code, shown, is_explained=bool(detail))
 
@@ -177,8 +173,13 @@ def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError
     return ProbeError("http.refused", hint=row.hint, **facts)
 
 
-def unexpected_response(response: ProbeResponse, url: str) -> ProbeError:
-    """Return the error that says what responded instead of the service."""
+def unexpected_response(
+    response: ProbeResponse, url: str, *, is_recognized: bool = True
+) -> ProbeError:
+    """Return the error that says what responded instead of the service.
+
+    Once the service has been recognized, the address is right.
+    """
     if response.status in _REDIRECTS:
         return _redirect(response, url)
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
@@ -188,8 +189,14 @@ def unexpected_response(response: ProbeResponse, url: str) -> ProbeError:
     facts: dict[str, Fact] = {"status": response.status, "title": _title(response)}
     if _is_proxy(response):
         return ProbeError("http.proxy_page", **facts)
+    if error := foreign.explain(response, facts):
+        return error
     if response.status in _GATEWAY_ERRORS:
         return ProbeError("http.gateway", **facts)
+    if is_recognized:
+        return ProbeError("between.other_response", **facts)
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ProbeError("http.server_error", **facts)
     if is_html(response):
         return ProbeError("http.html", **facts)
     is_api = parse_json(response.body) is not None
@@ -252,13 +259,14 @@ def _title(response: ProbeResponse) -> str:
     return sanitize(f"“{text.strip()}”") if text.strip() else "without a title"
 
 
-def _error_fields(body: bytes) -> tuple[str, str]:
+def _error_fields(body: bytes, is_signed: bool) -> tuple[str, str]:
     """Return code and message of an error as the contract defines it, or empty ones."""
     content = parse_json(body)
-    is_error = isinstance(content, dict) and len(content) == 1
-    error = content.get("error") if is_error else None
-    # An operator may have enabled `message`; no other field is allowed.
-    if not isinstance(error, dict) or not set(error) <= {"code", "message"}:
+    error = content.get("error") if isinstance(content, dict) else None
+    if not isinstance(error, dict):
+        return "", ""
+    # A gateway may have added fields, but then our own header must tell whose it is.
+    if not is_signed and any(fields.added(content, fields.ERROR)):
         return "", ""
     code, message = error.get("code"), error.get("message", "")
     if not isinstance(code, str) or not isinstance(message, str):

@@ -1,0 +1,163 @@
+"""Asks a SOCKS proxy for a tunnel: SOCKS 5 (RFC 1928 and 1929), 4 and 4a.
+
+With `socks5h` and `socks4a`, the proxy resolves the host name; with `socks5` and
+`socks4`, this machine does.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+import time
+
+from readback.probe.connection.deadline import DeadlineSocket
+from readback.probe.connection.lookup import resolve_within
+from readback.probe.connection.route import Proxy
+from readback.probe.entered.base_url import BaseUrl, is_ip_address
+from readback.probe.results import Fact, ProbeError
+
+PORT = 1080
+SCHEMES = ("socks5h", "socks5", "socks4a", "socks4")
+_NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
+_IPV4, _NAME, _IPV6 = 1, 3, 4
+_ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
+# RFC 1928 §6.
+_FAILURES = {
+    1: ("proxy.cannot_connect", "general failure"),
+    2: ("proxy.refuses", "not allowed by its rules"),
+    3: ("proxy.cannot_connect", "network unreachable"),
+    4: ("proxy.cannot_connect", "host unreachable"),
+    5: ("proxy.cannot_connect", "connection refused"),
+    6: ("proxy.cannot_connect", "no response"),
+    7: ("proxy.unsupported", "connections to other machines"),
+    8: ("proxy.unsupported", "this kind of address"),
+}
+_HOST_UNREACHABLE = 4
+_GRANTED_4 = 0x5A
+
+
+def open_tunnel(
+    sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
+) -> None:
+    """Ask the proxy to pass the connection on."""
+    facts: dict[str, Fact] = {
+        "host": target.host,
+        "proxy": str(proxy),
+        "variable": proxy.variable,
+    }
+    host = target.host
+    if proxy.scheme in ("socks5", "socks4") and not is_ip_address(host):
+        host = _resolve_here(target, deadline, facts)
+    talk = _talk_4 if proxy.scheme.startswith("socks4") else _talk_5
+    try:
+        talk(_Peer(DeadlineSocket(sock, deadline)), proxy, (host, target.port))
+    except _SocksError as error:
+        raise ProbeError(error.id, **error.facts, **facts) from None
+    except (socket.timeout, TimeoutError):
+        raise ProbeError("proxy.silent", **facts) from None
+    except OSError:
+        raise ProbeError("proxy.closed", **facts) from None
+
+
+class _SocksError(Exception):
+    def __init__(self, id: str, **facts: Fact) -> None:
+        super().__init__(id)
+        self.id = id
+        self.facts = facts
+
+
+class _Peer:
+    """The proxy: everything it sends has a known length."""
+
+    def __init__(self, sock: DeadlineSocket) -> None:
+        self.send = sock.sendall
+        self._socket = sock
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            if not (part := self._socket.recv(size - len(data))):
+                raise ConnectionResetError
+            data += part
+        return data
+
+
+def _resolve_here(target: BaseUrl, deadline: float, facts: dict[str, Fact]) -> str:
+    """Return an address of the target, IPv4 if there is one: more proxies have it."""
+    try:
+        left = max(0.0, deadline - time.monotonic())
+        addresses = resolve_within(target.host, target.port, left)
+    except OSError:
+        raise ProbeError("proxy.resolve_here", **facts) from None
+    return min(addresses, key=lambda address: ":" in address)
+
+
+def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
+    methods = bytes([_NO_LOGIN, _PASSWORD] if proxy.login else [_NO_LOGIN])
+    peer.send(bytes([5, len(methods)]) + methods)
+    version, method = peer.read(2)
+    if version != 5:
+        raise _SocksError("proxy.not_socks", version=5)
+    if method == _NO_METHOD and proxy.login is None:
+        raise _SocksError("proxy.login")
+    if method not in methods:
+        raise _SocksError("proxy.login_scheme", schemes="another method")
+    if method == _PASSWORD:
+        _log_in(peer, proxy)
+    host, port = target
+    peer.send(b"\x05\x01\x00" + _address_5(host) + struct.pack("!H", port))
+    _, reply, _, kind = peer.read(4)
+    if reply:
+        raise _failure(reply, host)
+    # The address that the proxy uses is of no interest, but has to be read.
+    size = _ADDRESS_BYTES.get(kind) or peer.read(1)[0]
+    peer.read(size + 2)
+
+
+def _log_in(peer: _Peer, proxy: Proxy) -> None:
+    assert proxy.login
+    message = b"\x01"
+    for part in proxy.login:
+        encoded = part.encode("utf-8", "surrogateescape")
+        if len(encoded) > 255:
+            what = "a user name or password of more than 255 bytes"
+            raise _SocksError("proxy.unsupported", what=what)
+        message += bytes([len(encoded)]) + encoded
+    peer.send(message)
+    if peer.read(2)[1]:
+        raise _SocksError("proxy.login_refused")
+
+
+def _address_5(host: str) -> bytes:
+    if not is_ip_address(host):
+        return bytes([_NAME, len(host)]) + host.encode()
+    address = ipaddress.ip_address(host)
+    return bytes([_IPV4 if address.version == 4 else _IPV6]) + address.packed
+
+
+def _failure(reply: int, host: str) -> _SocksError:
+    if reply == _HOST_UNREACHABLE and not is_ip_address(host):
+        return _SocksError("proxy.cannot_resolve")
+    id, words = _FAILURES.get(reply, _FAILURES[1])
+    if id == "proxy.unsupported":
+        return _SocksError(id, what=words)
+    return _SocksError(id, reason=words)
+
+
+def _talk_4(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
+    host, port = target
+    if ":" in host:
+        raise _SocksError("proxy.unsupported", what="IPv6 addresses")
+    user = proxy.login[0].encode("utf-8", "surrogateescape") if proxy.login else b""
+    by_name = not is_ip_address(host)
+    # SOCKS 4a: an address of the form 0.0.0.x announces a host name at the end.
+    address = b"\0\0\0\1" if by_name else ipaddress.ip_address(host).packed
+    name = host.encode() + b"\0" if by_name else b""
+    peer.send(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
+    version, reply = peer.read(2)
+    if version:
+        raise _SocksError("proxy.not_socks", version=4)
+    peer.read(6)
+    if reply != _GRANTED_4:
+        raise _SocksError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")

@@ -1,0 +1,30 @@
+"""A request for an unknown path: every service can refuse it, and it needs no key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from readback.probe.context import UNKNOWN, ProbeContext
+from readback.probe.results import ProbeError
+from readback.probe.service.recognition import parse_refusal
+
+# What is in between may leave a program waiting; a finding needs no longer wait.
+_MAX_SECONDS = 3.0
+
+
+def foreign_answer(
+    context: ProbeContext, headers: Mapping[str, str], body: bytes | None = None
+) -> str:
+    """Return how the request is answered if not by the service, else nothing."""
+    path = f"{context.base_url.path}{UNKNOWN}"
+    method = "GET" if body is None else "POST"
+    timeout = min(context.timeout, _MAX_SECONDS)
+    try:
+        with context.new_client(timeout=timeout) as client:
+            response = client.request(method, path, body=body, headers=headers)
+    except ProbeError as error:
+        if error.id == "skipped.budget":
+            raise
+        late = error.id in ("http.silent", "http.stalled")
+        return "no response" if late else "a closed connection"
+    return "" if parse_refusal(response) else f"status {response.status}"

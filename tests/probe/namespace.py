@@ -1,0 +1,155 @@
+"""A network of its own for the probe, with dead routes and a DNS server.
+
+What happens here never leaves the machine: a namespace has no cable to anywhere. It
+needs root and `ip`.
+"""
+
+import ctypes
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.probe import name_server
+from tests.probe.relay import Relay, running, unchanged
+
+_CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+_PROBE = """
+import json, resource, sys
+from concurrent.futures import ThreadPoolExecutor
+from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
+from readback.probe.runner import STEPS, run_probe
+from tests.probe.displays import SilentDisplay
+urls, key, timeout, steps, files = json.loads(sys.stdin.read())
+chosen = tuple(one for one in STEPS if one.id in steps)
+def probe(url):
+    context = ProbeContext(url, Secret(key), timeout)
+    report = run_probe(context, chosen, SilentDisplay())
+    results = [(one.diagnosis.id, one.diagnosis.sentence) for one in report.results]
+    return results, report.seconds
+with ThreadPoolExecutor(len(urls)) as pool:
+    if files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    print(json.dumps(list(pool.map(probe, urls))))
+"""
+
+
+def missing() -> str:
+    """Return what keeps this machine from having a namespace, or ""."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return "needs root, to create network namespaces"
+    if not shutil.which("ip"):
+        return "needs the program ip"
+    try:
+        with namespace() as network:
+            network.ip("-6 address add 2001:db8::1/64 dev lo")
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"cannot create network namespaces: {error}"
+    return ""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the probe found: sentences by id, and how long it took."""
+
+    sentences: dict[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Namespace:
+    name: str
+
+    def ip(self, *commands: str) -> None:
+        for command in commands:
+            arguments = ["ip", "-n", self.name, *command.split()]
+            subprocess.run(arguments, check=True, capture_output=True)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Move this thread here; the sockets that it opens stay here."""
+        path = f"/run/netns/{self.name}"
+        with open("/proc/thread-self/ns/net") as home, open(path) as there:
+            _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(home.fileno())
+
+    @contextmanager
+    def relay(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
+        """Run a relay here to a service outside; yield its port."""
+        with self.entered():
+            server = Relay(upstream, host, unchanged, unchanged, port)
+        with running(server):
+            yield server.server_port
+
+    @contextmanager
+    def resolving(self, answer: name_server.Answer) -> Iterator[None]:
+        """Run a DNS server here, the only one that this network knows."""
+        with self.entered():
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sock.bind(("127.0.0.1", 53))
+        thread = threading.Thread(target=name_server.serve, args=(sock, answer))
+        thread.start()
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+            thread.join()
+
+    def probe(
+        self,
+        urls: Sequence[str],
+        key: str,
+        steps: tuple[str, ...] = ("address", "key", "proxies", "dns", "tcp"),
+        *,
+        timeout: float = 2.0,
+        files: int = 0,
+        environment: Mapping[str, str] | None = None,
+    ) -> list[Findings]:
+        """Run steps of the probe here, for all addresses at once, in a new process."""
+        command = ["ip", "netns", "exec", self.name, sys.executable, "-c", _PROBE]
+        done = subprocess.run(
+            command,
+            input=json.dumps([urls, key, timeout, steps, files]),
+            env={**os.environ, **(environment or {})},
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        reports = json.loads(done.stdout)
+        return [Findings(dict(results), seconds) for results, seconds in reports]
+
+
+def _enter(descriptor: int) -> None:
+    if _libc.setns(descriptor, _CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+@contextmanager
+def namespace() -> Iterator[Namespace]:
+    name = f"rb-probe-{secrets.token_hex(3)}"
+    files = Path("/etc/netns") / name
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        files.mkdir(parents=True)
+        (files / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1\n")
+        (files / "hosts").write_text("127.0.0.1 localhost\n")
+        yield Namespace(name)
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=True)
+        shutil.rmtree(files, ignore_errors=True)

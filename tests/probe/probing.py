@@ -1,0 +1,28 @@
+"""Runs the probe in this process, for tests that check only the report."""
+
+from readback.probe.context import ProbeContext
+from readback.probe.entered.secret import Secret
+from readback.probe.report import ProbeReport
+from readback.probe.results import Diagnosis
+from readback.probe.runner import STEPS, run_probe
+from tests.probe.displays import SilentDisplay
+from tests.probe.setups import ProbeInput
+
+
+def probed(probe_input: ProbeInput) -> ProbeReport:
+    context = ProbeContext(
+        probe_input.base_url,
+        Secret(probe_input.key),
+        probe_input.timeout,
+        probe_input.cabinet,
+        probe_input.chat,
+        probe_input.idle,
+    )
+    return run_probe(context, STEPS, SilentDisplay())
+
+
+def found(report: ProbeReport, id: str) -> Diagnosis:
+    """Return the diagnosis with this id; fail if the report does not have it."""
+    diagnoses = {result.diagnosis.id: result.diagnosis for result in report.results}
+    assert id in diagnoses, list(diagnoses)
+    return diagnoses[id]

@@ -1,0 +1,202 @@
+"""What only a network of its own can show: dead addresses, broken IPv6, strange DNS."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.probe.name_server import table
+from tests.probe.namespace import Namespace, missing, namespace
+from tests.probe.setups import Resources
+from tests.probe.socks_proxy import socks_proxy
+
+SERVICE = "203.0.113.10"
+LOST = "203.0.113.11"
+NAMES = {
+    "broken-v6.example": [SERVICE, "2001:db8::10", "2001:db8::11"],
+    "one-dead.example": [SERVICE, LOST],
+    "both.example": [SERVICE, LOST, "2001:db8::10"],
+    "dead.example": [LOST, "203.0.113.12"],
+    "no-v6-route.example": ["3fff::1"],
+    "fake.example": ["198.18.0.1"],
+    "lost-fake.example": ["198.18.0.2"],
+    "private.example": ["10.1.0.1"],
+    "lost-private.example": ["10.1.0.2"],
+    "unrouted-private.example": ["192.168.9.9"],
+    "blocked.example": ["0.0.0.0"],
+    "this-machine.example": ["127.0.0.1"],
+    "prohibited.example": ["203.0.113.20"],
+    "rejected.example": ["203.0.113.21"],
+    "unrouted.example": ["192.0.2.1"],
+    "swallowed.example": ["203.0.113.22"],
+}
+DIAGNOSES = {
+    "one-dead.example": "tcp.partly",
+    "dead.example": "tcp.timeout",
+    "no-v6-route.example": "tcp.no_ipv6",
+    "fake.example": "dns.fake_ip",
+    "lost-fake.example": "tcp.fake_ip",
+    "private.example": "dns.private",
+    "lost-private.example": "tcp.private",
+    "unrouted-private.example": "tcp.private",
+    "blocked.example": "dns.this_machine",
+    "this-machine.example": "dns.this_machine",
+    "prohibited.example": "tcp.forbidden",
+    "rejected.example": "tcp.rejected",
+    "unrouted.example": "tcp.no_route",
+    "swallowed.example": "tcp.unreachable",
+    "missing.example": "dns.unknown",
+    "missing.corp": "dns.unknown_private",
+    "missing": "dns.unknown_private",
+    "missing.local": "dns.unknown_mdns",
+}
+ALL_STEPS = (
+    *("address", "key", "proxies", "dns", "tcp", "tls", "http", "access", "models"),
+    *("echo.ascii", "reuse", "latency"),
+)
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Namespace]:
+    if reason := missing():
+        pytest.skip(reason)
+    with namespace() as it:
+        it.ip(
+            "link set lo up",
+            # Packets leave through a cable, and nothing at its other end wants them.
+            "link add lost type veth peer name nowhere",
+            "link set nowhere up",
+            "link set lost arp off up",
+            f"address add {SERVICE}/32 dev lo",
+            "address add 198.18.0.1/32 dev lo",
+            "address add 10.1.0.1/32 dev lo",
+            "address add 203.0.113.1/24 dev lost",
+            "address add 2001:db8::1/64 dev lost nodad",
+            "route add 198.18.0.2/32 dev lost",
+            "route add 10.1.0.2/32 dev lost",
+            "route add prohibit 203.0.113.20/32",
+            "route add unreachable 203.0.113.21/32",
+            "route add blackhole 203.0.113.22/32",
+        )
+        with it.resolving(table(NAMES)):
+            yield it
+
+
+@pytest.fixture(scope="module")
+def port(network: Namespace, readback) -> Iterator[int]:
+    """Serve Readback on every address of the network that is alive."""
+    with ExitStack() as stack:
+        port = stack.enter_context(network.relay(readback.base_url, SERVICE))
+        for host in ("198.18.0.1", "10.1.0.1", "127.0.0.1"):
+            stack.enter_context(network.relay(readback.base_url, host, port))
+        yield port
+
+
+def test_every_name_gets_its_diagnosis(
+    network: Namespace, port: int, resources: Resources
+) -> None:
+    urls = [f"http://{name}:{port}/v1" for name in DIAGNOSES]
+    found = network.probe(urls, resources.readback.api_key)
+    wrong = {
+        name: one
+        for (name, id), one in zip(DIAGNOSES.items(), found, strict=True)
+        if id not in one.sentences
+    }
+    assert not wrong
+
+
+def test_broken_ipv6_is_not_the_fault_of_the_service_and_costs_a_moment(
+    network: Namespace, port: int, resources: Resources
+) -> None:
+    key = resources.readback.api_key
+    url = f"http://broken-v6.example:{port}/v1"
+    [broken] = network.probe([url], key, ALL_STEPS, timeout=30)
+    assert "tcp.v6_broken" in broken.sentences
+    assert "tcp.partly" not in broken.sentences
+    assert "latency.ok" in broken.sentences or "latency.slow" in broken.sentences
+    # The grace takes one second; every wait for a dead address would take thirty.
+    assert broken.seconds < 20
+
+
+def test_broken_ipv6_and_a_dead_address_of_the_service_are_told_apart(
+    network: Namespace, port: int, resources: Resources
+) -> None:
+    url = f"http://both.example:{port}/v1"
+    [found] = network.probe([url], resources.readback.api_key)
+    assert LOST in found.sentences["tcp.partly"]
+    assert LOST not in found.sentences["tcp.v6_broken"]
+    assert "2001:db8::10" in found.sentences["tcp.v6_broken"]
+
+
+def test_a_name_that_resolves_to_nothing_is_blocked(
+    network: Namespace, resources: Resources
+) -> None:
+    key = resources.readback.api_key
+    [found] = network.probe(["http://blocked.example:1/v1"], key)
+    assert "tcp.blocked_name" in found.sentences
+
+
+def test_a_dns_server_that_answers_everything_is_reported(
+    network: Namespace, resources: Resources
+) -> None:
+    with namespace() as other:
+        other.ip("link set lo up", "address add 10.1.0.1/32 dev lo")
+        with other.resolving(lambda _: ["10.1.0.1"]):
+            key = resources.readback.api_key
+            [found] = other.probe(["http://echo.example/v1"], key)
+    assert "dns.answers_everything" in found.sentences
+
+
+def test_exhausted_ports_are_reported(
+    network: Namespace, port: int, resources: Resources
+) -> None:
+    key = resources.readback.api_key
+    setting = "/proc/sys/net/ipv4/ip_local_port_range"
+    with network.entered():
+        with open(setting) as file:
+            usual = file.read()
+        with open(setting, "w") as file:
+            file.write("50000 50001")
+        fillers = []
+        try:
+            while len(fillers) < 4:
+                fillers.append(socket.create_connection((SERVICE, port)))
+        except OSError:
+            pass
+    try:
+        [found] = network.probe([f"http://{SERVICE}:{port}/v1"], key)
+    finally:
+        for filler in fillers:
+            filler.close()
+        with network.entered(), open(setting, "w") as file:
+            file.write(usual)
+    assert "tcp.no_free_port" in found.sentences
+
+
+@pytest.mark.parametrize("files", [3, 4])
+def test_too_many_open_files_are_reported(
+    files: int, network: Namespace, port: int, resources: Resources
+) -> None:
+    key = resources.readback.api_key
+    [found] = network.probe([f"http://{SERVICE}:{port}/v1"], key, files=files)
+    assert "tcp.too_many_files" in found.sentences
+
+
+def test_a_socks_proxy_does_not_resolve_if_this_machine_has_to(
+    network: Namespace, resources: Resources
+) -> None:
+    with network.entered():
+        proxy = socks_proxy()
+        server = proxy.__enter__()
+    environment = {"all_proxy": f"socks5://127.0.0.1:{server.server_address[1]}"}
+    try:
+        [found] = network.probe(
+            ["https://missing.example/v1"],
+            resources.readback.api_key,
+            ("address", "proxies", "dns", "tcp", "tls"),
+            environment=environment,
+        )
+    finally:
+        proxy.__exit__(None, None, None)
+    assert "proxy.resolve_here" in found.sentences

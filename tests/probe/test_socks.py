@@ -1,0 +1,153 @@
+"""SOCKS proxies are really used, and each way to fail has its own diagnosis."""
+
+import pytest
+
+from readback.probe.connection.opening import open_socket
+from readback.probe.connection.route import Proxy, Route
+from readback.probe.context import ProbeContext
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.secret import Secret
+from readback.probe.output import formats
+from readback.probe.results import ProbeError, Verdict
+from readback.probe.runner import STEPS, run_probe
+from tests.probe import broken_servers
+from tests.probe.displays import SilentDisplay
+from tests.probe.relay import relay
+from tests.probe.setups import Resources
+from tests.probe.socks_proxy import socks_proxy
+
+ALICE = ("alice", "hu#sh")
+QUICK_STEPS = tuple(one for one in STEPS if one.id not in ("cabinet", "latency"))
+REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "target"),
+    [
+        ("socks5h", "5 localhost"),
+        ("socks5", "5 127.0.0.1"),
+        ("socks4a", "4 localhost"),
+        ("socks4", "4 127.0.0.1"),
+    ],
+)
+def test_a_whole_walk_goes_through_the_proxy(
+    scheme: str,
+    target: str,
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socks_proxy() as server:
+        value = f"{scheme}://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("all_proxy", value)
+        url = resources.readback.base_url.replace("127.0.0.1", "localhost")
+        context = ProbeContext(url, Secret(resources.readback.api_key), timeout=5)
+        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+    assert report.verdict == Verdict.OK, report.id
+    assert "proxies.socks" in {one.diagnosis.id for one in report.results}
+    assert set(server.targets) == {target}
+
+
+def test_an_encrypted_walk_goes_through_the_proxy(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, readback = resources.authority, resources.readback
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+    with (
+        socks_proxy() as proxy,
+        relay(readback.base_url, tls=authority.serves()) as server,
+    ):
+        value = f"socks5h://127.0.0.1:{proxy.server_address[1]}"
+        monkeypatch.setenv("all_proxy", value)
+        url = f"https://localhost:{server.server_port}/v1"
+        context = ProbeContext(url, Secret(readback.api_key), timeout=5)
+        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+    assert report.verdict == Verdict.OK, report.id
+    assert "tls.ok" in {one.diagnosis.id for one in report.results}
+    assert set(proxy.targets) == {"5 localhost"}
+
+
+def test_the_proxy_gets_the_password_and_the_report_does_not(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socks_proxy(login=ALICE) as server:
+        value = f"socks5h://alice:hu%23sh@127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("all_proxy", value)
+        key = Secret(resources.readback.api_key)
+        context = ProbeContext(resources.readback.base_url, key, timeout=5)
+        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+    assert report.verdict == Verdict.OK, report.id
+    assert "sh@" not in formats.as_json(report)
+    assert "hu#sh" not in formats.as_json(report)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "reply", "id"),
+    [
+        ("socks5h", 1, "proxy.cannot_connect"),
+        ("socks5h", 2, "proxy.refuses"),
+        ("socks5h", 3, "proxy.cannot_connect"),
+        ("socks5h", 4, "proxy.cannot_resolve"),
+        ("socks5h", 5, "proxy.cannot_connect"),
+        ("socks5h", 6, "proxy.cannot_connect"),
+        ("socks5h", 7, "proxy.unsupported"),
+        ("socks5h", 8, "proxy.unsupported"),
+        ("socks5h", 99, "proxy.cannot_connect"),
+        ("socks4a", 0x5B, "proxy.refuses"),
+    ],
+)
+def test_each_reply_has_its_diagnosis(scheme: str, reply: int, id: str) -> None:
+    with socks_proxy(reply=reply) as server:
+        assert failure(scheme, server.server_address[1]).id == id
+
+
+def test_a_proxy_that_requires_a_login_says_so() -> None:
+    with socks_proxy(login=ALICE) as server:
+        assert failure("socks5h", server.server_address[1]).id == "proxy.login"
+
+
+def test_a_password_that_is_too_long_for_socks_is_reported() -> None:
+    with socks_proxy(login=ALICE) as server:
+        port = server.server_address[1]
+        error = failure("socks5h", port, login=("alice", "x" * 256))
+    assert error.id == "proxy.unsupported"
+
+
+@pytest.mark.parametrize(
+    ("response", "id"),
+    [
+        (b"", "proxy.closed"),
+        (b"\x05", "proxy.closed"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "proxy.not_socks"),
+        (b"\x05\x01", "proxy.login_scheme"),
+        (b"\x05\x00\x05\x00\x00\x03\xff", "proxy.closed"),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["socks5h", "socks4a"])
+def test_a_broken_proxy_is_reported(scheme: str, response: bytes, id: str) -> None:
+    def behave(client) -> None:
+        client.recv(65536)
+        client.sendall(response)
+        client.close()
+
+    with broken_servers.socket_server(behave) as port:
+        found = failure(scheme, port).id
+    assert found == id or (scheme == "socks4a" and found == "proxy.not_socks")
+
+
+def test_socks_4_cannot_carry_ipv6() -> None:
+    target = BaseUrl("https", "::1", 443, "/v1")
+    with socks_proxy() as server:
+        error = failure("socks4a", server.server_address[1], target)
+    assert error.id == "proxy.unsupported"
+
+
+def failure(
+    scheme: str,
+    port: int,
+    target: BaseUrl = REMOTE,
+    login: tuple[str, str] | None = None,
+) -> ProbeError:
+    proxy = Proxy(scheme, "127.0.0.1", port, "all_proxy", login)
+    with pytest.raises(ProbeError) as caught:
+        open_socket(Route(target, proxy), timeout=5)
+    return caught.value
