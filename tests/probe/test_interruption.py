@@ -16,7 +16,7 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.entered.secret import Secret
 from readback.probe.interruption import signals_interrupt
 from readback.probe.report import ProbeReport
-from readback.probe.results import FailureFamily
+from readback.probe.results import FailureFamily, ProbeError
 from readback.probe.runner import Step, run_probe
 from tests.probe.broken_servers import socket_server
 from tests.probe.displays import SilentDisplay
@@ -164,6 +164,20 @@ def test_ctrl_c_says_which_steps_did_not_run() -> None:
         report = run(step, later, display=Interrupting("hangs"))
     assert ids(report) == ["hangs probe.interrupted", "later skipped.ended"]
     assert report.not_tried == ["later"]
+
+
+def test_a_step_waits_for_the_background_steps_that_it_needs() -> None:
+    slow = threading.Event()
+
+    def fails_late(_: ProbeContext):
+        slow.wait(0.2)
+        raise ProbeError("echo.replayed")
+
+    report = run(
+        Step("slow", "slow", fails_late, in_background=True),
+        Step("needs", "needs", passes, ("slow",)),
+    )
+    assert ids(report) == ["slow echo.replayed", "needs skipped.failed"]
 
 
 def test_a_second_ctrl_c_ends_the_program_at_once() -> None:

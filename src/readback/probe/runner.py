@@ -92,6 +92,19 @@ def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
     return lambda context: echo.check(context, text)
 
 
+def _echo_beside(id: str, title: str, text: str) -> Step:
+    """Return a step that echoes on a connection of its own, beside later steps.
+
+    If a service hangs, it is waited for once, not once for each text.
+    """
+
+    def check(context: ProbeContext) -> Diagnosis:
+        with context.new_client() as client:
+            return echo.check(context, text, client)
+
+    return Step(id, title, check, ("access",), in_background=True)
+
+
 def _is_readback(context: ProbeContext) -> bool:
     return not _is_other_service(context)
 
@@ -128,9 +141,9 @@ READBACK = (
     Step("access", "key accepted", asking_again(access.check), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
     Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
-    Step("echo.cyrillic", "echo: Cyrillic", _echo(echo.CYRILLIC), ("access",)),
-    Step("echo.marks", "echo: emoji, marks", _echo(echo.MARKS), ("access",)),
-    Step("echo.controls", "echo: controls", _echo(echo.CONTROLS), ("access",)),
+    _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
+    _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
+    _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),
     Step("echo.full", "echo: 8192 bytes", sizes.check, ("access",)),
     Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
@@ -219,6 +232,9 @@ class ProbeRun:
 
     def _start(self, step: Step) -> None:
         self._steps.append(step)
+        for needed in self._steps:
+            if needed.id in step.needs:
+                self._finish(needed)
         self._current = step
         if reason := self._blocking_step(step):
             self._blocked_by[step.id] = reason

@@ -50,8 +50,10 @@ def request_body(text: str) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode()
 
 
-def check(context: ProbeContext, text: str) -> Diagnosis:
-    response = send_text(context, text)
+def check(
+    context: ProbeContext, text: str, client: ProbeClient | None = None
+) -> Diagnosis:
+    response = send_text(context, text, client)
     size = len(text.encode())
     figure = format_duration(response.timing.answer)
     return diagnose("echo.same", figure=figure, bytes=size)
