@@ -29,3 +29,14 @@ def test_every_step_after_the_mistakes_works(readback: Server) -> None:
     ]
     assert report.base_url == readback.base_url
     assert report.results[-1].step == "clients"
+
+
+def test_the_advice_names_the_address_that_a_later_step_corrected(
+    readback: Server,
+) -> None:
+    entered = f"OPENAI_BASE_URL={readback.base_url.removesuffix('/v1')}"
+    context = ProbeContext(entered, Secret(readback.api_key))
+    report = run_probe(context, STEPS, SilentDisplay())
+    advice = {result.diagnosis.id: result.diagnosis.hint for result in report.results}
+    assert {"address.assignment", "address.no_version"} <= set(advice)
+    assert f"Use {readback.base_url};" in advice["address.assignment"]

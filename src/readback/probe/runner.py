@@ -21,7 +21,7 @@ from readback.probe.entered import address, key
 from readback.probe.formatting import format_seconds, printable
 from readback.probe.output import Progress
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
-from readback.probe.results import Diagnosis, ProbeError, Service, StepResult
+from readback.probe.results import Diagnosis, ProbeError, Service, StepResult, Verdict
 from readback.probe.service import (
     access,
     cabinet,
@@ -219,11 +219,24 @@ class ProbeRun:
             started=self._started,
             seconds=time.monotonic() - self._started_at,
             requests=self._context.budget.spent,
-            results=[one for step in self._steps for one in self._found[step.id]],
+            results=[
+                self._with_final_address(one)
+                for step in self._steps
+                for one in self._found[step.id]
+            ],
             key_sent_to=self._context.key_sent_to,
             service=self._context.service,
             endpoint_name=self._context.endpoint_name,
         )
+
+    def _with_final_address(self, result: StepResult) -> StepResult:
+        """Let the advice of an early step name the address that a later one found."""
+        facts, final = dict(result.diagnosis.facts), self._context.shown_url
+        is_advice = result.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
+        if not is_advice or facts.pop("base_url", final) == final:
+            return result
+        advice = diagnose(result.diagnosis.id, figure="", base_url=final, **facts)
+        return result._replace(diagnosis=self._shown(advice))
 
     @property
     def _limit(self) -> float:
@@ -273,11 +286,13 @@ class ProbeRun:
             self._keep(step, [diagnosis if step is waited else skipped])
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
-        redact = self._context.secret.redact
         self._found[step.id] = [
-            StepResult(step.id, step.title, _printable(redact(one)))
-            for one in diagnoses
+            StepResult(step.id, step.title, self._shown(one)) for one in diagnoses
         ]
+
+    def _shown(self, diagnosis: Diagnosis) -> Diagnosis:
+        """Return the diagnosis without the key, and safe for a terminal."""
+        return _printable(self._context.secret.redact(diagnosis))
 
     def _blocking_step(self, step: Step) -> str | None:
         """Return the title of the failed step that this one needs, if there is one."""

@@ -35,7 +35,7 @@ class Secret:
         if not self._text:
             return "none"
         if not self.is_readback_key:
-            return "not a valid Readback key"
+            return "not a Readback key"
         return keys.masked(keys.last_characters(self._text))
 
     def reveal(self) -> str:
