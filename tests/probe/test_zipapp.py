@@ -84,7 +84,7 @@ def test_every_output_works_in_the_file(version: str, file: Path) -> None:
     command = [str(python(version)), "-I", "-S", str(file), NOWHERE]
     terminal = Terminal(command, {"READBACK_API_KEY": ""})
     assert terminal.exit_code() == FailureFamily.NETWORK
-    assert "tcp.refused" in terminal.shown
+    assert "Fails at “TCP”" in terminal.shown
     assert "Traceback" not in terminal.shown + plain.stderr + markdown.stderr
 
 
