@@ -4,7 +4,8 @@ from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.results import Diagnosis
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import run_probe
+from readback.probe.steps import STEPS
 from tests.probe.displays import SilentDisplay
 from tests.probe.setups import ProbeInput
 

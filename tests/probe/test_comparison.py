@@ -13,7 +13,8 @@ from readback.probe.comparison import Comparison, Walk
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.results import Diagnosis, FailureFamily
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import run_probe
+from readback.probe.steps import STEPS
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import REPORT_SCHEMA

@@ -13,7 +13,8 @@ from readback.probe.entered.secret import Secret
 from readback.probe.output import formats, plain
 from readback.probe.report import ProbeReport
 from readback.probe.results import Service
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import run_probe
+from readback.probe.steps import STEPS
 from tests.probe import corruptions
 from tests.probe.displays import SilentDisplay
 from tests.probe.provider import (

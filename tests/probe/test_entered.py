@@ -3,7 +3,8 @@
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.results import Verdict
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import run_probe
+from readback.probe.steps import STEPS
 from tests.probe.displays import SilentDisplay
 from tests.support.server import Server
 

@@ -14,7 +14,8 @@ from readback.contract import REFUSALS
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import run_probe
+from readback.probe.steps import STEPS
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import FORMS, REPORT_SCHEMA
 from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, hostile_peer

@@ -17,7 +17,8 @@ from readback.probe.entered.secret import Secret
 from readback.probe.interruption import signals_interrupt
 from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily, ProbeError
-from readback.probe.runner import Step, run_probe
+from readback.probe.runner import run_probe
+from readback.probe.steps import Step
 from tests.probe.broken_servers import socket_server
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import REPORT_SCHEMA

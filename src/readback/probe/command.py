@@ -255,7 +255,8 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.context import ProbeContext
     from readback.probe.entered.secret import Secret
     from readback.probe.output.progress import ProgressLine, terminal
-    from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
+    from readback.probe.runner import run_probe
+    from readback.probe.steps import RUN_PROGRAMS, STEPS
 
     steps = (*STEPS, RUN_PROGRAMS) if options.run else STEPS
     progress = ProgressLine(terminal(sys.stdout, sys.stderr))

@@ -15,7 +15,7 @@ from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.report import ProbeReport
 from readback.probe.results import Culprit, Diagnosis, Fact, StepResult, Verdict
-from readback.probe.runner import STEPS
+from readback.probe.steps import STEPS
 
 _ORDER = {step.id: place for place, step in enumerate(STEPS)}
 _ON_THE_WAY = ("proxies", "dns", "tcp", "tls")

@@ -15,7 +15,8 @@ from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily
-from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
+from readback.probe.runner import run_probe
+from readback.probe.steps import RUN_PROGRAMS, STEPS
 from tests.probe.broken_servers import closed_port
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import Request, relay

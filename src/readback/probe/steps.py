@@ -1,0 +1,154 @@
+"""The list of steps: what a run does, in which order, and what each step needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Union
+
+from readback.probe.clients import comparison, running
+from readback.probe.connection import dns, proxies, tcp, tls
+from readback.probe.context import ProbeContext
+from readback.probe.entered import address, key
+from readback.probe.results import Diagnosis, Service
+from readback.probe.service import (
+    access,
+    cabinet,
+    chat,
+    clock,
+    contract_checks,
+    echo,
+    endpoint,
+    expectation,
+    idle,
+    latency,
+    recognition,
+    rewriting,
+    sizes,
+    user_agents,
+)
+from readback.probe.service.user_agents import asking_again
+
+Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
+Condition = Callable[[ProbeContext], bool]
+
+
+class Step(NamedTuple):
+    id: str
+    title: str
+    run: Check
+    needs: tuple[str, ...] = ()
+    """The ids of the steps that must succeed before this one can run."""
+    in_background: bool = False
+    """Whether later steps run beside it."""
+    applies: Condition = lambda context: True
+    """Whether the step is part of the run; asked when its turn has come."""
+
+
+def _address(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.base_url = address.check(context.entered_url)
+    return mistakes
+
+
+def _key(context: ProbeContext) -> list[Diagnosis]:
+    mistakes, context.key = key.check(context.secret)
+    return mistakes
+
+
+def _proxies(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = proxies.check(context.base_url)
+    return found
+
+
+def _dns(context: ProbeContext) -> Diagnosis:
+    diagnosis, context.ip_addresses = dns.check(context.route, context.timeout)
+    return diagnosis
+
+
+def _tcp(context: ProbeContext) -> list[Diagnosis]:
+    found, context.route = tcp.check(
+        context.route, context.ip_addresses, context.timeout
+    )
+    return found
+
+
+def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
+    return lambda context: echo.check(context, text)
+
+
+def _echo_beside(id: str, title: str, text: str) -> Step:
+    """Return a step that echoes on a connection of its own, beside later steps.
+
+    If a service hangs, it is waited for once, not once for each text.
+    """
+
+    def check(context: ProbeContext) -> Diagnosis:
+        with context.new_client() as client:
+            return echo.check(context, text, client)
+
+    return Step(id, title, check, ("access",), in_background=True)
+
+
+def _is_readback(context: ProbeContext) -> bool:
+    return not _is_other_service(context)
+
+
+def _is_other_service(context: ProbeContext) -> bool:
+    """Return what responds or, if nothing does, what the person probably meant."""
+    if context.service:
+        return context.service == Service.ENDPOINT
+    sent = context.usable_key
+    return bool(context.chat_model or (sent and not sent.is_readback_key))
+
+
+def _is_chat_wanted(context: ProbeContext) -> bool:
+    return bool(context.chat_model) and _is_other_service(context)
+
+
+def _only_if(condition: Condition, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple(step._replace(applies=condition) for step in steps)
+
+
+COMMON = (
+    Step("address", "address", _address),
+    Step("key", "key", _key),
+    Step("proxies", "proxies", _proxies, ("address",)),
+    Step("dns", "DNS", _dns, ("proxies",)),
+    Step("tcp", "TCP", _tcp, ("dns",)),
+    Step("tls", "TLS", tls.check, ("tcp",)),
+    Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
+)
+READBACK = (
+    Step("idle", "idle connection", idle.check, ("http",), in_background=True),
+    Step("agents", "User-Agent", user_agents.check, ("http",), in_background=True),
+    Step("expect", "Expect", expectation.check, ("http",), in_background=True),
+    Step("access", "key accepted", asking_again(access.check), ("http", "key")),
+    Step("models", "model list", contract_checks.check_models, ("access",)),
+    Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
+    _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
+    _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
+    _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),
+    Step("echo.full", "echo: 8192 bytes", sizes.check, ("access",)),
+    Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
+    Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
+    Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
+    Step("cabinet", "cabinet", cabinet.check, ("http",)),
+    Step("latency", "latency", latency.check, ("echo.ascii",)),
+    Step("clock", "clock", clock.check, ("http",)),
+    Step("between", "in between", rewriting.check, ("http",)),
+)
+ENDPOINT = (
+    Step("access", "key accepted", endpoint.check_access, ("http",)),
+    Step("models", "model list", endpoint.check_models, ("access",)),
+)
+CHAT = (
+    Step("chat", "completion", chat.check_completion, ("access",)),
+    Step("stream", "streamed completion", chat.check_stream, ("chat",)),
+)
+STEPS = (
+    *COMMON,
+    *_only_if(_is_readback, READBACK),
+    *_only_if(_is_other_service, ENDPOINT),
+    *_only_if(_is_chat_wanted, CHAT),
+    Step("clients", "other programs", comparison.check, ("address",)),
+)
+RUN_PROGRAMS = Step("run", "programs run", running.check, ("address",))
