@@ -7,11 +7,14 @@ a key, and it limits the length.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from readback.keys import KEY_LIKE
 
 _MAX_LENGTH = 160
+# The pattern needs linear time, whatever a peer sends.
+_TITLE = re.compile(rb"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 
 
 def format_duration(seconds: float) -> str:
@@ -50,6 +53,12 @@ def sanitize(text: str) -> str:
     line = " ".join(redact_keys(text).split())
     safe = printable(line)
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
+
+
+def page_title(page: bytes) -> str:
+    """Return the title of a web page, safe to show, or "" if it has none."""
+    match = _TITLE.search(page)
+    return sanitize(match[1].decode("utf-8", "replace")) if match else ""
 
 
 def code_points(text: str) -> str:

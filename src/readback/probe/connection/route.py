@@ -7,6 +7,7 @@ import ssl
 from dataclasses import dataclass, field
 
 from readback.probe.entered.base_url import BaseUrl
+from readback.probe.results import Fact
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,14 @@ class Proxy:
     @property
     def is_socks(self) -> bool:
         return self.scheme.startswith("socks")
+
+    def facts(self, target: BaseUrl) -> dict[str, Fact]:
+        """What a diagnosis says about the proxy and where it should connect to."""
+        return {
+            "host": target.host,
+            "proxy": str(self),
+            "variable": self.variable,
+        }
 
     @property
     def authorization(self) -> dict[str, str]:

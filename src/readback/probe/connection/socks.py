@@ -41,11 +41,7 @@ def open_tunnel(
     sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
 ) -> None:
     """Ask the proxy to pass the connection on."""
-    facts: dict[str, Fact] = {
-        "host": target.host,
-        "proxy": str(proxy),
-        "variable": proxy.variable,
-    }
+    facts = proxy.facts(target)
     host = target.host
     if proxy.scheme in ("socks5", "socks4") and not is_ip_address(host):
         host = _resolve_here(target, deadline, facts)

@@ -15,14 +15,13 @@ from email.message import Message
 from readback.probe.connection.deadline import DeadlineSocket
 from readback.probe.connection.route import Proxy
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.formatting import sanitize
+from readback.probe.formatting import page_title, sanitize
 from readback.probe.results import Fact, ProbeError
 
 _MAX_HEAD_BYTES = 16_384
 _MAX_PAGE_BYTES = 65_536
 _MAX_PAGE_SECONDS = 1.0
 _STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 # Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
 _CANNOT_RESOLVE = re.compile(
     r"ERR_DNS_FAIL|ERR_CANNOT_FORWARD|NXDOMAIN|getaddrinfo"
@@ -40,11 +39,7 @@ def open_tunnel(
     sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
 ) -> None:
     """Ask the proxy to pass the connection on (RFC 9110 §9.3.6)."""
-    facts: dict[str, Fact] = {
-        "host": target.host,
-        "proxy": str(proxy),
-        "variable": proxy.variable,
-    }
+    facts = proxy.facts(target)
     head = _ask(DeadlineSocket(sock, deadline), proxy, target, facts)
     match = _STATUS_LINE.match(head)
     if not match:
@@ -90,7 +85,7 @@ def _read_head(sock: DeadlineSocket) -> str:
     return head.decode("latin-1")
 
 
-def _read_page(sock: DeadlineSocket) -> str:
+def _read_page(sock: DeadlineSocket) -> bytes:
     """Return the page as far as it arrives soon; its end is not important."""
     page = b""
     try:
@@ -100,21 +95,22 @@ def _read_page(sock: DeadlineSocket) -> str:
             page += part
     except OSError:
         pass
-    return page.decode("utf-8", "replace")
+    return page
 
 
 def _refusal(
-    status: int, head: str, page: str, proxy: Proxy, facts: dict[str, Fact]
+    status: int, head: str, page: bytes, proxy: Proxy, facts: dict[str, Fact]
 ) -> ProbeError:
     status_line, _, fields = head.partition("\r\n")
     headers = message_from_string(fields)
     if status == 407:
         return _login_error(headers, proxy, facts)
-    title = _TITLE.search(page)
+    title = page_title(page)
     facts["status"] = sanitize(status_line.partition(" ")[2])
-    facts["title"] = sanitize(f"“{title[1].strip()}”") if title else "without a title"
+    facts["title"] = f"“{title}”" if title else "without a title"
     facts["by"] = _name(headers)
-    described = f"{headers.get('X-Squid-Error', '')} {status_line} {page}"
+    text = page.decode("utf-8", "replace")
+    described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
     if status >= 404 and _CANNOT_RESOLVE.search(described):
         return ProbeError("proxy.cannot_resolve", **facts)
     if status in _CANNOT_CONNECT:

@@ -11,12 +11,8 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service.api_answers import parse_json
-from readback.probe.service.recognition import (
-    ParsedRefusal,
-    parse_refusal,
-    refusal_error,
-    unexpected_response,
-)
+from readback.probe.service.refusals import ParsedRefusal, parse_refusal, refusal_error
+from readback.probe.service.unexpected import unexpected_response
 
 # What the service says about a header or a key that is not well-formed.
 _OF_FORM = re.compile("not a valid key|Authorization|Bearer|^The key ")

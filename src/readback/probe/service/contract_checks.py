@@ -13,11 +13,8 @@ from readback.probe.results import Diagnosis
 from readback.probe.service.api_answers import parse_json
 from readback.probe.service.echo import request_body
 from readback.probe.service.fields import without_added
-from readback.probe.service.recognition import (
-    parse_refusal,
-    refusal_error,
-    unexpected_response,
-)
+from readback.probe.service.refusals import parse_refusal, refusal_error
+from readback.probe.service.unexpected import unexpected_response
 
 _TRANSIENT = ("rate_limited", "unavailable", "internal_error")
 

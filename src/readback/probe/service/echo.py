@@ -14,11 +14,8 @@ from readback.probe.formatting import format_duration
 from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service import differences
 from readback.probe.service.api_answers import parse_json
-from readback.probe.service.recognition import (
-    parse_refusal,
-    refusal_error,
-    unexpected_response,
-)
+from readback.probe.service.refusals import parse_refusal, refusal_error
+from readback.probe.service.unexpected import unexpected_response
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 

@@ -23,7 +23,7 @@ from readback.probe.service.api_answers import (
     parse_error,
     parse_json,
 )
-from readback.probe.service.recognition import unexpected_response
+from readback.probe.service.unexpected import unexpected_response
 
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3

@@ -8,52 +8,25 @@ API by its list of models, or by the way it refuses to show it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
-from urllib.parse import urljoin, urlsplit
 
-from readback.contract import REFUSALS
 from readback.probe.client import ProbeResponse
 from readback.probe.connection import opening, tls
 from readback.probe.context import MODELS, UNKNOWN, ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.version import version_mistake, with_version
 from readback.probe.formatting import format_duration, sanitize
-from readback.probe.results import Diagnosis, Fact, ProbeError, Service
-from readback.probe.service import fields, foreign, kinds
-from readback.probe.service.api_answers import (
-    has_models,
-    is_from_api,
-    is_html,
-    parse_json,
-)
+from readback.probe.results import Diagnosis, ProbeError, Service
+from readback.probe.service import foreign, kinds
+from readback.probe.service.api_answers import has_models, is_from_api
+from readback.probe.service.refusals import parse_refusal, refusal_error
+from readback.probe.service.unexpected import unexpected_response
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")
-# These patterns need linear time, whatever a peer sends.
+# The pattern needs linear time, whatever a peer sends.
 _HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
-_TITLE = re.compile(rb"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
-_LOGIN_PAGE = re.compile(
-    r"captive|hotspot|wi-?fi|portal|network ?(access|login|authentication)",
-    re.IGNORECASE,
-)
-_PROXY_SERVERS = re.compile(
-    r"squid|zscaler|bluecoat|fortigate|mcafee|websense|forcepoint|sophos|privoxy"
-    r"|haproxy|varnish|tinyproxy",
-    re.IGNORECASE,
-)
-_REDIRECTS = {301, 302, 303, 307, 308}
-_GATEWAY_ERRORS = {502, 503, 504}
-
-
-@dataclass(frozen=True)
-class ParsedRefusal:
-    """A refusal in the form that the contract defines."""
-
-    code: str
-    detail: str
-    is_explained: bool
-    """Whether the detail is that of Readback, which differs for each cause."""
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -145,64 +118,6 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     return diagnose(id, figure=figure, name=context.endpoint_name, status=models.status)
 
 
-def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
-    """Return the refusal if code and status are those of the contract, else None."""
-    detail = response.headers.get("X-Error-Detail", "")
-    code, message = _error_fields(response.body, is_signed=bool(detail))
-    row = REFUSALS.get(code)
-    if row is None or response.status != row.status:
-        return None
-    shown = sanitize(detail or message or row.sentence)
-    return ParsedRefusal(code, shown, is_explained=bool(detail))
-
-
-def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError:
-    """Return the error for a correct request that Readback has refused."""
-    row = REFUSALS[refusal.code]
-    if refusal.code == "rate_limited":
-        wait = sanitize(response.headers.get("Retry-After", "a few"))
-        return ProbeError("http.rate_limited", wait=wait)
-    if refusal.code == "not_found":
-        added = "URL parameter" in refusal.detail and refusal.is_explained
-        id = "http.parameter_added" if added else "http.path_changed"
-        return ProbeError(id, detail=refusal.detail)
-    facts = {"code": refusal.code, "detail": refusal.detail}
-    if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        request_id = sanitize(response.headers.get("X-Request-Id", "none"))
-        return ProbeError("http.unavailable", request_id=request_id, **facts)
-    return ProbeError("http.refused", hint=row.hint, **facts)
-
-
-def unexpected_response(
-    response: ProbeResponse, url: str, *, is_recognized: bool = True
-) -> ProbeError:
-    """Return the error that says what responded instead of the service.
-
-    Once the service has been recognized, the address is right.
-    """
-    if response.status in _REDIRECTS:
-        return _redirect(response, url)
-    if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ProbeError("http.proxy_login")
-    if _is_captive_portal(response):
-        return ProbeError("http.captive_portal")
-    facts: dict[str, Fact] = {"status": response.status, "title": _title(response)}
-    if _is_proxy(response):
-        return ProbeError("http.proxy_page", **facts)
-    if error := foreign.explain(response, facts):
-        return error
-    if response.status in _GATEWAY_ERRORS:
-        return ProbeError("http.gateway", **facts)
-    if is_recognized:
-        return ProbeError("between.other_response", **facts)
-    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ProbeError("http.server_error", **facts)
-    if is_html(response):
-        return ProbeError("http.html", **facts)
-    is_api = parse_json(response.body) is not None
-    return ProbeError("http.other_api" if is_api else "http.other", **facts)
-
-
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
     """Return a more exact error if the port uses TLS or another protocol."""
     port = context.base_url.port
@@ -223,55 +138,6 @@ def _is_tls_port(context: ProbeContext) -> bool:
     if context.base_url.is_encrypted or context.route.proxy:
         return False
     return tls.speaks_tls(context)
-
-
-def _redirect(response: ProbeResponse, url: str) -> ProbeError:
-    try:
-        target = urljoin(url, response.headers.get("Location", ""))
-        old, new = urlsplit(url), urlsplit(target)
-    except ValueError:
-        return ProbeError("http.redirect", location="an invalid address")
-    if _LOGIN_PAGE.search(target):
-        return ProbeError("http.captive_portal")
-    if old.hostname == new.hostname and (old.scheme, new.scheme) == ("http", "https"):
-        return ProbeError("http.redirect_https")
-    # Without user name, password and parameters, which may be secret.
-    shown = f"{new.scheme}://{new.hostname or '?'}{new.path}"
-    return ProbeError("http.redirect", location=sanitize(shown))
-
-
-def _is_captive_portal(response: ProbeResponse) -> bool:
-    if response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED:
-        return True
-    return is_html(response) and bool(_LOGIN_PAGE.search(_title(response)))
-
-
-def _is_proxy(response: ProbeResponse) -> bool:
-    headers = response.headers
-    signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
-    named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
-    return signed or bool(_PROXY_SERVERS.search(named))
-
-
-def _title(response: ProbeResponse) -> str:
-    match = _TITLE.search(response.body)
-    text = match[1].decode("utf-8", "replace") if match else ""
-    return sanitize(f"“{text.strip()}”") if text.strip() else "without a title"
-
-
-def _error_fields(body: bytes, is_signed: bool) -> tuple[str, str]:
-    """Return code and message of an error as the contract defines it, or empty ones."""
-    content = parse_json(body)
-    error = content.get("error") if isinstance(content, dict) else None
-    if not isinstance(error, dict):
-        return "", ""
-    # A gateway may have added fields, but then our own header must tell whose it is.
-    if not is_signed and any(fields.added(content, fields.ERROR)):
-        return "", ""
-    code, message = error.get("code"), error.get("message", "")
-    if not isinstance(code, str) or not isinstance(message, str):
-        return "", ""
-    return code, message
 
 
 def _help_link(response: ProbeResponse) -> str:

@@ -15,7 +15,7 @@ from readback.probe.client import ProbeResponse
 from readback.probe.context import ProbeContext
 from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import echo
-from readback.probe.service.recognition import parse_refusal
+from readback.probe.service.refusals import parse_refusal
 
 # What becomes of a request or response that is too large for something in between.
 _HANGS = {"http.silent", "http.stalled"}

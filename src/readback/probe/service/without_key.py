@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from readback.probe.context import UNKNOWN, ProbeContext
 from readback.probe.results import ProbeError
-from readback.probe.service.recognition import parse_refusal
+from readback.probe.service.refusals import parse_refusal
 
 # What is in between may leave a program waiting; a finding needs no longer wait.
 _MAX_SECONDS = 3.0

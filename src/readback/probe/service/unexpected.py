@@ -1,0 +1,91 @@
+"""Says what responded instead of the service: a portal, a proxy, a page or an API."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from urllib.parse import urljoin, urlsplit
+
+from readback.probe.client import ProbeResponse
+from readback.probe.formatting import page_title, sanitize
+from readback.probe.results import Fact, ProbeError
+from readback.probe.service import foreign
+from readback.probe.service.api_answers import is_html, parse_json
+
+_LOGIN_PAGE = re.compile(
+    r"captive|hotspot|wi-?fi|portal|network ?(access|login|authentication)",
+    re.IGNORECASE,
+)
+_PROXY_SERVERS = re.compile(
+    r"squid|zscaler|bluecoat|fortigate|mcafee|websense|forcepoint|sophos|privoxy"
+    r"|haproxy|varnish|tinyproxy",
+    re.IGNORECASE,
+)
+_REDIRECTS = {301, 302, 303, 307, 308}
+_GATEWAY_ERRORS = {502, 503, 504}
+
+
+def unexpected_response(
+    response: ProbeResponse, url: str, *, is_recognized: bool = True
+) -> ProbeError:
+    """Return the error that says what responded instead of the service.
+
+    Once the service has been recognized, the address is right.
+    """
+    if response.status in _REDIRECTS:
+        return _redirect(response, url)
+    if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return ProbeError("http.proxy_login")
+    if _is_captive_portal(response):
+        return ProbeError("http.captive_portal")
+    facts: dict[str, Fact] = {
+        "status": response.status,
+        "title": _title(response),
+    }
+    if _is_proxy(response):
+        return ProbeError("http.proxy_page", **facts)
+    if error := foreign.explain(response, facts):
+        return error
+    if response.status in _GATEWAY_ERRORS:
+        return ProbeError("http.gateway", **facts)
+    if is_recognized:
+        return ProbeError("between.other_response", **facts)
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ProbeError("http.server_error", **facts)
+    if is_html(response):
+        return ProbeError("http.html", **facts)
+    is_api = parse_json(response.body) is not None
+    return ProbeError("http.other_api" if is_api else "http.other", **facts)
+
+
+def _redirect(response: ProbeResponse, url: str) -> ProbeError:
+    try:
+        target = urljoin(url, response.headers.get("Location", ""))
+        old, new = urlsplit(url), urlsplit(target)
+    except ValueError:
+        return ProbeError("http.redirect", location="an invalid address")
+    if _LOGIN_PAGE.search(target):
+        return ProbeError("http.captive_portal")
+    if old.hostname == new.hostname and (old.scheme, new.scheme) == ("http", "https"):
+        return ProbeError("http.redirect_https")
+    # Without user name, password and parameters, which may be secret.
+    shown = f"{new.scheme}://{new.hostname or '?'}{new.path}"
+    return ProbeError("http.redirect", location=sanitize(shown))
+
+
+def _is_captive_portal(response: ProbeResponse) -> bool:
+    if response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED:
+        return True
+    return is_html(response) and bool(_LOGIN_PAGE.search(page_title(response.body)))
+
+
+def _is_proxy(response: ProbeResponse) -> bool:
+    headers = response.headers
+    signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
+    named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
+    return signed or bool(_PROXY_SERVERS.search(named))
+
+
+def _title(response: ProbeResponse) -> str:
+    title = page_title(response.body)
+    return f"“{title}”" if title else "without a title"
