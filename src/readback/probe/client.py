@@ -89,7 +89,7 @@ class ProbeClient:
     def __init__(
         self,
         route: Route,
-        trusted: ssl.SSLContext,
+        trusted: ssl.SSLContext | None,
         timeout: float,
         budget: RequestBudget,
         key_destinations: set[str],
@@ -194,6 +194,7 @@ class ProbeClient:
                 return sock
             started = time.monotonic()
             host = self._route.target.host
+            assert self._trusted is not None
             encrypted = self._trusted.wrap_socket(sock, server_hostname=host)
             timing.tls = time.monotonic() - started
             return encrypted

@@ -40,7 +40,7 @@ class ProbeContext:
     key: Secret = field(init=False)  # key
     route: Route = field(init=False)  # proxies
     ip_addresses: list[str] = field(init=False)  # dns
-    trusted: ssl.SSLContext = field(init=False)  # tls
+    trusted: ssl.SSLContext | None = None  # tls, if the address uses it
     client: ProbeClient = field(init=False)  # http
     service: Service | None = None  # http
     endpoint_name: str = ""  # http; access, if only a key makes it known

@@ -52,7 +52,7 @@ class CertificateStores:
 def find() -> CertificateStores:
     """Return the store that is set and certifi's, or else certifi's and this machine's.
 
-    There is always one, because addresses without TLS need a context, too.
+    There is always one, even if it trusts nobody.
     """
     stores = CertificateStores(trouble=_key_log_trouble())
     carried = _certifi()

@@ -26,12 +26,9 @@ _EXPIRES_SOON_DAYS = 14
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
-    found = stores.find()
     if not context.base_url.is_encrypted:
-        # The cabinet may use https even if the API does not.
-        context.trusted = found.usable[0].trust
         return [diagnose("tls.none")]
-    return check_with(context, found)
+    return check_with(context, stores.find())
 
 
 def check_with(context: ProbeContext, found: CertificateStores) -> list[Diagnosis]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from readback.probe.client import ProbeResponse
-from readback.probe.connection import proxies
+from readback.probe.connection import proxies, stores
 from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, base_url
@@ -57,7 +57,10 @@ def _get(context: ProbeContext, url: str) -> ProbeResponse:
     port = parts.port or base_url.PORTS[parts.scheme]
     target = BaseUrl(parts.scheme, parts.hostname or "", port, parts.path)
     _, route = proxies.check(target)
-    with context.new_client(route) as client:
+    # The cabinet may use https even if the API does not.
+    needs_trust = target.is_encrypted and context.trusted is None
+    trusted = stores.together() if needs_trust else None
+    with context.new_client(route, trusted=trusted) as client:
         context.cabinet = client.request("GET", target.path)
     context.cabinet_host = target.host
     return context.cabinet
