@@ -14,6 +14,9 @@ VERSION_PREFIX = "/v1"
 MODELS_PATH = f"{VERSION_PREFIX}/models"
 CHAT_PATH = f"{VERSION_PREFIX}/chat/completions"
 
+# The probe asks for this path, which does not exist, to recognize the service.
+PROBE_PATH = f"{VERSION_PREFIX}/probe"
+
 # The endpoints as metrics, usage and journal name them. OTHER is every other path.
 MODELS, CHAT, OTHER = "models", "chat", "other"
 ENDPOINTS = (MODELS, CHAT, OTHER)

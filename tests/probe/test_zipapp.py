@@ -91,9 +91,9 @@ def test_every_output_works_in_the_file(version: str, file: Path) -> None:
 def test_the_file_carries_its_own_certificate_list(file: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(file)!r});"
-        "from readback.probe.connection import tls;"
-        "import rich; print(rich.__file__, tls.__file__);"
-        "print(tls.certificate_stores()[0].cert_store_stats()['x509_ca'])"
+        "from readback.probe.connection import stores;"
+        "import rich; print(rich.__file__, stores.__file__);"
+        "print(stores.find().usable[0].trust.cert_store_stats()['x509_ca'])"
     )
     done = subprocess.run(
         [python(CURRENT), "-I", "-S", "-c", code],

@@ -12,6 +12,7 @@ import pytest
 
 from readback import keys
 from readback.api.data.unmatched_table import CELLS
+from readback.contract import PROBE_PATH
 from tests.scale.conftest import Site
 from tests.support.keys import mistyped
 from tests.support.load import pipeline, spread
@@ -132,6 +133,16 @@ def test_a_request_with_an_accepted_key_is_not_kept(site):
     }
     for status, asked in sent.items():
         assert exchange(site.endpoint, asked).status == status
+    marker = raw(site, "GET", "/v1/models", ("User-Agent", "marker"))
+    exchange(site.endpoint, marker)
+
+    wait_until(lambda: stored(site), "the marker is written")
+    assert [row[3] for row in stored(site)] == ["marker"]
+
+
+def test_what_the_probe_asks_in_the_name_of_other_programs_is_not_kept(site):
+    imitated = raw(site, "GET", PROBE_PATH, ("User-Agent", "OpenAI/Python 3.49.0"))
+    assert exchange(site.endpoint, imitated).status == 404
     marker = raw(site, "GET", "/v1/models", ("User-Agent", "marker"))
     exchange(site.endpoint, marker)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass, field
 
-from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
+from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
 from readback.probe.connection.route import Route
 from readback.probe.entered.base_url import BaseUrl
@@ -18,7 +18,7 @@ from readback.probe.results import Service
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
-UNKNOWN = "/probe"
+UNKNOWN = PROBE_PATH.removeprefix(VERSION_PREFIX)
 """A path that no API has. Requests for it need no key."""
 
 

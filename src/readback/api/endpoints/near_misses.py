@@ -7,7 +7,7 @@ which quotes nothing of the target. The mistakes are those that real clients mak
 import re
 from typing import NamedTuple
 
-from readback.contract import CHAT_PATH, MODELS_PATH, VERSION_PREFIX
+from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.keys import contains_key
 
 # No mistake needs more to be recognised, so a long target costs no more time.
@@ -98,6 +98,10 @@ _SENTENCES = {
     path: sentence for sentence, paths in _ELSEWHERE.items() for path in paths.split()
 }
 
+PROBE = NearMiss(
+    "The probe asks for this path to see whether Readback responds, and it does."
+)
+
 _WHOLE_ENDPOINT = NearMiss(
     "The base URL contains a whole endpoint, and the client adds another one. The base "
     f"URL must end in {VERSION_PREFIX}.",
@@ -147,6 +151,8 @@ def explain_not_found(
 
 def _explain(verb: str, target: str) -> NearMiss:
     path, question_mark, _ = target.partition("?")
+    if path == PROBE_PATH:
+        return PROBE
     if path in _METHODS:
         if _AZURE_PARAMETER.search(target):
             return NearMiss(

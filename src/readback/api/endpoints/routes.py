@@ -19,6 +19,7 @@ from readback.api.endpoints.exchange import (
     journal_event,
 )
 from readback.api.endpoints.models import ModelList
+from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import PresentedKey, presented_key
 from readback.api.endpoints.request_info import RequestInfo, describe, endpoint_of
 from readback.api.http.handler import Outcome, RequestOrigin
@@ -249,9 +250,11 @@ class Api:
 
     def _count_not_found(self, info: RequestInfo, address: str) -> None:
         self._counters.add((OTHER, "not_found"))
-        self._unmatched.count(
-            address, OTHER, "not_found", info.not_found_detail, info.user_agent
-        )
+        # The probe imitates other programs, which nobody is waiting for.
+        if info.not_found_detail != PROBE.sentence:
+            self._unmatched.count(
+                address, OTHER, "not_found", info.not_found_detail, info.user_agent
+            )
 
     def _refuse(
         self,

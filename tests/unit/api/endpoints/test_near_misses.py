@@ -37,6 +37,7 @@ def explain(request_line: str) -> NearMiss:
         ("GET /v1/models?limit=1", "no URL parameters"),
         ("GET /v1/models?", "no URL parameters"),
         ("OPTIONS *", "cannot use CORS"),
+        ("GET /v1/probe", "The probe asks"),
         ("GET /favicon.ico", "Nothing is served"),
         ("GET /", "it has no page"),
         ("HEAD /v1", "it has no page"),
