@@ -98,7 +98,7 @@ CERTIFICATES = (
         FailureFamily.TLS,
         Culprit.INPUT,
         "The certificate is for {subject}, not for {host}.",
-        "Use a host name that the certificate covers. If the cabinet shows your name, "
+        "Use a host name that the certificate covers. If yours is right, "
         "tell the operator that the server does not know it.",
     ),
     fail(

@@ -69,8 +69,8 @@ HTTP = (
         FailureFamily.HTTP,
         Culprit.PROXY,
         "Something responded, but not with valid HTTP: {reason}.",
-        "Compare the host and port with the address in the cabinet. If they are right, "
-        "look for a proxy or filter that changes the headers of responses.",
+        "Compare the host and port with the address that you were given. If they are "
+        "right, look for a proxy or filter that changes the headers of responses.",
     ),
     fail(
         "http.cut_short",
@@ -99,7 +99,7 @@ HTTP = (
         FailureFamily.HTTP,
         Culprit.INPUT,
         "Port {port} does not speak HTTP.",
-        "Compare the port with the address in the cabinet.",
+        "Compare the port with the address that you were given.",
     ),
     fail(
         "http.http2_only",
@@ -129,7 +129,7 @@ HTTP = (
         FailureFamily.HTTP,
         Culprit.INPUT,
         "The response is a redirect to {location}.",
-        "Compare the address with the one in the cabinet. Use the final address, "
+        "Compare the address with the one that you were given. Use the final address, "
         "because clients drop the key or the text on a redirect.",
     ),
     fail(

@@ -99,7 +99,7 @@ TLS = (
         FailureFamily.TLS,
         Culprit.INPUT,
         "Port {port} does not support TLS.",
-        "Compare the port with the address in the cabinet.",
+        "Compare the port with the address that you were given.",
     ),
     fail(
         "tls.cut",
