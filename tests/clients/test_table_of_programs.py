@@ -29,13 +29,12 @@ QUICK = {
     "aiohttp",
     "curl",
     "httpx",
-    "langchain-python",
     "openai-python@dev",
     "requests",
     "urllib-request",
 }
 # OpenAI's library tries a request three times.
-ATTEMPTS = {"langchain-python": 3, "openai-python@dev": 3}
+ATTEMPTS = {"openai-python@dev": 3}
 
 
 def assert_matches_the_table(result: Result) -> None:
