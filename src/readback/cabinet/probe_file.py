@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -21,7 +21,7 @@ _PACKAGE = Path(__file__).parents[1]
 _OWN_FILES = ("__init__.py", "contract.py", "keys.py")
 # rich imports pygments and markdown-it only for features that the probe does not use.
 _PACKAGES = ("certifi", "rich")
-_DISTRIBUTIONS = ("readback-api", *_PACKAGES)
+_OWN = "readback-api"
 _SUFFIXES = {".py", ".pem", ".mjs", ".go", ".java"}
 _OMITTED_FOLDERS = {"tests", "__pycache__"}
 _READABLE_FILE = 0o100644 << 16
@@ -66,8 +66,11 @@ def _files() -> Iterator[tuple[str, Path]]:
     yield from _modules("readback/probe", _PACKAGE / "probe")
     for name in _PACKAGES:
         yield from _modules(name, _folder_of(name))
-    for name in _DISTRIBUTIONS:
         yield from _licences(name)
+    try:
+        yield from _licences(_OWN)
+    except PackageNotFoundError:  # A checkout that was never installed.
+        yield f"licences/{_OWN}/LICENSE", _PACKAGE.parents[1] / "LICENSE"
 
 
 def _modules(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
