@@ -76,7 +76,8 @@ def test_no_part_of_the_server_is_installed(part: str, python: Path) -> None:
 
 def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> None:
     done = subprocess.run(
-        [python, "-I", "-m", "readback", "probe", readback.base_url, "--run"],
+        [python, "-I", "-m", "readback", "probe", readback.base_url, "--run"]
+        + ["--idle", "0"],
         # No other program is found; only the packages of this environment are.
         env={"READBACK_API_KEY": readback.api_key, "PATH": str(python.parent)},
         capture_output=True,

@@ -24,7 +24,9 @@ def test_a_scenario_gets_its_diagnosis(
     with scenario.arrange(resources) as probe_input:
         for name, value in probe_input.environment.items():
             monkeypatch.setenv(name, value)
-        report = probed(probe_input)
+        # Twenty echoes say nothing about another problem, and take time.
+        left_out = "" if scenario.id.startswith("latency.") else "latency"
+        report = probed(probe_input, left_out)
     results = [f"{result.step} {result.diagnosis.id}" for result in report.results]
     assert report.id == scenario.id, results
     assert report.family == TEMPLATES[scenario.id].family

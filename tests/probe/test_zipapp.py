@@ -71,7 +71,7 @@ def test_an_older_python_gets_one_sentence(version: str, file: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("version", [SUPPORTED[0], CURRENT])
+@pytest.mark.parametrize("version", SUPPORTED[:1])
 def test_every_output_works_in_the_file(version: str, file: Path) -> None:
     help_text = run(version, file, "--help")
     assert help_text.stdout.startswith("usage: probe.pyz ")
