@@ -16,7 +16,7 @@ BY_NAME = re.compile(
     r"\b(pip[\d.]*|pipx|uvx?|poetry|pdm|hatch|conda|mamba|easy_install)\s"
     r"(\\\n|[^\n`&|;])*?(?<![\w./-])readback([-_.]api)?"
     r"(?=[\s'\"`<>=~!@,;)\[]|\\n|$)"
-    r"|pypi\.org/(project|simple)/readback",
+    r"|/(project|simple)/readback",
     re.IGNORECASE,
 )
 FOLDERS = (
@@ -66,7 +66,7 @@ def test_no_file_installs_readback_by_its_name() -> None:
         "uv add readback",
         "<code>pip install readback</code>",
         '"pip install readback\\n"',
-        "https://pypi.org/project/readback-api/",
+        "https://index.example/project/readback-api/",
     ],
 )
 def test_advice_to_install_by_name_is_found(advice: str) -> None:
