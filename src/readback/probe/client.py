@@ -222,8 +222,7 @@ class ProbeClient:
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
         except OSError:
-            # The other side may have responded before it closed the connection.
-            return connection
+            pass  # The other side may have responded before it closed the connection.
         return connection
 
     def _head(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
