@@ -26,12 +26,10 @@ DAY, RESULTS = results.load()
 
 # Installed with the tests of this project, or part of the system.
 QUICK = {
-    "aiohttp",
     "curl",
     "httpx",
     "openai-python@dev",
     "requests",
-    "urllib-request",
 }
 # OpenAI's library tries a request three times.
 ATTEMPTS = {"openai-python@dev": 3}

@@ -1,5 +1,6 @@
 """Ctrl-C, SIGTERM and the time limit end a run with what was found so far."""
 
+import io
 import json
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.secret import Secret
 from readback.probe.interruption import signals_interrupt
+from readback.probe.output.progress import ProgressLine
 from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily, ProbeError
 from readback.probe.runner import run_probe
@@ -95,6 +97,27 @@ def test_ctrl_c_in_a_terminal_removes_the_progress_line() -> None:
     report = terminal.shown.rpartition("\r ")[2]
     assert "Interrupted at “HTTP”" in report
     assert "steps done" not in report
+
+
+class InterruptedTerminal(io.StringIO):
+    """A terminal whose user presses Ctrl-C as soon as something is shown."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        if "steps done" in self.getvalue() and not self.getvalue().endswith("\r"):
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_progress_is_written_removes_it_too() -> None:
+    screen = InterruptedTerminal()
+    progress = ProgressLine(screen)
+    with pytest.raises(KeyboardInterrupt):
+        progress.show("HTTP", 6)
+    progress.clear()
+    width = len("HTTP (6 steps done, 0 s)")
+    assert screen.getvalue().endswith(f"\r{' ' * width}\r")
 
 
 def test_progress_is_shown_beside_a_pipe() -> None:

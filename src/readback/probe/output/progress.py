@@ -20,6 +20,7 @@ class ProgressLine:
         self._terminal = terminal
         self._started_at: float | None = None
         self._shown = ""
+        self._widest = 0
 
     def show(self, step: str, done: int) -> None:
         if self._started_at is None:
@@ -37,12 +38,13 @@ class ProgressLine:
         text = text[: _columns(self._terminal) - 1]
         if text == self._shown:
             return
-        blank = " " * len(self._shown)
+        # Noted before it is written: if Ctrl-C comes in between, it is still cleared.
+        self._widest = max(self._widest, len(text))
+        self._shown = text
         # Progress is not worth an error if the terminal is gone.
         with suppress(OSError, ValueError):
-            self._terminal.write(f"\r{blank}\r{text}")
+            self._terminal.write(f"\r{' ' * self._widest}\r{text}")
             self._terminal.flush()
-        self._shown = text
 
 
 def terminal(*streams: TextIO | None) -> TextIO | None:
