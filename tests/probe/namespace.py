@@ -4,25 +4,24 @@ What happens here never leaves the machine: a namespace has no cable to anywhere
 needs root and `ip`.
 """
 
-import ctypes
 import json
 import os
-import secrets
 import shutil
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.probe import name_server
 from tests.probe.relay import Relay, running, unchanged
+from tests.support import namespaces
+from tests.support.namespaces import Namespaces
 
-_CLONE_NEWNET = 0x40000000
-_libc = ctypes.CDLL(None, use_errno=True)
+_MACHINE = "probe"
 _PROBE = """
 import json, resource, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -47,15 +46,13 @@ with ThreadPoolExecutor(len(urls)) as pool:
 
 def missing() -> str:
     """Return what keeps this machine from having a namespace, or ""."""
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return "needs root, to create network namespaces"
-    if not shutil.which("ip"):
-        return "needs the program ip"
+    if reason := namespaces.why_not():
+        return reason
     try:
         with namespace() as network:
             network.ip("-6 address add 2001:db8::1/64 dev lo")
     except (OSError, subprocess.CalledProcessError) as error:
-        return f"cannot create network namespaces: {error}"
+        return f"cannot use IPv6 in a network namespace: {error}"
     return ""
 
 
@@ -69,23 +66,14 @@ class Findings:
 
 @dataclass(frozen=True)
 class Namespace:
-    name: str
+    machines: Namespaces
 
     def ip(self, *commands: str) -> None:
-        for command in commands:
-            arguments = ["ip", "-n", self.name, *command.split()]
-            subprocess.run(arguments, check=True, capture_output=True)
+        self.machines.ip(_MACHINE, *commands)
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """Move this thread here; the sockets that it opens stay here."""
-        path = f"/run/netns/{self.name}"
-        with open("/proc/thread-self/ns/net") as home, open(path) as there:
-            _enter(there.fileno())
-            try:
-                yield
-            finally:
-                _enter(home.fileno())
+        return self.machines.on(_MACHINE)
 
     @contextmanager
     def relay(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
@@ -122,7 +110,9 @@ class Namespace:
         environment: Mapping[str, str] | None = None,
     ) -> list[Findings]:
         """Run steps of the probe here, for all addresses at once, in a new process."""
-        command = ["ip", "netns", "exec", self.name, sys.executable, "-c", _PROBE]
+        # Unlike nsenter, this also uses the DNS settings of the namespace.
+        name = self.machines.namespace(_MACHINE)
+        command = ["ip", "netns", "exec", name, sys.executable, "-c", _PROBE]
         done = subprocess.run(
             command,
             input=json.dumps([urls, key, timeout, steps, files]),
@@ -136,21 +126,16 @@ class Namespace:
         return [Findings(dict(results), seconds) for results, seconds in reports]
 
 
-def _enter(descriptor: int) -> None:
-    if _libc.setns(descriptor, _CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "setns")
-
-
 @contextmanager
 def namespace() -> Iterator[Namespace]:
-    name = f"rb-probe-{secrets.token_hex(3)}"
-    files = Path("/etc/netns") / name
-    subprocess.run(["ip", "netns", "add", name], check=True)
+    machines = Namespaces()
+    files = Path("/etc/netns") / machines.namespace(_MACHINE)
     try:
+        machines.add_namespace(_MACHINE)
         files.mkdir(parents=True)
         (files / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1\n")
         (files / "hosts").write_text("127.0.0.1 localhost\n")
-        yield Namespace(name)
+        yield Namespace(machines)
     finally:
-        subprocess.run(["ip", "netns", "delete", name], check=True)
+        machines.remove()
         shutil.rmtree(files, ignore_errors=True)
