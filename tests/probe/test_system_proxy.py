@@ -56,8 +56,8 @@ def test_a_proxy_entered_in_gnome_is_found(gnome) -> None:
         ("ProxyType=0\nhttpsProxy=http://proxy.example 3128", ""),
         ("ProxyType=1\nhttpsProxy=http://a:b@proxy 3128", "the proxy proxy 3128"),
         (
-            "ProxyType=2\nProxy Config Script=file:///home/alice/it.pac",
-            "the PAC file file:///home/alice/it.pac",
+            "ProxyType=2\nProxy Config Script=file:///it.pac",
+            "the PAC file file:///it.pac",
         ),
         ("ProxyType=2\nProxy Config Script=http://[", ""),
         ("ProxyType=3", "automatic discovery (WPAD)"),

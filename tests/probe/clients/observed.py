@@ -2,8 +2,8 @@
 
 Recorded with `lab` and the versions in `readback.probe.clients.programs`; the letters
 are those of `lab`, in the order of `COLUMNS`. Node 24 ran with NODE_USE_ENV_PROXY=1.
-A hyphen stands for a case in which versions differ: Go 1.27 speaks HTTP to a proxy of
-an unknown kind, and Go 1.21 fails.
+A hyphen means that versions differ: Go 1.27 speaks HTTP to a proxy of an unknown kind,
+and Go 1.21 fails.
 """
 
 COLUMNS = ("curl", "requests", "httpx", "openai 3", "Go", "Node 24")

@@ -1,7 +1,7 @@
 """A socket that gives up at one moment, however slowly the bytes arrive.
 
 The timeout of an ordinary socket starts again with every byte, so a peer that sends one
-byte now and then could keep a program waiting for ever.
+byte now and then could keep a program waiting without end.
 """
 
 from __future__ import annotations

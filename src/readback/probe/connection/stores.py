@@ -98,7 +98,7 @@ def _log_keys(trust: ssl.SSLContext) -> None:
     """Do what Python does with SSLKEYLOGFILE for every new connection."""
     if name := os.environ.get(_KEY_LOG):
         if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
-            raise OSError(EPIPE, "it is a pipe")  # Opening it could take for ever.
+            raise OSError(EPIPE, "it is a pipe")  # Opening it could hang.
         trust.keylog_filename = name
 
 
@@ -136,7 +136,7 @@ def _load_variables(trust: ssl.SSLContext) -> None:
 
 def _load_file(trust: ssl.SSLContext, name: str) -> None:
     try:
-        # Reading a pipe or a device could take for ever.
+        # Reading a pipe or a device could hang.
         if not stat.S_ISREG(os.stat(name).st_mode):
             raise _trouble("tls.store_unreadable", _FILE, name, "it is not a file")
         trust.load_verify_locations(cafile=name)

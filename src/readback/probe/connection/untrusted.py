@@ -86,7 +86,7 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
 def _other_name_id(own: Certificate, host: str) -> str:
     if is_ip_address(host):
         return "tls.ip_address"
-    # RFC 9525 §6.3: the wildcard stands for exactly one part of a name.
+    # RFC 9525 §6.3: the wildcard matches exactly one part of a name.
     wildcards = (name.lower() for name in own.hosts if name.startswith("*."))
     is_deeper = any(
         host.endswith(name[1:]) and host.count(".") > name.count(".")

@@ -105,8 +105,8 @@ CERTIFICATES = (
         "tls.wildcard",
         FailureFamily.TLS,
         Culprit.SERVICE,
-        "The certificate is for {subject}, which does not cover {host}: the * stands "
-        "for one part of a name only.",
+        "The certificate is for {subject}, which does not cover {host}: the * covers "
+        "only one part of a name.",
         "Tell the operator to add the name to the certificate, or use a host name that "
         "it covers.",
     ),

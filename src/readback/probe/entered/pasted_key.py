@@ -44,7 +44,7 @@ _PREFIX = re.compile(keys.PREFIX, re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
 _PERCENT = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 
-# The marker stands for the key while its surroundings are examined.
+# The marker replaces the key while its surroundings are examined.
 _MARKER = "\0"
 _QUOTE = re.escape(QUOTES + "`\\")
 _BRACKET = re.escape(BRACKETS)
