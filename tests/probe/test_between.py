@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -118,10 +119,13 @@ def test_a_block_of_one_path_is_found_when_the_path_is_used(
     resources: Resources,
 ) -> None:
     blocked = of("readback")
-    arrange = through_relay(
-        refusing(lambda one: one.method == "POST" and blocked(one), 503)
-    )
-    report = report_of(arrange, resources)
+
+    def blocks(request: Request) -> bool:
+        if "Expect" in request.headers:
+            time.sleep(0.3)  # Meanwhile the steps beside go on as another program.
+        return request.method == "POST" and blocked(request)
+
+    report = report_of(through_relay(refusing(blocks, 503)), resources)
     assert report.id == "between.probe_blocked", ids(report)
     assert "latency.ok" in ids(report)
 

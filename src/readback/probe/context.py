@@ -7,6 +7,7 @@ steps that need that step.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
@@ -80,6 +81,7 @@ class ProbeContext:
         route: Route | None = None,
         timeout: float | None = None,
         trusted: ssl.SSLContext | None = None,
+        identity: Mapping[str, str] | None = None,
     ) -> ProbeClient:
         """Return a client without an open connection."""
         return ProbeClient(
@@ -88,7 +90,7 @@ class ProbeContext:
             timeout or self.timeout,
             self.budget,
             self.key_destinations,
-            self.identity,
+            self.identity if identity is None else identity,
         )
 
     def get(

@@ -14,9 +14,11 @@ _BODY = b"{}"
 
 
 def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    how = foreign_answer(context, {"Expect": "100-continue"}, _BODY)
+    # A step beside this one may go on as another program; both requests are of one.
+    identity = dict(context.identity)
+    how = foreign_answer(context, {"Expect": "100-continue"}, _BODY, identity)
     if not how:
         return diagnose("between.expect_ok")
-    if foreign_answer(context, {}, _BODY):
+    if foreign_answer(context, {}, _BODY, identity):
         return []  # The header makes no difference; other steps tell more.
     return diagnose("between.expect_refused", how=how)

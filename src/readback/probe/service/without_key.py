@@ -13,14 +13,17 @@ _MAX_SECONDS = 3.0
 
 
 def foreign_answer(
-    context: ProbeContext, headers: Mapping[str, str], body: bytes | None = None
+    context: ProbeContext,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+    identity: Mapping[str, str] | None = None,
 ) -> str:
     """Return how the request is answered if not by the service, else nothing."""
     path = f"{context.base_url.path}{UNKNOWN}"
     method = "GET" if body is None else "POST"
     timeout = min(context.timeout, _MAX_SECONDS)
     try:
-        with context.new_client(timeout=timeout) as client:
+        with context.new_client(timeout=timeout, identity=identity) as client:
             response = client.request(method, path, body=body, headers=headers)
     except ProbeError as error:
         if error.id == "skipped.budget":
