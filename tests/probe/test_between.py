@@ -2,10 +2,10 @@
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 
 import httpx
 import openai
@@ -120,10 +120,16 @@ def test_a_block_of_one_path_is_found_when_the_path_is_used(
 ) -> None:
     blocked = of("readback")
 
+    goes_on_as_another = Event()
+
     def blocks(request: Request) -> bool:
-        if "Expect" in request.headers:
-            time.sleep(0.3)  # Meanwhile the steps beside go on as another program.
-        return request.method == "POST" and blocked(request)
+        if request.method != "POST":
+            return False
+        if not blocked(request):
+            goes_on_as_another.set()
+        elif "Expect" in request.headers:
+            goes_on_as_another.wait(2)  # A step beside this one finds the block.
+        return blocked(request)
 
     report = report_of(through_relay(refusing(blocks, 503)), resources)
     assert report.id == "between.probe_blocked", ids(report)
