@@ -13,16 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
+from readback import setting_values as values
 from readback.contract import JOURNAL_ROWS, VERSION_PREFIX
+from readback.setting_values import SQLITE, Bind, SignUp
 
 T = TypeVar("T")
 
 VARIABLE_PREFIX = "READBACK_"
-# Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
-_SQLITE = "sqlite:///"
 DATABASE_NAME = "readback.sqlite3"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
@@ -32,115 +31,6 @@ _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 
 class ConfigError(Exception):
     """A setting is invalid; the text names the variable and what is allowed."""
-
-
-class Bind(NamedTuple):
-    """Where to listen: a TCP host and port, or the path of a unix socket."""
-
-    host: str
-    port: int
-    path: str = ""
-
-    @property
-    def is_loopback(self) -> bool:
-        is_local = self.host.startswith("127.") or self.host in ("::1", "localhost")
-        return bool(self.path) or is_local
-
-    @property
-    def origin(self) -> str:
-        """The URL at which a browser on this machine reaches it."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
-
-    def __str__(self) -> str:
-        if self.path:
-            return f"unix:{self.path}"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-# Parsers: they return the value, or raise ValueError with what the setting must be,
-# which `_read_one` appends to the name of the variable.
-
-
-def _optional_path(value: str) -> Path | None:
-    return Path(value) if value else None
-
-
-def _on_off(value: str) -> bool:
-    if value not in ("on", "off"):
-        raise ValueError("must be on or off.")
-    return value == "on"
-
-
-def _whole_number(low: int, high: int) -> Callable[[str], int]:
-    def parse(value: str) -> int:
-        if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}.")
-        return int(value)
-
-    return parse
-
-
-def _seconds(value: str) -> float:
-    if not re.fullmatch(r"\d{1,6}(\.\d{1,3})?", value) or float(value) == 0:
-        raise ValueError("must be a number of seconds above 0, such as 15 or 0.5.")
-    return float(value)
-
-
-def _bind(value: str) -> Bind:
-    if value.startswith("unix:") and len(value) > len("unix:"):
-        return Bind("", 0, value.removeprefix("unix:"))
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+)):(\d{1,5})", value)
-    if not match or int(match[3]) > 65_535:
-        raise ValueError("must look like 127.0.0.1:8000, [::1]:8000 or unix:/path.")
-    return Bind(match[1] or match[2], int(match[3]))
-
-
-def _binds(value: str) -> tuple[Bind, ...]:
-    return tuple(_bind(part.strip()) for part in value.split(","))
-
-
-def _url(*schemes: str) -> Callable[[str], str]:
-    def parse(value: str) -> str:
-        if value and not _is_url(value, schemes):
-            raise ValueError(
-                f"must be empty or a URL that begins with {' or '.join(schemes)}."
-            )
-        return value.rstrip("/")
-
-    return parse
-
-
-def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
-    try:
-        parts = urlsplit(value)
-        _ = parts.port
-    except ValueError:
-        return False
-    # A database URL needs no host if it names a file or a PostgreSQL unix socket.
-    is_local = parts.scheme in ("sqlite", "postgresql") and len(parts.path) > 1
-    return f"{parts.scheme}://" in schemes and (bool(parts.hostname) or is_local)
-
-
-def _database_url(value: str) -> str:
-    url = _url("postgresql://", "sqlite://")(value)
-    if url.startswith("sqlite:") and not url.startswith(_SQLITE):
-        raise ValueError(f"must look like {_SQLITE}path, with three slashes.")
-    return url
-
-
-def _base_url(value: str) -> str:
-    url = _url("http://", "https://")(value)
-    if url and not url.endswith(VERSION_PREFIX):
-        raise ValueError(f"must end in {VERSION_PREFIX}.")
-    return url
-
-
-def _secret_key(value: str) -> str:
-    if value and len(value) < 50:
-        raise ValueError("must have at least 50 characters.")
-    return value
 
 
 def _setting(
@@ -166,40 +56,40 @@ class Config:
     )
     database_url: str = _setting(
         "",
-        _database_url,
+        values.database_url,
         "Database of both planes: postgresql://user:password@host:port/name or "
         f"sqlite:///path. Empty: {DATABASE_NAME} in READBACK_DATA_DIR.",
         secret=True,
     )
     api_bind: tuple[Bind, ...] = _setting(
         "127.0.0.1:8000",
-        _binds,
+        values.binds,
         "Address that the API listens on: host:port, [IPv6]:port or unix:/path. "
         "Separate several addresses with commas.",
     )
     cabinet_bind: Bind = _setting(
-        "127.0.0.1:8001", _bind, "Address that the cabinet listens on."
+        "127.0.0.1:8001", values.bind, "Address that the cabinet listens on."
     )
     ops_bind: Bind = _setting(
         "127.0.0.1:8002",
-        _bind,
+        values.bind,
         "Address that serves health, readiness and metrics; keep it private.",
     )
     public_base_url: str = _setting(
         "",
-        _base_url,
+        values.base_url,
         "URL of the API that clients use, ending in /v1; the cabinet shows it. "
         "Empty: derived from READBACK_API_BIND.",
     )
     cabinet_url: str = _setting(
         "",
-        _url("http://", "https://"),
+        values.url("http://", "https://"),
         "URL of the cabinet that browsers use; links and e-mails contain it. "
         "Empty: derived from READBACK_CABINET_BIND.",
     )
     smtp_url: str = _setting(
         "",
-        _url("smtp://", "smtps://"),
+        values.url("smtp://", "smtps://"),
         "Mail server: smtp://user:password@host:587 (uses STARTTLS if there is a user) "
         "or smtps://…. Empty: e-mails are printed to the terminal.",
         secret=True,
@@ -209,93 +99,143 @@ class Config:
     )
     secret_key: str = _setting(
         "",
-        _secret_key,
+        values.secret_key,
         "Secret that signs sessions and links: at least 50 characters, the same on "
         "every replica. Empty: generated once and stored in READBACK_DATA_DIR.",
         secret=True,
     )
+    signup: SignUp = _setting(
+        "open",
+        values.sign_up,
+        "Who may create an account: open (anybody), closed (nobody), invitation "
+        "(whomever an operator invites), or domains of e-mail addresses, separated "
+        "with commas. Operators can always create and invite, but only with these "
+        "domains.",
+    )
+    oidc_issuer: str = _setting(
+        "",
+        values.url("https://", "http://"),
+        "Issuer of an OpenID Connect provider with which people can log in. Empty: no "
+        "single sign-on.",
+    )
+    oidc_client_id: str = _setting(
+        "", str, "Client id that the provider gave to this cabinet."
+    )
+    oidc_client_secret: str = _setting(
+        "", str, "Client secret that belongs to READBACK_OIDC_CLIENT_ID.", secret=True
+    )
+    oidc_name: str = _setting(
+        "single sign-on", str, "Name of the provider on the button of the login page."
+    )
+    oidc_only: bool = _setting(
+        "off",
+        values.on_off,
+        "on: people can log in with the provider and in no other way. off: also with a "
+        "password or a passkey.",
+    )
+    operator_second_factor: bool = _setting(
+        "off",
+        values.on_off,
+        "on: operators need a second factor to open the pages for operators.",
+    )
+    contact: str = _setting(
+        "",
+        values.contact,
+        "E-mail address or https:// URL at which people reach you about security and "
+        "their data; the privacy page and /.well-known/security.txt show it.",
+    )
     workers: int = _setting(
-        "0", _whole_number(0, 512), "API worker processes. 0: one per CPU core."
+        "0", values.whole_number(0, 512), "API worker processes. 0: one per CPU core."
     )
     cabinet_workers: int = _setting(
-        "1", _whole_number(1, 128), "Cabinet worker processes, with eight threads each."
+        "1",
+        values.whole_number(1, 128),
+        "Cabinet worker processes, with eight threads each.",
     )
     tls_certificate: Path | None = _setting(
         "",
-        _optional_path,
+        values.optional_path,
         "Certificate chain (PEM file) for HTTPS on READBACK_API_BIND.",
     )
     tls_key: Path | None = _setting(
-        "", _optional_path, "Private key (PEM file) of READBACK_TLS_CERTIFICATE."
+        "", values.optional_path, "Private key (PEM file) of READBACK_TLS_CERTIFICATE."
     )
     trusted_proxy_count: int = _setting(
         "0",
-        _whole_number(0, 8),
+        values.whole_number(0, 8),
         "Number of your proxies in front of Readback, each of which appends to "
         "X-Forwarded-For. 0: the header is ignored.",
     )
     key_rate: int = _setting(
-        "20", _whole_number(1, 10_000_000), "Requests per second that one key may make."
+        "20",
+        values.whole_number(1, 10_000_000),
+        "Requests per second that one key may make.",
     )
     key_burst: int = _setting(
         "1000",
-        _whole_number(1, 10_000_000),
+        values.whole_number(1, 10_000_000),
         "Requests that one key may make in a burst.",
     )
     auth_failure_rate: int = _setting(
         "30",
-        _whole_number(1, 10_000_000),
+        values.whole_number(1, 10_000_000),
         "Requests per second without an accepted key, per client address.",
     )
     auth_failure_burst: int = _setting(
         "300",
-        _whole_number(1, 10_000_000),
+        values.whole_number(1, 10_000_000),
         "Requests without an accepted key in a burst, per client address.",
     )
     error_messages: bool = _setting(
         "off",
-        _on_off,
+        values.on_off,
         "on: every refusal has error.message in its body. off: refusals have exactly "
         "the body that the contract specifies.",
     )
     unmatched_requests: bool = _setting(
         "on",
-        _on_off,
+        values.on_off,
         "on: people who wait for a first request see requests without an accepted key "
         "from their own network address, for ten minutes. off: these are not kept.",
     )
     max_connections: int = _setting(
-        "16384", _whole_number(1, 1_000_000), "Maximum open connections per API worker."
+        "16384",
+        values.whole_number(1, 1_000_000),
+        "Maximum open connections per API worker.",
     )
     max_connections_per_address: int = _setting(
         "1024",
-        _whole_number(0, 1_000_000),
+        values.whole_number(0, 1_000_000),
         "Maximum open connections per client address and API worker. 0: no limit. "
         "Does not apply behind trusted proxies or on unix sockets.",
     )
     head_timeout: float = _setting(
-        "15", _seconds, "Seconds from the first byte to the end of a request's headers."
+        "15",
+        values.seconds,
+        "Seconds from the first byte to the end of a request's headers.",
     )
     body_timeout: float = _setting(
-        "30", _seconds, "Seconds from the end of the headers to the end of the body."
+        "30",
+        values.seconds,
+        "Seconds from the end of the headers to the end of the body.",
     )
     idle_timeout: float = _setting(
         "75",
-        _seconds,
+        values.seconds,
         "Seconds that a keep-alive connection may be idle; set it higher than your "
         "proxy's.",
     )
     drain_timeout: float = _setting(
-        "30", _seconds, "Seconds that a client may take to read its responses."
+        "30", values.seconds, "Seconds that a client may take to read its responses."
     )
     stop_timeout: float = _setting(
         "30",
-        _seconds,
+        values.seconds,
         "Seconds that running requests get to finish when the service stops.",
     )
     stop_notice: float = _setting(
         "5",
-        _seconds,
+        values.seconds,
         "Seconds that clients and balancers get to notice a stop: an idle connection "
         "may send one more request, and if /readyz is being checked, it answers 503 "
         "before the API stops accepting connections. At most half of "
@@ -303,29 +243,29 @@ class Config:
     )
     database_grace: float = _setting(
         "900",
-        _seconds,
+        values.seconds,
         "Seconds that known keys keep working while the database is unavailable.",
     )
     usage_days: int = _setting(
-        "400", _whole_number(1, 36_500), "Days that request counts are kept."
+        "400", values.whole_number(1, 36_500), "Days that request counts are kept."
     )
     journal_days: int = _setting(
         "30",
-        _whole_number(1, 36_500),
+        values.whole_number(1, 36_500),
         f"Days that a key's journal is kept; it holds at most the last {JOURNAL_ROWS} "
         f"accepted and the last {JOURNAL_ROWS} refused requests.",
     )
 
     @property
     def effective_database_url(self) -> str:
-        embedded = f"{_SQLITE}{self.data_dir.absolute() / DATABASE_NAME}"
+        embedded = f"{SQLITE}{self.data_dir.absolute() / DATABASE_NAME}"
         return self.database_url or embedded
 
     @property
     def sqlite_path(self) -> Path | None:
         """The path of the SQLite file; None if the database is PostgreSQL."""
         url = self.effective_database_url
-        return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
+        return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
     @property
     def base_url(self) -> str:
@@ -350,12 +290,19 @@ def variable(setting: Field[Any]) -> str:
 def read(environ: Mapping[str, str] = os.environ) -> Config:
     """Return the settings in the environment; raise `ConfigError` if one is invalid."""
     _reject_unknown(environ)
-    values = {row.name: _read_one(row, environ) for row in fields(Config)}
-    config = Config(**values)
+    config = Config(**{row.name: _read_one(row, environ) for row in fields(Config)})
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise ConfigError(
             "READBACK_TLS_CERTIFICATE and READBACK_TLS_KEY must be set together."
         )
+    provider = (config.oidc_issuer, config.oidc_client_id, config.oidc_client_secret)
+    if any(provider) != all(provider):
+        raise ConfigError(
+            "READBACK_OIDC_ISSUER, READBACK_OIDC_CLIENT_ID and "
+            "READBACK_OIDC_CLIENT_SECRET must be set together."
+        )
+    if config.oidc_only and not config.oidc_issuer:
+        raise ConfigError("READBACK_OIDC_ONLY needs READBACK_OIDC_ISSUER.")
     return config
 
 

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from readback.cabinet import mail
-from readback.config import Bind, Config
+from readback.config import Config
+from readback.setting_values import Bind
 from tests.support.cabinet_server import cabinet_server
 
 PUBLIC = {

@@ -25,6 +25,7 @@ SHARED_FACTS = {
     "readback.lifecycle",
     "readback.logs",
     "readback.programs",
+    "readback.setting_values",
     "readback.stop_listening",
 }
 # Used by both planes, and needs gunicorn.
@@ -35,7 +36,7 @@ PACKAGES = {
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
     | {"uvloop"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
-    | {"psycopg", "whitenoise"},
+    | {"psycopg", "whitenoise", "zxcvbn"},
     "probe": {"certifi", "openai", "rich"},
 }
 # What the modules of each room of the API may import beside their own room.

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from readback import config
-from readback.config import Bind, ConfigError
+from readback.config import ConfigError
+from readback.setting_values import Bind, SignUp
 
 
 def test_every_setting_has_a_default() -> None:
@@ -34,6 +35,13 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_CABINET_URL", "example.org", "https://"),
         ("READBACK_SMTP_URL", "https://x", "smtp://"),
         ("READBACK_SECRET_KEY", "short", "50 characters"),
+        ("READBACK_SIGNUP", "nobody", "open, closed, invitation"),
+        ("READBACK_SIGNUP", "", "open, closed, invitation"),
+        ("READBACK_SIGNUP", "example.org,", "open, closed, invitation"),
+        ("READBACK_SIGNUP", "alice@example.org", "open, closed, invitation"),
+        ("READBACK_SIGNUP", ".example.org", "open, closed, invitation"),
+        ("READBACK_OIDC_ISSUER", "login.example", "https://"),
+        ("READBACK_CONTACT", "alice", "e-mail address"),
     ],
 )
 def test_the_error_for_a_wrong_value_names_the_variable(
@@ -95,6 +103,38 @@ def test_a_wrong_secret_is_not_repeated_in_the_error() -> None:
 def test_a_certificate_needs_its_key() -> None:
     with pytest.raises(ConfigError, match="together"):
         config.read({"READBACK_TLS_CERTIFICATE": "cert.pem"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"READBACK_OIDC_ISSUER": "https://login.example"},
+        {"READBACK_OIDC_CLIENT_ID": "x", "READBACK_OIDC_CLIENT_SECRET": "y"},
+    ],
+)
+def test_the_settings_of_a_provider_are_set_together(given: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="together"):
+        config.read(given)
+
+
+def test_single_sign_on_alone_needs_a_provider() -> None:
+    with pytest.raises(ConfigError, match="READBACK_OIDC_ONLY needs"):
+        config.read({"READBACK_OIDC_ONLY": "on"})
+
+
+def test_who_may_sign_up_is_a_mode_or_a_list_of_domains() -> None:
+    assert config.read({}).signup == SignUp("open")
+    assert config.read({"READBACK_SIGNUP": "closed"}).signup == SignUp("closed")
+    domains = config.read({"READBACK_SIGNUP": "Example.org, mail.example.com"}).signup
+    assert domains == SignUp("domains", frozenset({"example.org", "mail.example.com"}))
+    assert domains.allows_domain("alice@EXAMPLE.ORG")
+    assert not domains.allows_domain("alice@sub.example.org")
+    assert not domains.allows_domain("example.org@elsewhere.example")
+
+
+@pytest.mark.parametrize("given", ["me@example.org", "mailto:me@example.org"])
+def test_the_contact_is_a_url(given: str) -> None:
+    assert config.read({"READBACK_CONTACT": given}).contact == "mailto:me@example.org"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ import click
 
 from readback.cli import django_setup, listeners, settings, tables
 from readback.cli.exit_codes import CannotStart, ExitCode
-from readback.config import Bind, Config
+from readback.config import Config
+from readback.setting_values import Bind
 
 # Less than this, and the next sign-ups may fail.
 _FREE_BYTES = 1 << 20

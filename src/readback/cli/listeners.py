@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from readback.cli.exit_codes import CannotStart
-from readback.config import Bind, Config
+from readback.config import Config
+from readback.setting_values import Bind
 
 BACKLOG = 2048
 # The first descriptor that systemd passes, see sd_listen_fds(3).

@@ -1,0 +1,158 @@
+"""The values of settings: parsers, and the types that they return.
+
+A parser returns the value, or raises ValueError with what the setting must be; the name
+of the variable is put before it.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from readback.contract import VERSION_PREFIX
+
+# Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
+SQLITE = "sqlite:///"
+_DOMAIN = re.compile(
+    r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}"
+)
+
+
+class Bind(NamedTuple):
+    """Where to listen: a TCP host and port, or the path of a unix socket."""
+
+    host: str
+    port: int
+    path: str = ""
+
+    @property
+    def is_loopback(self) -> bool:
+        is_local = self.host.startswith("127.") or self.host in ("::1", "localhost")
+        return bool(self.path) or is_local
+
+    @property
+    def origin(self) -> str:
+        """The URL at which a browser on this machine reaches it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"unix:{self.path}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class SignUp(NamedTuple):
+    """Who may sign up: anybody, nobody, people with an invitation, or with a domain."""
+
+    mode: str  # "open", "closed", "invitation" or "domains"
+    domains: frozenset[str] = frozenset()
+
+    def allows_domain(self, email: str) -> bool:
+        """Return whether an account may have this address, as far as domains decide."""
+        return not self.domains or email.rpartition("@")[2].lower() in self.domains
+
+
+def optional_path(value: str) -> Path | None:
+    return Path(value) if value else None
+
+
+def on_off(value: str) -> bool:
+    if value not in ("on", "off"):
+        raise ValueError("must be on or off.")
+    return value == "on"
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}.")
+        return int(value)
+
+    return parse
+
+
+def seconds(value: str) -> float:
+    if not re.fullmatch(r"\d{1,6}(\.\d{1,3})?", value) or float(value) == 0:
+        raise ValueError("must be a number of seconds above 0, such as 15 or 0.5.")
+    return float(value)
+
+
+def bind(value: str) -> Bind:
+    if value.startswith("unix:") and len(value) > len("unix:"):
+        return Bind("", 0, value.removeprefix("unix:"))
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+)):(\d{1,5})", value)
+    if not match or int(match[3]) > 65_535:
+        raise ValueError("must look like 127.0.0.1:8000, [::1]:8000 or unix:/path.")
+    return Bind(match[1] or match[2], int(match[3]))
+
+
+def binds(value: str) -> tuple[Bind, ...]:
+    return tuple(bind(part.strip()) for part in value.split(","))
+
+
+def url(*schemes: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        if value and not _is_url(value, schemes):
+            raise ValueError(
+                f"must be empty or a URL that begins with {' or '.join(schemes)}."
+            )
+        return value.rstrip("/")
+
+    return parse
+
+
+def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError:
+        return False
+    # A database URL needs no host if it names a file or a PostgreSQL unix socket.
+    is_local = parts.scheme in ("sqlite", "postgresql") and len(parts.path) > 1
+    return f"{parts.scheme}://" in schemes and (bool(parts.hostname) or is_local)
+
+
+def database_url(value: str) -> str:
+    parsed = url("postgresql://", "sqlite://")(value)
+    if parsed.startswith("sqlite:") and not parsed.startswith(SQLITE):
+        raise ValueError(f"must look like {SQLITE}path, with three slashes.")
+    return parsed
+
+
+def base_url(value: str) -> str:
+    parsed = url("http://", "https://")(value)
+    if parsed and not parsed.endswith(VERSION_PREFIX):
+        raise ValueError(f"must end in {VERSION_PREFIX}.")
+    return parsed
+
+
+def secret_key(value: str) -> str:
+    if value and len(value) < 50:
+        raise ValueError("must have at least 50 characters.")
+    return value
+
+
+def sign_up(value: str) -> SignUp:
+    if value in ("open", "closed", "invitation"):
+        return SignUp(value)
+    domains = [part.strip().lower() for part in value.split(",")]
+    if not all(map(_DOMAIN.fullmatch, domains)):
+        raise ValueError(
+            "must be open, closed, invitation, or domains of e-mail addresses with "
+            "commas in between, such as example.org,example.com."
+        )
+    return SignUp("domains", frozenset(domains))
+
+
+def contact(value: str) -> str:
+    """Parse an e-mail address or a URL; return a URL."""
+    if not value or _is_url(value, ("https://",)):
+        return value
+    if value.startswith("mailto:"):
+        value = value.removeprefix("mailto:")
+    if not re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", value):
+        raise ValueError("must be empty, an e-mail address, or a URL with https://.")
+    return f"mailto:{value}"
