@@ -1,4 +1,4 @@
-"""The tables: accounts, keys, usage, journal, unmatched requests, outbox, addresses.
+"""The tables: accounts, invitations, keys, usage, journal, unmatched requests, outbox.
 
 `readback.api.data.store` reads and writes some of these tables with its own SQL, so it
 depends on the names and types here. Rules that involve more than one row live in
@@ -81,6 +81,25 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
 
+class Invitation(models.Model):
+    """An address that an operator has invited; its link is signed and not stored."""
+
+    email = models.EmailField(unique=True)
+    invited_by = models.ForeignKey(
+        User, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.email
+
+    @property
+    def is_open(self) -> bool:
+        return self.accepted_at is None and self.expires_at > timezone.now()
+
+
 class KeyQuerySet(models.QuerySet["Key"]):
     def active(self) -> "KeyQuerySet":
         """Filter by the same rule as `Key.state`, in SQL."""
@@ -98,6 +117,8 @@ class Key(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # When the owner was last reminded that the key expires.
+    reminded_at = models.DateTimeField(null=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True)
     # Whether the body of a refusal has an `error.message`, beyond the contract.
     explains_refusals = models.BooleanField(default=False, db_default=False)
