@@ -6,6 +6,8 @@ from typing import Any
 from django.contrib.auth.password_validation import UserAttributeSimilarityValidator
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from zxcvbn import zxcvbn
 
 from readback import keys
 from readback.contract import MODEL
@@ -14,6 +16,52 @@ _WORDS = {"readback", *re.findall("[a-z]+", f"{MODEL} {keys.PREFIX}")} - {"sk"}
 _PRODUCT_WORD = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
 # The minimum length of a password without the words of this site.
 _MIN_OTHER_CHARACTERS = 8
+
+# A password must withstand this many guesses. The limit on failed logins allows 720 a
+# day for one account, so the best-known list of guesses would take centuries.
+_MIN_GUESSES = 10**8
+# How much of a password is estimated: the time grows with the square of its length.
+_ESTIMATED_CHARACTERS = 64
+# The same keys on two keyboards: many passwords are one language typed as another.
+_CYRILLIC = "йцукенгшщзхъфывапролджэячсмитьбю"
+_LATIN = "qwertyuiop[]asdfghjkl;'zxcvbnm,."
+_SAME_KEYS = str.maketrans(_CYRILLIC, _LATIN)
+# What makes a password easy to guess, by the pattern that was found in it.
+_PATTERNS = {
+    "dictionary": gettext_lazy("it consists of words that many people use."),
+    "spatial": gettext_lazy("its keys lie side by side on the keyboard."),
+    "repeat": gettext_lazy("it repeats the same characters."),
+    "sequence": gettext_lazy("it counts up or down, such as abcd or 4321."),
+    "date": gettext_lazy("it contains a date."),
+    "regex": gettext_lazy("it contains a year."),
+}
+
+
+class StrengthValidator:
+    """Refuse passwords that are among the first that anyone would try."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        start = password[:_ESTIMATED_CHARACTERS]
+        address = re.findall(r"\w+", getattr(user, "email", ""))
+        for typed in dict.fromkeys((start, start.lower().translate(_SAME_KEYS))):
+            estimate = zxcvbn(typed, user_inputs=[*address, *_WORDS])
+            if estimate["guesses"] < _MIN_GUESSES:
+                raise ValidationError(_reason(estimate["sequence"]), "password_weak")
+
+    def get_help_text(self) -> str:
+        return _("Your password must not be easy to guess.")
+
+
+def _reason(sequence: list[dict[str, Any]]) -> str:
+    """Say which pattern makes up most of the password, and what would be better."""
+    longest = max(sequence, key=lambda match: len(match["token"]))
+    sentences = [
+        _("This password is too easy to guess."),
+        _("Several words that do not belong together are better."),
+    ]
+    if reason := _PATTERNS.get(longest["pattern"]):
+        sentences[0] = _("This password is too easy to guess: %s") % reason
+    return " ".join(sentences)
 
 
 class ProductWordValidator:

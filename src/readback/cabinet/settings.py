@@ -150,6 +150,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": MIN_PASSWORD_LENGTH},
     },
     {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
+    {"NAME": "readback.cabinet.passwords.StrengthValidator"},
     {"NAME": "readback.cabinet.passwords.ProductWordValidator"},
     {"NAME": "readback.cabinet.passwords.EmailSimilarityValidator"},
 ]
