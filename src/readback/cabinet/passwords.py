@@ -41,6 +41,8 @@ class StrengthValidator:
     """Refuse passwords that are among the first that anyone would try."""
 
     def validate(self, password: str, user: Any = None) -> None:
+        if not password:
+            return  # It is too short; another validator says so.
         start = password[:_ESTIMATED_CHARACTERS]
         address = re.findall(r"\w+", getattr(user, "email", ""))
         for typed in dict.fromkeys((start, start.lower().translate(_SAME_KEYS))):
