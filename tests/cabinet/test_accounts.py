@@ -69,7 +69,15 @@ def test_creating_the_same_account_in_parallel_succeeds_once():
 
 @pytest.mark.parametrize(
     "email",
-    ["", "alice", "alice@", "a@b\r\nBcc: c@example.org", f"{'a' * 250}@example.org"],
+    [
+        "",
+        "alice",
+        "alice@",
+        "a@b\r\nBcc: c@example.org",
+        f"{'a' * 250}@example.org",
+        f"{'a' * 65}@example.org",
+        "alice@[127.0.0.1]",
+    ],
 )
 def test_an_invalid_address_creates_no_account(email):
     with pytest.raises(ServiceError):

@@ -25,6 +25,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import services
+from readback.cabinet.email_addresses import validate_deliverable
 from readback.cabinet.models import User
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
@@ -56,6 +57,7 @@ class NormalisedEmailField(forms.EmailField):
         address = f"{local}@{punycode(domain)}".lower()
         # The ASCII form of a domain is longer, so check the length again.
         self.run_validators(address)
+        validate_deliverable(address)
         return address
 
 

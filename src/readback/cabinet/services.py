@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from readback import keys
 from readback.cabinet import notices, selectors
+from readback.cabinet.email_addresses import validate_deliverable
 from readback.cabinet.models import LABEL_LENGTH, Address, JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
 
@@ -202,6 +203,7 @@ def _check_account(email: str, password: str | None) -> None:
     account = User(email=email)
     try:
         account.clean_fields(exclude={"password"})
+        validate_deliverable(email)
         if password is not None:
             validate_password(password, account)
     except ValidationError as error:
