@@ -85,10 +85,14 @@ def test_other_accounts_cannot_open_the_page(alice):
     assert Visitor().get(path).status_code == 302
 
 
+def cookie_name(path: str) -> str:
+    return f"new-key{path.rstrip('/').replace('/', '-')}"
+
+
 def test_without_the_cookie_the_page_says_to_create_another_key(alice):
     visitor = logged_in(alice)
     path = create(visitor)
-    del visitor.client.cookies["new-key"]
+    del visitor.client.cookies[cookie_name(path)]
 
     page = visitor.get(path, follow=True)
 
@@ -99,7 +103,7 @@ def test_without_the_cookie_the_page_says_to_create_another_key(alice):
 def test_an_invalid_cookie_shows_nothing(alice, cookie):
     visitor = logged_in(alice)
     path = create(visitor)
-    visitor.client.cookies["new-key"] = cookie
+    visitor.client.cookies[cookie_name(path)] = cookie
 
     assert visitor.get(path).status_code == 302
 

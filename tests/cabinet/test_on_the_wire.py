@@ -1,6 +1,8 @@
 """Headers and cookies of a public cabinet behind an HTTPS proxy."""
 
+import http.client
 import re
+import socket
 from collections.abc import Iterator
 
 import httpx
@@ -50,6 +52,15 @@ def send(browser: httpx.Client, path: str, **fields: str) -> httpx.Response:
     page = browser.get(path)
     keep_cookies(browser, page)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)[1]
+    response = browser.post(path, data={"csrfmiddlewaretoken": token, **fields})
+    keep_cookies(browser, response)
+    return response
+
+
+def post(browser: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    """Send a form that is on another page."""
+    page = browser.get("/account/").text
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[1]
     response = browser.post(path, data={"csrfmiddlewaretoken": token, **fields})
     keep_cookies(browser, response)
     return response
@@ -118,6 +129,29 @@ def test_error_responses_have_security_headers(browser):
     assert_protected(large)
 
 
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost : x\r\n\r\n", 400),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\nA: " + b"a" * 70_000 + b"\r\n\r\n", 431),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n", 413),
+    ],
+)
+def test_what_the_server_itself_refuses_has_security_headers(
+    server, request_bytes, status
+):
+    url = httpx.URL(server.url)
+    with socket.create_connection((url.host, url.port), timeout=30) as connection:
+        connection.sendall(request_bytes)
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        assert answer.status == status
+        assert_protected(httpx.Response(status, headers=answer.getheaders()))
+
+
 def test_no_page_has_a_script_or_a_style_inline(browser):
     for path in EXPECTED_STATUS:
         page = browser.get(path).text
@@ -126,20 +160,32 @@ def test_no_page_has_a_script_or_a_style_inline(browser):
 
 
 def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
-    page = browser.get("/accounts/login/")
-    keep_cookies(browser, page)
-    response = send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
+    lines = []
+    browser.event_hooks["response"] = [
+        lambda response: lines.extend(response.headers.get_list("set-cookie"))
+    ]
+    send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
+    created = send(browser, "/keys/", label="mine", lifetime="")
+    keep_cookies(browser, browser.get(created.headers["location"]))
+    # These leave a message for the next page, one of them with the e-mail address.
+    send(browser, "/accounts/email/", email="alice2@example.org", action_add="")
+    post(browser, "/account/language/", language="en")
+    post(browser, "/language/", language="ru")
+    post(browser, "/accounts/logout/")
 
-    lines = page.headers.get_list("set-cookie") + response.headers.get_list(
-        "set-cookie"
-    )
     names = {line.partition("=")[0] for line in lines}
-    assert names >= {"__Host-session", "__Host-csrf"}
+    assert names >= {"__Host-session", "__Host-csrf", "__Host-known-browser"}
+    assert "__Host-language" in names
+    assert any(name.startswith("__Host-new-key-keys-") for name in names)
     for line in lines:
+        assert line.startswith("__Host-"), line
         flags = {part.strip().lower() for part in line.split(";")[1:]}
-        assert {"secure", "httponly", "path=/", "samesite=lax"} <= flags, line
+        assert {"secure", "path=/"} <= flags, line
+        assert flags & {"samesite=lax", "samesite=strict"}, line
+        assert "httponly" in flags or "max-age=0" in flags, line
         assert not any(flag.startswith("domain") for flag in flags)
         assert len(line) < 4096
+        assert "alice" not in line
 
 
 def test_pages_of_an_account_are_not_cached(browser):

@@ -14,14 +14,14 @@ from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import (
     clients,
+    login_limits,
     mail_limits,
     mail_rendering,
     outbox,
@@ -76,11 +76,12 @@ class CabinetAdapter(DefaultAccountAdapter):
         return user
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        try:
-            super().pre_authenticate(request, **credentials)
-        except ValidationError:
+        usage = login_limits.consume(request, credentials.get("email") or "")
+        if usage is None:
             security_log.record("login_limited", account=None)
-            raise ImmediateHttpResponse(ratelimit.respond_429(request)) from None
+            raise ImmediateHttpResponse(ratelimit.respond_429(request))
+        # allauth undoes the count if the password is right.
+        self._login_failed_rl_usage = usage
 
     def authenticate(
         self, request: HttpRequest, **credentials: Any
@@ -95,11 +96,18 @@ class CabinetAdapter(DefaultAccountAdapter):
         super().login(request, user)
         services.session_delete_expired()
 
-    def _get_login_attempts_cache_key(
+    def post_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **options: Any
+    ) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, **options)
+        login_limits.remember_browser(request, response, user.get_username())
+        return response
+
+    def _delete_login_attempts_cached_email(
         self, request: HttpRequest, **credentials: Any
-    ) -> str:
-        # allauth prepends the Host header, so another port would start a new count.
-        return str(credentials.get("email", "")).lower()
+    ) -> None:
+        """Forget the attempts after a password reset."""
+        login_limits.clear(request, credentials["email"])
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Require the password unless the login, by any method, is recent."""

@@ -23,6 +23,7 @@ from gunicorn.http.errors import (
 from gunicorn.http.message import Request
 from gunicorn.http.unreader import IterUnreader
 
+from readback.cabinet.security_headers import headers_of
 from readback.config import Config
 
 # asyncio's streams limit a head to 64 KiB. A body may be larger than the largest form
@@ -57,10 +58,12 @@ class RequestRefused(Exception):
         self.status = status
 
 
-def refusal(status: HTTPStatus) -> bytes:
+def refusal(status: HTTPStatus, config: Config) -> bytes:
     """Return an answer without a body, which therefore suits HEAD as well."""
-    head = f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-    return f"{head}Connection: close\r\nContent-Length: 0\r\n\r\n".encode("ascii")
+    fields = {"Connection": "close", "Content-Length": "0", **headers_of(config)}
+    lines = [f"{name}: {value}\r\n" for name, value in fields.items()]
+    head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{''.join(lines)}\r\n"
+    return head.encode("ascii")
 
 
 class BufferedConnection:
@@ -112,7 +115,7 @@ class BufferedConnection:
         try:
             request = await self._receive()
         except RequestRefused as refused:
-            await self._send(refusal(refused.status))
+            await self._send(refusal(refused.status, self._config))
             return False
         if request is None:
             return False

@@ -8,26 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
 from readback.cabinet import metrics
+from readback.cabinet.security_headers import headers_of
 from readback.cabinet.worker import LIFECYCLE
 from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
 METRICS_PATH = "/metrics"
-
-# Only our own files are loaded and nothing is inline, so injected markup is inert.
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "object-src 'none'",
-        "frame-ancestors 'none'",
-    )
-)
 
 # The session's keys for the time of the login and of the last write.
 SESSION_STARTED = "began"
@@ -42,13 +28,12 @@ Handler = Callable[[HttpRequest], HttpResponse]
 def security_headers(get_response: Handler) -> Handler:
     """Add security headers; outermost, so that error responses get them, too."""
 
+    headers = headers_of(settings.CONFIG)
+
     def handle(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-        if settings.SECURE_HSTS_SECONDS:
-            # Django adds it only if the proxy reports an HTTPS request.
-            hsts = f"max-age={settings.SECURE_HSTS_SECONDS}"
-            response.headers.setdefault("Strict-Transport-Security", hsts)
+        for name, value in headers.items():
+            response.headers.setdefault(name, value)
         # A page that depends on cookies is personal or contains a form's token, unless
         # its view says something else about caches.
         if "Cookie" in response.get("Vary", ""):

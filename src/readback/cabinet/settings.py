@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from readback import config as readback_config
 from readback import logs
-from readback.cabinet import databases, mail, secret_key
+from readback.cabinet import databases, mail, secret_key, security_headers
 
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
 _CABINET = urlsplit(CONFIG.effective_cabinet_url)
-_HTTPS = _CABINET.scheme == "https"
+_HTTPS = security_headers.is_https(CONFIG)
 # Links in e-mails are built only from this, because a request's Host can be forged.
 CABINET_URL = CONFIG.effective_cabinet_url
 
@@ -115,8 +115,8 @@ if CONFIG.cabinet_bind.is_loopback and not CONFIG.cabinet_url:
 CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_CABINET.netloc}"]
 if CONFIG.trusted_proxy_count:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_HSTS_SECONDS = 31_536_000 if _HTTPS else 0
-SECURE_REFERRER_POLICY = "same-origin"
+# Our middleware sends it; this tells `check --deploy` about it.
+SECURE_HSTS_SECONDS = security_headers.HSTS_SECONDS if _HTTPS else 0
 # The proxy redirects to HTTPS. If Django did, a proxy that does not forward the scheme
 # would cause an endless redirect. W005 and W021 would bind other hosts of the
 # operator's domain, which is the operator's decision.
@@ -129,11 +129,14 @@ LANGUAGE_COOKIE_SAMESITE = "Lax"
 _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
-LANGUAGE_COOKIE_NAME = "language"
+LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
+NEW_KEY_COOKIE_NAME = f"{_COOKIE_PREFIX}new-key"
+KNOWN_BROWSER_COOKIE_NAME = f"{_COOKIE_PREFIX}known-browser"
+# A message may contain an e-mail address, so it is kept on the server.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # A session ends two days after its last use and two weeks after the login.
 SESSION_COOKIE_AGE = 2 * 24 * 3600
 SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
-X_FRAME_OPTIONS = "DENY"
 # The largest form field is a password; Django's default is 40 times larger.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
 
@@ -187,10 +190,15 @@ ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = _CABINET.scheme
 ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
-# Per client address (ip), per requested account (key), per logged-in account (user).
+# Per client address (ip), per logged-in account (user), or per what the action counts
+# (key): usually the requested account.
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
+    # Wrong passwords: of a client address for an account, of all strangers for an
+    # account, and of a browser that has been logged in to the account before.
     "login_failed": "10/m/ip,5/5m/key",
+    "login_failed_account": "30/h/key",
+    "login_failed_known": "10/5m/key",
     "signup": "20/m/ip",
     "confirm_email": "1/3m/key",
     "reset_password": "20/m/ip,5/m/key",

@@ -10,7 +10,6 @@ import secrets
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-_COOKIE_NAME = "new-key"
 _SESSION_PREFIX = "new-key:"
 _LIFETIME_SECONDS = 300
 
@@ -20,10 +19,9 @@ def store(request: HttpRequest, response: HttpResponse, path: str, key: str) -> 
     pad = secrets.token_bytes(len(key))
     request.session[_SESSION_PREFIX + path] = _xor(key.encode(), pad).hex()
     response.set_cookie(
-        _COOKIE_NAME,
+        _cookie_name(path),
         pad.hex(),
         max_age=_LIFETIME_SECONDS,
-        path=path,
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Strict",
@@ -34,14 +32,19 @@ def pop(request: HttpRequest) -> str | None:
     """Return the key stored for this page and remove it, or None if there is none."""
     masked_key = request.session.pop(_SESSION_PREFIX + request.path, "")
     try:
-        pad = bytes.fromhex(request.COOKIES.get(_COOKIE_NAME, ""))
+        pad = bytes.fromhex(request.COOKIES.get(_cookie_name(request.path), ""))
         return _xor(bytes.fromhex(masked_key), pad).decode() or None
     except ValueError:
         return None
 
 
 def delete_cookie(response: HttpResponse, path: str) -> None:
-    response.delete_cookie(_COOKIE_NAME, path=path, samesite="Strict")
+    response.delete_cookie(_cookie_name(path), samesite="Strict")
+
+
+def _cookie_name(path: str) -> str:
+    # The prefix __Host- allows no path, so the name tells one new key from another.
+    return settings.NEW_KEY_COOKIE_NAME + path.rstrip("/").replace("/", "-")
 
 
 def _xor(left: bytes, right: bytes) -> bytes:

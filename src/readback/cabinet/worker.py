@@ -195,10 +195,11 @@ class CabinetWorker(Worker):
         try:
             keeps_open = self._write_answer(request, client, output)
         except ParseException as error:
-            return refusal(status_of(error)), False
+            return refusal(status_of(error), self._config), False
         except Exception as error:
             self.log.error("A request failed: %s", logs.describe_error(error))
-            return refusal(HTTPStatus.INTERNAL_SERVER_ERROR), False
+            status = HTTPStatus.INTERNAL_SERVER_ERROR
+            return refusal(status, self._config), False
         return bytes(output.data), keeps_open
 
     def _write_answer(

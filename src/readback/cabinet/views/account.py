@@ -42,7 +42,7 @@ def language(request: AccountRequest) -> HttpResponse:
     if form.is_valid():
         services.account_set_language(request.user, form.cleaned_data["language"])
         # The language switch in the footer sets a cookie, which would take precedence.
-        response.delete_cookie(settings.LANGUAGE_COOKIE_NAME)
+        response.delete_cookie(settings.LANGUAGE_COOKIE_NAME, samesite="Lax")
         with translation.override(form.cleaned_data["language"] or None):
             messages.success(request, _("Language saved."))
     return response
