@@ -86,7 +86,7 @@ def test_a_known_browser_has_a_limit_of_its_own(alice):
     browser.log_in(ALICE)
     browser.send("/accounts/logout/")
 
-    assert statuses(browser, ALICE, 11) == [200] * 10 + [429]
+    assert statuses(browser, ALICE, 6) == [200] * 5 + [429]
     # It is known for one account, and a stranger for every other.
     assert statuses(browser, "bob@example.org", 6) == [200] * 5 + [429]
 

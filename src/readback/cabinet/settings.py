@@ -198,7 +198,7 @@ ACCOUNT_RATE_LIMITS = {
     # account, and of a browser that has been logged in to the account before.
     "login_failed": "10/m/ip,5/5m/key",
     "login_failed_account": "30/h/key",
-    "login_failed_known": "10/5m/key",
+    "login_failed_known": "5/5m/key",
     "signup": "20/m/ip",
     "confirm_email": "1/3m/key",
     "reset_password": "20/m/ip,5/m/key",
