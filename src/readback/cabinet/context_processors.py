@@ -1,4 +1,4 @@
-"""Template context for every page: the API's address and where mail goes."""
+"""Template context for every page: the addresses of both planes, where mail goes."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -10,6 +10,11 @@ from readback.cabinet import selectors
 def address(request: HttpRequest) -> dict[str, object]:
     # Lazy, so that templates that do not show the address run no query.
     return {"address": SimpleLazyObject(selectors.address_current)}
+
+
+def public_url(request: HttpRequest) -> dict[str, object]:
+    """Add the cabinet's own address, for links that are used on other sites."""
+    return {"cabinet_url": settings.CABINET_URL}
 
 
 def mail(request: HttpRequest) -> dict[str, object]:

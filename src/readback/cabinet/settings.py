@@ -69,6 +69,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "readback.cabinet.context_processors.address",
                 "readback.cabinet.context_processors.mail",
+                "readback.cabinet.context_processors.public_url",
             ],
         },
     },
@@ -99,6 +100,8 @@ USE_TZ = True
 STATIC_URL = "static/"
 # Files are served from the installed packages, without collectstatic.
 WHITENOISE_USE_FINDERS = True
+# Files without /static/ in their address: favicon.ico, robots.txt.
+WHITENOISE_ROOT = _HERE / "root"
 
 # Mail
 

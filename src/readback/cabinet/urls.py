@@ -16,6 +16,7 @@ from readback.cabinet.views import (
     new_key,
     probe,
     unmatched,
+    well_known,
 )
 
 urlpatterns = [
@@ -44,6 +45,8 @@ urlpatterns = [
     path("address.json", address.address_json, name="address"),
     path("probe.pyz", probe.download, name="probe"),
     path("probe.pyz.sha256", probe.checksum, name="probe_checksum"),
+    path(".well-known/security.txt", well_known.security_txt, name="security_txt"),
+    path(".well-known/change-password", well_known.change_password),
     path("language/", language.switch, name="set_language"),
     path("account/", account.overview, name="account"),
     path("account/language/", account.language, name="account_language"),
