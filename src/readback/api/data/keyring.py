@@ -111,6 +111,7 @@ class Keyring:
                     self._absent.add(digest)
                 self._tell(digest, None)
             elif digest in self._records or digest in self._waiting:
+                self._confirm_first(digest)
                 self._tell(digest, self._update(row))
 
     def fail(self, asked: Sequence[bytes]) -> None:
@@ -139,6 +140,16 @@ class Keyring:
     @property
     def waiting(self) -> int:
         return len(self._waiting)
+
+    def _confirm_first(self, digest: bytes) -> None:
+        """Note that the database has answered about the only record there will be.
+
+        Otherwise a worker that starts during an outage would forget a key between its
+        first look-up and the first answer about all records.
+        """
+        if not self._records:
+            asked_at, _waiters = self._waiting[digest]
+            self.confirmed_at = max(self.confirmed_at, asked_at)
 
     def _expire(self, wall: float) -> None:
         for record in self._records.values():

@@ -110,3 +110,14 @@ def test_after_the_grace_period_no_key_is_trusted(keyring, now):
 
 def test_nothing_is_trusted_before_the_database_has_answered():
     assert not Keyring(Limiter(1, 1), lambda _: None, GRACE).is_trusted
+
+
+def test_a_key_that_was_just_looked_up_is_kept_before_the_first_refresh():
+    starting = Keyring(Limiter(1, 1), lambda _: None, GRACE)
+    now = time.monotonic()
+    record = add_key(starting)
+    starting.tick(now + 1, time.time())
+    assert starting.find(DIGEST) is record and record.accepted
+    # It is not kept for longer than any other key without the database.
+    starting.tick(now + GRACE + 1, time.time())
+    assert starting.find(DIGEST) is None and not record.accepted
