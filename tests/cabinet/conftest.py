@@ -1,7 +1,9 @@
 """Django in the test process, with a fresh, migrated database for every test.
 
-Each test that uses `database` runs twice: on SQLite and on PostgreSQL. The migrations
-run once for each; a test gets a copy of the file, or the emptied database.
+Each test that uses `database` runs twice: on SQLite and on PostgreSQL. A module about
+what cannot depend on the database, such as the words of a page, names only one in
+DATABASES. The migrations run once for each; a test gets a copy of the file, or the
+emptied database.
 """
 
 import os
@@ -124,7 +126,13 @@ def clean_postgresql(postgresql: Postgres) -> Callable[[], str]:
     return url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "database_url" in metafunc.fixturenames:
+        kinds = getattr(metafunc.module, "DATABASES", ["sqlite", "postgresql"])
+        metafunc.parametrize("database_url", kinds, indirect=True)
+
+
+@pytest.fixture
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a migrated database used only by this test."""
     if request.param == "sqlite":

@@ -10,6 +10,8 @@ from readback.cabinet import services
 from readback.cabinet.models import Address
 from tests.cabinet.visitor import Visitor, words_of
 
+DATABASES = ["sqlite"]
+
 pytestmark = pytest.mark.usefixtures("database")
 
 OLD, NEW = "https://old.example.org/v1", "https://api.example.org/v1"

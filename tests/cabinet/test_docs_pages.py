@@ -10,6 +10,8 @@ from readback.cabinet import documents
 from readback.contract import REFUSALS
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
+DATABASES = ["sqlite"]
+
 pytestmark = pytest.mark.usefixtures("database")
 
 NAMES = sorted(documents.names())

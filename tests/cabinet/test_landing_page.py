@@ -7,6 +7,8 @@ import pytest
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
+DATABASES = ["sqlite"]
+
 pytestmark = pytest.mark.usefixtures("database")
 
 PUBLIC_PAGES = ["/", "/docs/", "/docs/contract", "/docs/errors", "/accounts/login/"]

@@ -17,6 +17,8 @@ from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.cabinet_server import cabinet_server
 from tests.support.mailbox import mailbox
 
+DATABASES = ["sqlite"]
+
 ALICE = "alice@example.org"
 WRONG = "not the password at all"
 

@@ -8,6 +8,8 @@ from readback.cabinet import services
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 
+DATABASES = ["sqlite"]
+
 ALICE = "alice@example.org"
 
 pytestmark = pytest.mark.usefixtures("mails")

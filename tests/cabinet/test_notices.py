@@ -9,6 +9,8 @@ from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import html_of, text_of
 
+DATABASES = ["sqlite"]
+
 ALICE = "alice@example.org"
 
 

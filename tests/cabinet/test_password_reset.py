@@ -14,6 +14,8 @@ from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import Mailbox, link_in
 from tests.support.waiting import wait_until
 
+DATABASES = ["sqlite"]
+
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 RESET = "/accounts/password/reset/"

@@ -7,6 +7,8 @@ from readback.cabinet.models import User
 from readback.cabinet.passwords import StrengthValidator
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
+DATABASES = ["sqlite"]
+
 ALICE = "alice@example.org"
 CHANGE = "/accounts/password/change/"
 

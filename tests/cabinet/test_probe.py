@@ -12,6 +12,8 @@ from django.test import override_settings
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import CABINET, Visitor, text_of
 
+DATABASES = ["sqlite"]
+
 pytestmark = pytest.mark.usefixtures("mails")
 
 FILE, CHECKSUM = "/probe.pyz", "/probe.pyz.sha256"

@@ -9,6 +9,8 @@ from readback.cabinet import mail_rendering, services
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
+DATABASES = ["sqlite"]
+
 ALICE = "alice@example.org"
 # Names, abbreviations and the parts of addresses.
 FOREIGN = {

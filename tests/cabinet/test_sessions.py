@@ -13,6 +13,8 @@ from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import link_in
 
+DATABASES = ["sqlite"]
+
 ALICE = "alice@example.org"
 
 pytestmark = pytest.mark.usefixtures("mails")
