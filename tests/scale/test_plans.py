@@ -33,6 +33,7 @@ queries = {
     "journal": selectors.journal_of(key),
     "refused": selectors.journal_of(key, False),
     "keys": selectors.keys_with_requests_today(key.owner),
+    "digest": Key.objects.filter(digest=key.digest),
 }
 print(json.dumps({n: [q.explain(), len(list(q))] for n, q in queries.items()}))
 """
@@ -79,3 +80,9 @@ def test_the_list_of_keys_reads_usage_by_the_index(explained):
     plan, found = explained["keys"]
     assert found == KEYS
     assert "SCAN cabinet_usage" not in plan
+
+
+def test_a_key_is_found_by_its_digest_in_a_unique_index(explained):
+    plan, found = explained["digest"]
+    assert found == 1
+    assert "SCAN cabinet_key" not in plan and "Seq Scan" not in plan
