@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "allauth.usersessions",
 ]
 MIDDLEWARE = [
+    "readback.cabinet.middleware.empty_head",
     # These add headers to every response, including errors and static files.
     "readback.cabinet.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
