@@ -1,7 +1,7 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
 The rules for form fields are in `account_forms.py`; what e-mails say and link to is in
-`mail_rendering.py`.
+`mail_rendering.py` and `mail_actions.py`.
 """
 
 from datetime import timedelta
@@ -22,8 +22,8 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import (
     clients,
+    mail_actions,
     mail_limits,
-    mail_rendering,
     outbox,
     security_log,
     selectors,
@@ -114,9 +114,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         address = emailconfirmation.email_address
         template = (
-            mail_rendering.SIGN_UP_CONFIRMATION
-            if signup
-            else mail_rendering.CONFIRMATION
+            mail_actions.SIGN_UP_CONFIRMATION if signup else mail_actions.CONFIRMATION
         )
         self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
 
@@ -125,7 +123,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Queue the mail without the link in the context: it is a secret."""
         security_log.record("password_reset_requested", account=user.pk)
-        self._add_to_outbox(mail_rendering.PASSWORD_RESET, email, _RESET, user)
+        self._add_to_outbox(mail_actions.PASSWORD_RESET, email, _RESET, user)
 
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]

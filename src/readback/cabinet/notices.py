@@ -18,7 +18,8 @@ from readback.cabinet.models import Key, User
 def key_created(key: Key, *, notify: bool) -> None:
     _record("key_created", account=key.owner_id, key=key.pk)
     if notify:
-        _mail("key_created", key.owner, {"key": _describe(key)})
+        details = {"key": _describe(key), "key_id": str(key.pk)}
+        _mail("key_created", key.owner, details)
 
 
 def key_revoked(key: Key) -> None:
