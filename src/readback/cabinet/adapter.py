@@ -9,12 +9,15 @@ from typing import Any
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -74,6 +77,17 @@ class CabinetAdapter(DefaultAccountAdapter):
         user.password = form.password_hash
         user.save()
         return user
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """Confirm an address as one change, which fails if another account has it."""
+        try:
+            with transaction.atomic():
+                return bool(super().confirm_email(request, email_address))
+        except IntegrityError:
+            template = "account/messages/email_confirmation_failed.txt"
+            context = {"email": email_address.email}
+            self.add_message(request, messages.ERROR, template, context)
+            return False
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         try:
@@ -148,7 +162,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             template_prefix,
             to,
             _NOTICE,
-            details={"ip": ip, **(context or {})},
+            details={"ip": ip, "account": str(user.pk), **(context or {})},
             language=user.language,  # type: ignore[attr-defined]
         )
 

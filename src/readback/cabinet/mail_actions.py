@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from readback.cabinet.email_undo import UndoToken
 from readback.cabinet.models import OutgoingMail
 
 CONFIRMATION = "account/email/email_confirmation"
@@ -67,6 +68,12 @@ def _reset_link(mail: OutgoingMail) -> str:
     )
 
 
+def _undo_link(mail: OutgoingMail) -> str:
+    account = int(mail.details.get("account", 0))  # 0: added by an earlier version
+    token = UndoToken(account, mail.address, mail.created_at.timestamp())
+    return _absolute_url("undo_email_change", token=token.text)
+
+
 def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
@@ -79,9 +86,7 @@ ACTIONS = {
     PASSWORD_RESET: Action(_SET_PASSWORD, _reset_link),
     "account/email/account_already_exists": Action(_("Log in"), page("account_login")),
     "account/email/account_deleted": Action(_("Sign up again"), page("account_signup")),
-    "account/email/email_changed": Action(
-        _SET_PASSWORD, page("account_reset_password")
-    ),
+    "account/email/email_changed": Action(_("Undo the change"), _undo_link),
     "account/email/email_deleted": Action(_("Open your account"), page("account")),
     "account/email/key_created": Action(_("Open the key"), page("key", "key_id")),
     "account/email/key_revoked": Action(_("Open your keys"), page("keys")),
