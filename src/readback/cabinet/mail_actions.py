@@ -17,7 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.email_undo import UndoToken
-from readback.cabinet.models import OutgoingMail
+from readback.cabinet.models import OutgoingMail, User
 
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
@@ -60,6 +60,11 @@ def _reset_link(mail: OutgoingMail) -> str:
     # If the account has another address by now, this one must not get a link to it.
     if account is None or not account.is_active or account.email != mail.address:
         return ""
+    return password_reset_link(account)
+
+
+def password_reset_link(account: User) -> str:
+    """Return a link to set a password, which works once, within an hour."""
     token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(account)
     return _absolute_url(
         "account_reset_password_from_key",
