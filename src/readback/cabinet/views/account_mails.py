@@ -53,7 +53,7 @@ class ConfirmationSentView(views.EmailVerificationSentView):
             return redirect("account_login")
         login = stage.login
         address = login.user.get_username() if login.user else login.email
-        _tell_if_too_soon(request, address)
+        _tell_if_too_soon(request, address or "")
         # It sends the mail, with all limits, unless the address is confirmed by now.
         response, _is_passed = stage.handle()  # type: ignore[no-untyped-call]
         return response or redirect("account_login")
