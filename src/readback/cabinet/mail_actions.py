@@ -83,7 +83,7 @@ def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
 
-_SET_PASSWORD = _("Set a new password")
+_SET_PASSWORD = _("Set new password")
 
 ACTIONS = {
     CONFIRMATION: Action(_("Confirm the address"), _confirmation_link),

@@ -41,5 +41,6 @@ def _undo(request: HttpRequest, undo: UndoToken) -> HttpResponse:
     if request.user == account:
         logout(request)  # the session has ended; this also removes its cookie
     request.session[RESET_ADDRESS] = undo.email
-    messages.success(request, _("The change has been undone."))
+    done = _("The change has been undone. A link to set a new password is on its way.")
+    messages.success(request, done)
     return redirect("account_reset_password_done")
