@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from allauth.account.models import EmailAddress
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
@@ -16,10 +16,10 @@ from django.utils import timezone
 
 from readback.cabinet import email_services, email_undo, services
 from readback.cabinet.email_undo import UndoToken
-from readback.cabinet.mail_actions import PASSWORD_RESET
+from readback.cabinet.mail_actions import EMAIL_CHANGED, PASSWORD_RESET
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import wait_until_sent
-from tests.cabinet.owners import logged_in
+from tests.cabinet.owners import account, logged_in
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.test_password_reset import choose
 from tests.cabinet.test_security_log import LogLines, _everything_stored
@@ -322,6 +322,36 @@ def test_the_owner_in_the_same_browser_is_logged_out(alice):
 
 
 # The change itself
+
+
+def confirmation_of(email: str) -> str:
+    key = EmailConfirmationHMAC(EmailAddress.objects.get(email=email)).key
+    return f"/accounts/confirm-email/{key}/"
+
+
+def test_no_limit_keeps_the_link_from_its_reader(alice):
+    """Mallory causes many notices first."""
+    EmailAddress.objects.create(user=alice, email=MALLORY)
+    mallory = logged_in(alice)
+    with override_settings(ACCOUNT_RATE_LIMITS={"notice_to": "1/h/key"}):
+        for _ in range(2):
+            mallory.send("/keys/", {"label": "x"})
+        mallory.send(confirmation_of(MALLORY))
+
+    sent = [mail.template for mail in OutgoingMail.objects.order_by("pk")]
+    assert sent == ["account/email/key_created", EMAIL_CHANGED]
+
+
+def test_opening_a_confirmation_logs_nobody_out(alice):
+    EmailAddress.objects.create(user=alice, email=MALLORY)
+    bob = logged_in(account("bob@example.org"))
+    link = confirmation_of(MALLORY)
+
+    for method in (bob.client.get, bob.client.head):
+        assert method(link).status_code == 200
+    assert bob.is_logged_in
+    bob.send(link)
+    assert not bob.is_logged_in
 
 
 def test_an_address_taken_in_the_meantime_is_refused_with_a_sentence(alice, mails):

@@ -22,6 +22,7 @@ from readback.cabinet.models import OutgoingMail, User
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
+EMAIL_CHANGED = "account/email/email_changed"
 
 # Returns a URL; or nothing, if the mail would be of no use any more.
 MakeLink = Callable[[OutgoingMail], str]
@@ -91,7 +92,7 @@ ACTIONS = {
     PASSWORD_RESET: Action(_SET_PASSWORD, _reset_link),
     "account/email/account_already_exists": Action(_("Log in"), page("account_login")),
     "account/email/account_deleted": Action(_("Sign up again"), page("account_signup")),
-    "account/email/email_changed": Action(_("Undo the change"), _undo_link),
+    EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),
     "account/email/email_deleted": Action(_("Open your account"), page("account")),
     "account/email/key_created": Action(_("Open the key"), page("key", "key_id")),
     "account/email/key_revoked": Action(_("Open your keys"), page("keys")),

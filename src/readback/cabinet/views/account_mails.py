@@ -79,6 +79,11 @@ class ChangeEmailView(views.EmailView):
 
 
 class ConfirmEmailView(views.ConfirmEmailView):
+    def logout_other_user(self, confirmation: Any) -> None:
+        """Log another account out when the button is pressed, not by the link."""
+        if self.request.method == "POST":
+            super().logout_other_user(confirmation)
+
     def get_context_data(self, **extra: Any) -> dict[str, Any]:
         """Say at once if another account has the address, although unconfirmed."""
         context: dict[str, Any] = super().get_context_data(**extra)
