@@ -117,6 +117,18 @@ def assert_protected(response: httpx.Response) -> None:
     assert response.headers["x-frame-options"] == "DENY"
 
 
+def test_head_is_answered_as_get_without_a_body_and_not_logged(browser, server):
+    for path in [*EXPECTED_STATUS, "/accounts/confirm-email/x/", "/account/undo/x/"]:
+        head, page = browser.head(path), browser.get(path)
+        assert (head.status_code, head.content) == (page.status_code, b"")
+        kept = set(page.headers) - {"set-cookie", "transfer-encoding"}
+        assert kept <= set(head.headers), path
+        if "content-length" in page.headers:
+            assert head.headers["content-length"] == page.headers["content-length"]
+
+    assert "HEAD" not in server.stderr
+
+
 def test_error_responses_have_security_headers(browser):
     forbidden = browser.post("/accounts/login/")
     assert forbidden.status_code == 403

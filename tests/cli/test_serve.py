@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
 import subprocess
 from urllib.request import urlopen
 
+import httpx
 import pytest
 
 from tests.cli.program import Program, eventually, is_listening, key_in
@@ -29,12 +31,30 @@ def test_the_first_start_prints_a_curl_command_that_works_unchanged(program):
         assert service.stop() == 0
 
 
-def test_a_later_start_creates_no_key_and_prints_how_to_create_one(program):
+def set_password_and_log_in(text: str) -> None:
+    """Set a password with the printed link, and log in as the printed account."""
+    [link] = [line for line in text.splitlines() if "/password/reset/key/" in line]
+    with httpx.Client(follow_redirects=True) as browser:
+        page = browser.get(link.strip())
+        _send(browser, page, password1="a lamp in the harbour")
+        page = browser.get(page.url.join("/accounts/login/"))
+        fields = {"login": "local@localhost", "password": "a lamp in the harbour"}
+        assert _send(browser, page, **fields).url.path == "/keys/"
+
+
+def _send(browser: httpx.Client, page: httpx.Response, **fields: str) -> httpx.Response:
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)[1]
+    return browser.post(page.url, data={"csrfmiddlewaretoken": token, **fields})
+
+
+def test_a_later_start_creates_no_key_and_prints_how_to_create_one_and_log_in(program):
     with program.serving() as service:
-        pass
+        set_password_and_log_in(service.stdout)
 
     with program.serving() as service:
         assert "sk-echo-" not in service.stdout
+        assert "/reset/" not in service.stdout
+        assert "Log in to the cabinet as local@localhost" in service.stdout
         [command] = [
             line.partition(": ")[2]
             for line in service.stdout.splitlines()
@@ -58,6 +78,7 @@ def test_no_key_is_created_where_other_machines_could_use_it(program, public):
     with program.serving() as service:
         assert "sk-echo-" not in service.stdout + service.stderr
         assert "readback key create EMAIL" in service.stdout
+        assert "/reset/" not in service.stdout
 
 
 def test_no_key_is_created_on_postgresql(program, postgresql):

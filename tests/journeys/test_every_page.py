@@ -21,6 +21,7 @@ PUBLIC_PAGES = [
     "/accounts/login/",
     "/accounts/signup/",
     "/accounts/password/reset/",
+    "/account/undo/x/",
     MISSING,
 ]
 KEY_PAGES = [

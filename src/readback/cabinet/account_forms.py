@@ -12,6 +12,7 @@ from typing import Any
 
 from allauth.account import forms as allauth_forms
 from allauth.account.adapter import get_adapter
+from allauth.account.models import EmailAddress
 from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
@@ -62,25 +63,41 @@ class NormalisedEmailField(forms.EmailField):
 
 
 class NoLabelSuffixForm:
-    """Show labels without a colon, as on all pages of the cabinet."""
+    """Show labels without a colon, as on all pages of the cabinet.
+
+    The cursor is in the first field, or in the first one with an error, on pages that
+    consist of their form.
+    """
+
+    autofocus = True
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **options})
 
+    def render(self, *args: Any, **options: Any) -> Any:
+        fields = self.visible_fields()  # type: ignore[attr-defined]
+        wrong = [field for field in fields if field.errors]
+        if self.autofocus and fields:
+            (wrong or fields)[0].field.widget.attrs["autofocus"] = True
+        return super().render(*args, **options)  # type: ignore[misc]
+
 
 class RelabelledForm(NoLabelSuffixForm):
-    """Replace the labels of allauth's password fields and remove the placeholders."""
+    """Replace the labels of allauth's password fields and remove the placeholders.
+
+    A new password is entered once, everywhere: browsers can show and store it.
+    """
 
     _LABELS = {
         "password": _("Password"),
         "oldpassword": _("Current password"),
         "password1": _("New password"),
-        "password2": _("Repeat the new password"),
     }
     fields: dict[str, forms.Field]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.fields.pop("password2", None)
         for name, label in self._LABELS.items():
             if field := self.fields.get(name):
                 field.label = label
@@ -147,6 +164,11 @@ class ResetPasswordForm(NoLabelSuffixForm, allauth_forms.ResetPasswordForm):
 class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
     email = NormalisedEmailField(label=_("New e-mail address"))  # type: ignore[assignment]
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Above the field may be a change that waits, with buttons of its own.
+        self.autofocus = not (self.user and EmailAddress.objects.get_new(self.user))
+
 
 class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
     pass
@@ -174,6 +196,8 @@ class LanguageForm(forms.Form):
 
 class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
     """Ask for the password, or for the address if the account has no password."""
+
+    autofocus = False  # on a phone, the keyboard would cover what is about to happen
 
     password = forms.CharField(
         label=_("Password"),

@@ -1,7 +1,7 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
 The rules for form fields are in `account_forms.py`; what e-mails say and link to is in
-`mail_rendering.py`.
+`mail_rendering.py` and `mail_actions.py`.
 """
 
 from datetime import timedelta
@@ -9,11 +9,14 @@ from typing import Any
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -22,8 +25,8 @@ from django.utils.translation import gettext_lazy as _
 from readback.cabinet import (
     clients,
     login_limits,
+    mail_actions,
     mail_limits,
-    mail_rendering,
     outbox,
     security_log,
     selectors,
@@ -75,6 +78,17 @@ class CabinetAdapter(DefaultAccountAdapter):
         user.save()
         return user
 
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """Confirm an address as one change, which fails if another account has it."""
+        try:
+            with transaction.atomic():
+                return bool(super().confirm_email(request, email_address))
+        except IntegrityError:
+            template = "account/messages/email_confirmation_failed.txt"
+            context = {"email": email_address.email}
+            self.add_message(request, messages.ERROR, template, context)
+            return False
+
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         usage = login_limits.consume(request, credentials.get("email") or "")
         if usage is None:
@@ -122,9 +136,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         address = emailconfirmation.email_address
         template = (
-            mail_rendering.SIGN_UP_CONFIRMATION
-            if signup
-            else mail_rendering.CONFIRMATION
+            mail_actions.SIGN_UP_CONFIRMATION if signup else mail_actions.CONFIRMATION
         )
         self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
 
@@ -133,7 +145,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Queue the mail without the link in the context: it is a secret."""
         security_log.record("password_reset_requested", account=user.pk)
-        self._add_to_outbox(mail_rendering.PASSWORD_RESET, email, _RESET, user)
+        self._add_to_outbox(mail_actions.PASSWORD_RESET, email, _RESET, user)
 
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
@@ -150,7 +162,9 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Notify the owner, unless there have been very many notices."""
         request, to = allauth_context.request, email or user.get_username()
-        if not mail_limits.allow_notice(request, to):
+        # Mallory could use up the limit to keep the undo link from its reader.
+        is_limited = template_prefix != mail_actions.EMAIL_CHANGED
+        if is_limited and not mail_limits.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)
             return
         ip = clients.address(request) if request else ""
@@ -158,7 +172,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             template_prefix,
             to,
             _NOTICE,
-            details={"ip": ip, **(context or {})},
+            details={"ip": ip, "account": str(user.pk), **(context or {})},
             language=user.language,  # type: ignore[attr-defined]
         )
 

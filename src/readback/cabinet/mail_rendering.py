@@ -1,82 +1,63 @@
-"""A row of the outbox as a mail. Its link is made here, when the mail is sent.
+"""A row of the outbox as a mail: text, and the same paragraphs as HTML.
 
-Links are built from the settings, never from a request: anyone can forge its Host
-header. What is needed to render a mail is in the row; nothing here knows who asked.
+What is needed to render a mail is in the row; nothing here knows who asked for it.
+How to add a mail:
+
+1. Write `<prefix>_subject.txt` and `<prefix>_message.txt`: plain text, with an empty
+   line between paragraphs. The HTML part is made from them and `layout.html`.
+2. If its reader can do something, add the button to `mail_actions.ACTIONS`, and
+   `{{ action }}` to the message, as a paragraph of its own.
+3. Include `account/email/origin.txt` if it reports a change: when, and from where.
+   Inside `{% if ip %}`, advise what its reader can do now if it was someone else.
+4. Add it to the outbox through `notices.py`; the details are strings.
+5. Add it to the list in `tests/cabinet/test_mail_texts.py`.
 """
 
-from collections.abc import Callable
+import re
 from urllib.parse import urlsplit
 
-from allauth.account import app_settings
-from allauth.account.models import EmailAddress, EmailConfirmationHMAC
-from allauth.account.utils import user_pk_to_url_str
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils import translation
 
+from readback.cabinet.mail_actions import ACTIONS
 from readback.cabinet.models import OutgoingMail
 
-CONFIRMATION = "account/email/email_confirmation"
-SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
-PASSWORD_RESET = "account/email/password_reset_key"
+_LAYOUT = "account/email/layout.html"
 
 
 def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
     """Return the mail, or None if its link would be of no use any more."""
-    context: dict[str, object] = mail.details | {"at": mail.created_at}
-    if make_link := _LINKS.get(mail.template):
-        context["link"] = make_link(mail)
-        if not context["link"]:
-            return None
+    action = ACTIONS.get(mail.template)
+    link = action.make_link(mail) if action else ""
+    if action and not link:
+        return None
     with translation.override(mail.language):
-        return _render(mail.template, mail.address, context)
+        return _render(mail, str(action.label) if action else "", link)
 
 
-def _render(
-    template: str, address: str, context: dict[str, object]
-) -> EmailMultiAlternatives:
-    """Return the mail as text, with the same paragraphs as HTML."""
-    url: str = settings.CABINET_URL
-    context = context | {"cabinet_url": url, "site": urlsplit(url).netloc}
-    subject = " ".join(render_to_string(f"{template}_subject.txt", context).split())
-    text = render_to_string(f"{template}_message.txt", context).strip()
-    paragraphs = {"subject": subject, "paragraphs": text.split("\n\n")}
-    html = render_to_string("account/email/layout.html", context | paragraphs)
-    rendered = EmailMultiAlternatives(subject, text, to=[address])
+def _render(mail: OutgoingMail, label: str, link: str) -> EmailMultiAlternatives:
+    button = f"{label}:\n{link}" if link else ""
+    context = mail.details | {
+        "at": mail.created_at,
+        "site": urlsplit(settings.CABINET_URL).netloc,
+        "can_sign_up": _can_sign_up(mail.address),
+        "contact": settings.CONFIG.contact.removeprefix("mailto:"),
+        "action": button,
+    }
+    message = render_to_string(f"{mail.template}_message.txt", context)
+    paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message.strip())]
+    subject = render_to_string(f"{mail.template}_subject.txt", context).strip()
+    layout = {"paragraphs": paragraphs, "action": button, "label": label, "link": link}
+    html = render_to_string(_LAYOUT, {"subject": subject, **layout})
+    text = "\n\n".join(paragraphs)
+    rendered = EmailMultiAlternatives(subject, text, to=[mail.address])
     rendered.attach_alternative(html, "text/html")
     return rendered
 
 
-def _confirmation_link(mail: OutgoingMail) -> str:
-    addresses = EmailAddress.objects.filter(user=mail.account, email=mail.address)
-    unconfirmed = addresses.filter(verified=False).first()
-    if unconfirmed is None:
-        return ""
-    key = EmailConfirmationHMAC(unconfirmed).key
-    return _absolute_url("account_confirm_email", key=key)
-
-
-def _reset_link(mail: OutgoingMail) -> str:
-    account = mail.account
-    # If the account has another address by now, this one must not get a link to it.
-    if account is None or not account.is_active or account.email != mail.address:
-        return ""
-    token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(account)
-    return _absolute_url(
-        "account_reset_password_from_key",
-        uidb36=user_pk_to_url_str(account),
-        key=token,
-    )
-
-
-def _absolute_url(view: str, **arguments: str) -> str:
-    return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
-
-
-_LINKS: dict[str, Callable[[OutgoingMail], str]] = {
-    CONFIRMATION: _confirmation_link,
-    SIGN_UP_CONFIRMATION: _confirmation_link,
-    PASSWORD_RESET: _reset_link,
-}
+def _can_sign_up(address: str) -> bool:
+    """Return whether the reader can create an account without being invited."""
+    signup = settings.CONFIG.signup
+    return signup.mode in ("open", "domains") and signup.allows_domain(address)

@@ -25,6 +25,22 @@ _REFRESH_SECONDS = 600
 Handler = Callable[[HttpRequest], HttpResponse]
 
 
+def empty_head(get_response: Handler) -> Handler:
+    """Answer HEAD without the body, which Django leaves to the server to drop.
+
+    gunicorn does, and logs a warning for each.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if request.method == "HEAD" and not response.streaming:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
+            response.content = b""
+        return response
+
+    return handle
+
+
 def security_headers(get_response: Handler) -> Handler:
     """Add security headers; outermost, so that error responses get them, too."""
 

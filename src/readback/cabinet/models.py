@@ -66,6 +66,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     date_joined = models.DateTimeField(default=timezone.now)
     # Empty means the browser's language.
     language = models.CharField(max_length=2, blank=True, default="")
+    # From when until when changes of the address were undone: see `email_undo.py`.
+    email_undos = models.JSONField(null=True, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
 

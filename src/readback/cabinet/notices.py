@@ -4,6 +4,7 @@ The services call these within the transaction of the change: the e-mail is adde
 outbox together with the change or not at all. The log gets its line after the commit.
 """
 
+from datetime import timedelta
 from functools import partial
 
 from allauth.account.adapter import get_adapter
@@ -11,14 +12,15 @@ from allauth.core import context
 from django.conf import settings
 from django.db import transaction
 
-from readback.cabinet import security_log
+from readback.cabinet import mail_actions, outbox, security_log
 from readback.cabinet.models import Key, User
 
 
 def key_created(key: Key, *, notify: bool) -> None:
     _record("key_created", account=key.owner_id, key=key.pk)
     if notify:
-        _mail("key_created", key.owner, {"key": _describe(key)})
+        details = {"key": _describe(key), "key_id": str(key.pk)}
+        _mail("key_created", key.owner, details)
 
 
 def key_revoked(key: Key) -> None:
@@ -40,6 +42,21 @@ def account_deleted(account: User, pk: int) -> None:
     _mail("account_deleted", account, {})
 
 
+def email_change_undone(account: User, removed: str) -> None:
+    """Send the link for a new password; tell the other mailbox that it is over."""
+    _record("email_change_undone", account=account.pk)
+    # Without a limit: nobody must be able to use it up before the owner comes back.
+    lifetime = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+    outbox.add(
+        mail_actions.PASSWORD_RESET,
+        account.email,
+        lifetime,
+        account=account,
+        language=account.language,
+    )
+    _mail("email_change_undone", account, {}, to=removed)
+
+
 def account_replaced(pk: int) -> None:
     """Report that a newer sign-up has replaced an account; only the log is told."""
     _record("account_replaced", account=pk)
@@ -53,12 +70,12 @@ def _record(event: str, *, account: int, key: int | None = None) -> None:
     transaction.on_commit(partial(security_log.record, event, account=account, key=key))
 
 
-def _mail(name: str, owner: User, details: dict[str, str]) -> None:
+def _mail(name: str, owner: User, details: dict[str, str], *, to: str = "") -> None:
     # Without a mail server, e-mails are printed to the terminal. That is where users of
     # the pages look for them, but a command must print only its own output.
     if context.request is None and not settings.CONFIG.smtp_url:
         return
     adapter = get_adapter(context.request)
     adapter.send_notification_mail(
-        f"account/email/{name}", owner, details, email=owner.email
+        f"account/email/{name}", owner, details, email=to or owner.email
     )

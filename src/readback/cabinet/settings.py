@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "allauth.usersessions",
 ]
 MIDDLEWARE = [
+    "readback.cabinet.middleware.empty_head",
     # These add headers to every response, including errors and static files.
     "readback.cabinet.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
@@ -209,6 +210,7 @@ ACCOUNT_RATE_LIMITS = {
     "reauthenticate": "10/m/user",
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
+    "undo_email_change": "20/m/ip",
     # Mails that a visitor asks for: by one sender to one mailbox, to one mailbox, and
     # by one sender. Several senders are needed to use up the limit of a mailbox.
     "mail_by_and_to": "6/h/key,20/d/key",

@@ -15,6 +15,7 @@ from readback.cabinet.views import (
     language,
     new_key,
     probe,
+    undo_email_change,
     unmatched,
     well_known,
 )
@@ -51,12 +52,23 @@ urlpatterns = [
     path("account/", account.overview, name="account"),
     path("account/language/", account.language, name="account_language"),
     path("account/delete/", account.delete, name="account_delete"),
+    path(
+        "account/undo/<str:token>/",
+        undo_email_change.undo_email_change,
+        name="undo_email_change",
+    ),
     # These replace allauth's pages with the same path and name.
     path("accounts/signup/", account_mails.sign_up, name="account_signup"),
+    path("accounts/email/", account_mails.change_email, name="account_email"),
     path(
         "accounts/confirm-email/",
         account_mails.confirmation_sent,
         name="account_email_verification_sent",
+    ),
+    path(
+        "accounts/confirm-email/<str:key>/",
+        account_mails.confirm_email,
+        name="account_confirm_email",
     ),
     path(
         "accounts/password/reset/",

@@ -14,7 +14,8 @@ from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 
 # Prints the message. The second argument has the e-mail address of the local account,
-# if there is one, and its key, if the key was created by this start.
+# if there is one, its key, if this start created it, and a link to set its password,
+# which is empty if it has one.
 PrintReady = Callable[[Config, dict[str, str]], None]
 
 
@@ -29,6 +30,14 @@ def print_text(config: Config, account: dict[str, str]) -> None:
             "this once. Try it:\n"
         )
         click.echo(f"  {curl(config, account['key'])}\n")
+    if link := account.get("link"):
+        click.echo(
+            f"To log in to the cabinet as {account['email']}, set a password. This "
+            "link works once, within one hour:\n"
+        )
+        click.echo(f"  {link}\n")
+    elif link is not None:
+        click.echo(f"Log in to the cabinet as {account['email']}.\n")
     email = account.get("email", "EMAIL")
     click.echo(f"To create another key: {_program()} key create {email}")
 

@@ -5,11 +5,15 @@ its own. The parent process receives the results as a dictionary of strings.
 """
 
 import secrets
+from typing import TYPE_CHECKING
 
 from readback.cli import django_setup
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.keys import DIGEST_LENGTH
+
+if TYPE_CHECKING:
+    from readback.cabinet.models import User
 
 LOCAL_ACCOUNT = "local@localhost"
 
@@ -17,7 +21,9 @@ LOCAL_ACCOUNT = "local@localhost"
 def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
     """Migrate, record the API's address and return the local account, if any.
 
-    The result has the account's `email`, and its `key` if this call created one.
+    The result has the account's `email`, and its `key` if this call created one. If
+    only this machine can reach the service, it also has a `link` to set the account's
+    password, which is empty once that is done.
     """
     django_setup.set_up_django()
     from readback.cabinet import schema
@@ -72,7 +78,11 @@ def _local_account(config: Config, is_new: bool, ephemeral: bool) -> dict[str, s
         return _create_account(f"ephemeral-{secrets.token_hex(4)}@localhost")
     if is_new and _is_private(config):
         return _create_account(LOCAL_ACCOUNT)
-    return {"email": LOCAL_ACCOUNT} if selectors.account_find(LOCAL_ACCOUNT) else {}
+    account = selectors.account_find(LOCAL_ACCOUNT)
+    if account is None:
+        return {}
+    # Elsewhere the output is often collected in a log that others read.
+    return _login(account) if _is_private(config) else {"email": account.email}
 
 
 def _create_account(email: str) -> dict[str, str]:
@@ -81,7 +91,16 @@ def _create_account(email: str) -> dict[str, str]:
     account = services.account_create(email, confirmed=True)
     # Nobody reads mail at localhost, and the key is about to be printed.
     key = services.key_create(account, "first key", notify=False)
-    return {"email": email, "key": key.text}
+    return {"key": key.text, **_login(account)}
+
+
+def _login(account: "User") -> dict[str, str]:
+    """Return how to log in: the address, and a link until a password is set."""
+    from readback.cabinet.mail_actions import password_reset_link
+
+    has_password = account.has_usable_password()
+    link = "" if has_password else password_reset_link(account)
+    return {"email": account.email, "link": link}
 
 
 def _is_private(config: Config) -> bool:

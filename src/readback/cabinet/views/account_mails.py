@@ -13,12 +13,14 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 
+from readback.cabinet import email_services
 from readback.cabinet.account_forms import SignupForm
 
 # The session's key for the address that asked for a reset.
-_RESET_ADDRESS = "reset_address"
+RESET_ADDRESS = "reset_address"
 
 
 class SignUpView(views.SignupView):
@@ -51,11 +53,7 @@ class ConfirmationSentView(views.EmailVerificationSentView):
             return redirect("account_login")
         login = stage.login
         address = login.user.get_username() if login.user else login.email
-        if not ratelimit.consume(
-            request, action="confirm_email", key=address, dry_run=True
-        ):
-            wait = _("You can send the e-mail again three minutes after the last one.")
-            messages.info(request, wait)
+        _tell_if_too_soon(request, address or "")
         # It sends the mail, with all limits, unless the address is confirmed by now.
         response, _is_passed = stage.handle()  # type: ignore[no-untyped-call]
         return response or redirect("account_login")
@@ -67,17 +65,56 @@ class ConfirmationSentView(views.EmailVerificationSentView):
         return stage
 
 
+class ChangeEmailView(views.EmailView):
+    """The address of an account; a new one waits there until it is confirmed."""
+
+    # It shows the address that waits, with buttons to send the mail again or cancel.
+    success_url = reverse_lazy("account")
+
+    def post(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        if "action_send" in request.POST:
+            _tell_if_too_soon(request, request.POST.get("email", ""))
+        response: HttpResponse = super().post(request, *args, **options)
+        return response
+
+
+class ConfirmEmailView(views.ConfirmEmailView):
+    def logout_other_user(self, confirmation: Any) -> None:
+        """Log another account out when the button is pressed, not by the link."""
+        if self.request.method == "POST":
+            super().logout_other_user(confirmation)
+
+    def get_context_data(self, **extra: Any) -> dict[str, Any]:
+        """Say at once if another account has the address, although unconfirmed."""
+        context: dict[str, Any] = super().get_context_data(**extra)
+        if self.object and context["can_confirm"]:
+            address = self.object.email_address
+            taken = email_services.email_is_taken(address.email, address.user)
+            context["can_confirm"] = not taken
+        return context
+
+
 class ResetPasswordView(views.PasswordResetView):
     def form_valid(self, form: Any) -> HttpResponse:
         """Keep the address for the button of the next page, which sends it again."""
         response: HttpResponse = super().form_valid(form)
         session, address = self.request.session, form.cleaned_data["email"]
-        if session.get(_RESET_ADDRESS) == address and response.status_code < 400:
+        if session.get(RESET_ADDRESS) == address and response.status_code < 400:
             messages.info(self.request, _("Another e-mail is on its way."))
-        session[_RESET_ADDRESS] = address
+        session[RESET_ADDRESS] = address
         return response
 
 
+def _tell_if_too_soon(request: HttpRequest, address: str) -> None:
+    """Say why no mail is sent; allauth says nothing then."""
+    key = address.lower()
+    if not ratelimit.consume(request, action="confirm_email", key=key, dry_run=True):
+        wait = _("You can send the e-mail again three minutes after the last one.")
+        messages.info(request, wait)
+
+
 sign_up = SignUpView.as_view()
+change_email = ChangeEmailView.as_view()
+confirm_email = ConfirmEmailView.as_view()
 confirmation_sent = ConfirmationSentView.as_view()
 reset_password = ResetPasswordView.as_view()

@@ -1,0 +1,103 @@
+"""Pages that consist of a form: where the cursor is, what password managers need."""
+
+import re
+
+import pytest
+
+from readback.cabinet import mail_actions, services
+from readback.cabinet.models import User
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of
+
+ALICE, NEW = "alice@example.org", "alice@example.net"
+NEW_PASSWORD = "another lamp, another harbour"
+
+
+@pytest.fixture
+def alice(database) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+@pytest.fixture
+def owner(alice) -> Visitor:
+    owner = Visitor()
+    owner.log_in(ALICE)
+    return owner
+
+
+def inputs_of(page: str) -> dict[str, str]:
+    """Return the tags of the visible fields by name."""
+    main = page.partition("<main")[2].partition("</main>")[0]
+    tags = re.findall(r"<(?:input|select)[^>]*>", main)
+    named = {re.search(r'name="(\w+)"', tag)[1]: tag for tag in tags}
+    return {name: tag for name, tag in named.items() if 'type="hidden"' not in tag}
+
+
+def focused(page: str) -> list[str]:
+    return [name for name, tag in inputs_of(page).items() if "autofocus" in tag]
+
+
+def reset_form(alice: User) -> str:
+    visitor = Visitor()
+    alice.refresh_from_db()
+    hidden = visitor.get(mail_actions.password_reset_link(alice)).headers["Location"]
+    return text_of(visitor.get(hidden))
+
+
+def test_the_cursor_is_in_the_first_field(alice, owner):
+    visitor = Visitor()
+    pages = {
+        text_of(visitor.get("/accounts/login/")): "login",
+        text_of(visitor.get("/accounts/signup/")): "email",
+        text_of(visitor.get("/accounts/password/reset/")): "email",
+        reset_form(alice): "password1",
+        text_of(owner.get("/accounts/reauthenticate/")): "password",
+        text_of(owner.get("/accounts/password/change/")): "oldpassword",
+        text_of(owner.get("/accounts/email/")): "email",
+    }
+    assert [focused(page) for page in pages] == [[name] for name in pages.values()]
+
+
+def test_the_cursor_is_in_the_field_with_the_error(database):
+    page = text_of(Visitor().sign_up(NEW, "short"))
+
+    assert focused(page) == ["password1"]
+
+
+def test_no_keyboard_covers_a_page_that_has_more_to_read(owner):
+    for path in ("/", "/keys/", "/account/", "/account/delete/"):
+        assert focused(text_of(owner.get(path))) == [], path
+    owner.send("/accounts/email/", {"email": NEW, "action_add": ""})
+    assert focused(text_of(owner.get("/accounts/email/"))) == []
+
+
+def test_a_new_password_is_entered_once_and_offered_to_the_password_manager(
+    alice, owner
+):
+    pages = [
+        text_of(Visitor().get("/accounts/signup/")),
+        text_of(owner.get("/accounts/password/change/")),
+        reset_form(alice),
+    ]
+    for page in pages:
+        fields = inputs_of(page)
+        assert "password2" not in fields
+        assert 'autocomplete="new-password"' in fields["password1"]
+        assert 'type="password"' in fields["password1"]
+        assert "paste" not in page and "maxlength" not in fields["password1"]
+    assert 'autocomplete="current-password"' in inputs_of(pages[1])["oldpassword"]
+
+
+def test_a_password_is_changed_with_one_field(alice, owner):
+    fields = {"oldpassword": PASSWORD, "password1": NEW_PASSWORD}
+
+    assert owner.send("/accounts/password/change/", fields).status_code == 302
+
+    alice.refresh_from_db()
+    assert alice.check_password(NEW_PASSWORD)
+
+
+def test_the_help_for_a_name_comes_before_its_field_and_is_linked_to_it(owner):
+    page = text_of(owner.get("/keys/"))
+
+    assert page.index('id="id_label_helptext"') < page.index('name="label"')
+    assert 'aria-describedby="id_label_helptext"' in inputs_of(page)["label"]

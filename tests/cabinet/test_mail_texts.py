@@ -1,0 +1,246 @@
+"""Every e-mail: what it links to, what it advises, and that its HTML is plain and safe.
+
+A new mail is added to `MAILS`, with the details that it is rendered with.
+"""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.test import override_settings
+
+import readback.cabinet
+from readback.cabinet import mail_rendering, services
+from readback.cabinet.mail_actions import ACTIONS
+from readback.cabinet.models import OutgoingMail, User
+from readback.config import Config
+from readback.setting_values import SignUp
+from tests.cabinet.visitor import CABINET, PASSWORD, Visitor
+
+ALICE, MALLORY = "alice@example.org", "mallory@example.net"
+TEMPLATES = Path(readback.cabinet.__file__).parent / "templates"
+KEY = {"key": "sk-echo-…1234 (laptop)", "key_id": "1"}
+NOT_YOU = "If it was not you, "
+RESET = "/accounts/password/reset/"
+
+
+class Sample(NamedTuple):
+    """The details of a mail, where its link leads, and what it says about strangers."""
+
+    link: str | None
+    advice: str = ""
+    details: dict[str, str] = {}  # noqa: RUF012
+
+
+MAILS = {
+    "account/email/account_already_exists": Sample(
+        "/accounts/login/", "ignore this e-mail"
+    ),
+    "account/email/account_deleted": Sample(
+        "/accounts/signup/", "someone else had access to your account"
+    ),
+    "account/email/email_changed": Sample(
+        "/account/undo/", "undo the change", {"from_email": ALICE, "to_email": MALLORY}
+    ),
+    "account/email/email_change_undone": Sample(None, "contact the operator"),
+    "account/email/email_confirmation": Sample(
+        "/accounts/confirm-email/", "ignore this e-mail"
+    ),
+    "account/email/email_confirmation_signup": Sample(
+        "/accounts/confirm-email/", "ignore this e-mail"
+    ),
+    "account/email/email_deleted": Sample(
+        "/account/", "Change your password", {"deleted_email": MALLORY}
+    ),
+    "account/email/key_created": Sample("/keys/1/", "Revoke the key", KEY),
+    "account/email/key_revoked": Sample("/keys/", "create a new key", KEY),
+    "account/email/password_changed": Sample(RESET, "set a new password now"),
+    "account/email/password_reset": Sample(RESET, "Secure your mailbox first"),
+    "account/email/password_reset_key": Sample(
+        f"{RESET}key/", "your password does not change"
+    ),
+    "account/email/password_set": Sample(RESET, "set a new password now"),
+    "account/email/unknown_account": Sample("/accounts/signup/", "ignore this e-mail"),
+}
+# Those that report a change, which the operator can make, too.
+NOTICES = [
+    *("account_deleted", "email_deleted", "key_created", "key_revoked"),
+    *("password_changed", "password_reset", "password_set"),
+]
+
+
+@pytest.fixture
+def alice(database) -> User:
+    alice = services.account_create(ALICE, PASSWORD)
+    services.account_activate(alice)
+    return alice
+
+
+def rendered(
+    name: str, account: User, language: str = "en", ip: str = "192.0.2.1"
+) -> EmailMultiAlternatives:
+    mail = OutgoingMail(
+        template=name,
+        account=account,
+        address=ALICE,
+        language=language,
+        details={"ip": ip, "account": str(account.pk), **MAILS[name].details},
+    )
+    message = mail_rendering.render(mail)
+    assert message is not None, name
+    return message
+
+
+def html_of(message: EmailMultiAlternatives) -> str:
+    [alternative] = message.alternatives
+    assert alternative.mimetype == "text/html"
+    return str(alternative.content)
+
+
+class Markup(HTMLParser):
+    """The links of a page, by class; fails if a tag is not closed, or loads a file."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(html)
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("img", "link", "script", "iframe", "object"), tag
+        values = dict(attrs)
+        assert not {"src", "srcset", "background", "poster"} & set(values)
+        if tag == "a":
+            self.links.append((values.get("class") or "", values["href"] or ""))
+        if tag not in ("meta", "br"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+def test_every_template_is_in_the_list():
+    paths = [*TEMPLATES.glob("**/email/*_message.*"), *TEMPLATES.glob("**/*_subject.*")]
+    prefix = re.compile(r"_(message|subject)\.txt$")
+    found = {prefix.sub("", str(path.relative_to(TEMPLATES))) for path in paths}
+
+    assert found == set(MAILS)
+    assert set(ACTIONS) <= set(MAILS)
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_text_and_html_are_complete_and_load_nothing(alice, language):
+    for name, sample in MAILS.items():
+        for ip in ("192.0.2.1", ""):
+            message = rendered(name, alice, language, ip)
+            html = html_of(message)
+            assert 10 < len(message.subject) <= 50 and "\n" not in message.subject
+            for part in (message.subject, message.body, html):
+                assert not re.search(r"{[{%#]|[%#}]}|None|\n\n\n", part), (name, part)
+            assert not re.search(r"url\(|@import|javascript:", html)
+            urls = set(re.findall(r"https?://[^\s\"<]+", message.body + html))
+            assert len(urls) <= 1, name
+            assert all(url.startswith(f"{CABINET}/") for url in urls)
+            _assert_button(name, message, sample)
+
+
+def _assert_button(name: str, message: EmailMultiAlternatives, sample: Sample) -> None:
+    """The text has the bare URL in a line; the HTML a button, and the URL below it."""
+    markup, body = Markup(html_of(message)), str(message.body)
+    lines = [line for line in body.splitlines() if line.startswith("http")]
+    if not lines:
+        assert sample.link is None or "192.0.2.1" not in body, name
+        assert markup.links == []
+        return
+    [url] = lines
+    assert url.startswith(f"{CABINET}{sample.link}"), name
+    assert body.splitlines()[body.splitlines().index(url) - 1].endswith(":")
+    assert markup.links == [("button", url), ("", url)]
+    assert f">{url}<" in html_of(message)
+
+
+def test_each_says_what_to_do_if_it_was_someone_else(alice):
+    for name, sample in MAILS.items():
+        assert sample.advice in rendered(name, alice).body, name
+    for name in NOTICES:
+        full = f"account/email/{name}"
+        assert NOT_YOU in rendered(full, alice).body, name
+        by_operator = rendered(full, alice, ip="").body
+        assert "The operator of the service did this" in by_operator
+        assert NOT_YOU not in by_operator
+
+
+def test_each_link_opens_a_page_where_its_reader_can_act(alice):
+    reader = Visitor()
+    for name, sample in MAILS.items():
+        if sample.link is None:
+            continue
+        lines = str(rendered(name, alice).body).splitlines()
+        [url] = [line for line in lines if line.startswith("http")]
+        page = reader.get(url)
+        needs_login = sample.link.startswith(("/keys/", "/account/"))
+        if needs_login and "/undo/" not in url:
+            path = url.removeprefix(CABINET)
+            assert page.headers["Location"] == f"/accounts/login/?next={path}"
+        else:
+            # A reset link hides itself from the address bar first.
+            assert page.status_code == (302 if "/reset/key/" in url else 200), name
+
+
+def test_a_deleted_account_gets_no_advice_about_its_password(alice):
+    body = str(rendered("account/email/account_deleted", alice).body)
+
+    assert "set a new password" not in body and "check your keys" not in body
+    assert "elsewhere" in body
+
+
+def test_no_mail_offers_to_sign_up_where_that_is_closed(alice):
+    for mode in ("closed", "invitation"):
+        with override_settings(CONFIG=Config(signup=SignUp(mode))):
+            for name in ("account_deleted", "unknown_account"):
+                message = rendered(f"account/email/{name}", alice)
+                assert "http" not in str(message.body)
+                assert Markup(html_of(message)).links == []
+
+
+def test_the_operators_contact_is_named_where_only_the_operator_can_help(alice):
+    config = Config(contact="mailto:operator@example.org")
+    with override_settings(CONFIG=config):
+        for name in ("account_deleted", "email_change_undone"):
+            body = rendered(f"account/email/{name}", alice, ip="").body
+            assert "contact the operator: operator@example.org" in body
+
+
+def test_a_row_of_an_earlier_version_is_still_sent(alice):
+    """The link of such a row is less exact, but sending does not fail."""
+    for name in ("key_created", "email_changed"):
+        mail = OutgoingMail(
+            template=f"account/email/{name}", address=ALICE, language="en"
+        )
+        assert CABINET in mail_rendering.render(mail).body
+
+
+def test_a_confirmed_address_gets_no_confirmation_link(alice):
+    EmailAddress.objects.update(verified=True)
+    for name in ("email_confirmation", "email_confirmation_signup"):
+        mail = OutgoingMail(
+            template=f"account/email/{name}",
+            account=alice,
+            address=ALICE,
+            language="en",
+        )
+        assert mail_rendering.render(mail) is None
+
+
+def test_links_use_the_address_in_the_settings(alice):
+    with override_settings(CABINET_URL="https://cabinet.example.org"):
+        body = rendered("account/email/key_revoked", alice).body
+
+    assert "\nhttps://cabinet.example.org/keys/" in body
+    assert CABINET == settings.CABINET_URL
