@@ -9,6 +9,7 @@ from readback.cabinet.views import (
     account_mails,
     address,
     docs,
+    journal,
     key,
     keys,
     landing,
@@ -24,6 +25,18 @@ urlpatterns = [
     path("keys/", keys.key_list, name="keys"),
     path("keys/<int:key_id>/", key.detail, name="key"),
     path("keys/<int:key_id>/numbers/", key.activity, name="key_numbers"),
+    path(
+        "keys/<int:key_id>/journal.csv",
+        journal.export,
+        {"extension": "csv"},
+        name="journal_csv",
+    ),
+    path(
+        "keys/<int:key_id>/journal.jsonl",
+        journal.export,
+        {"extension": "jsonl"},
+        name="journal_jsonl",
+    ),
     path("keys/<int:key_id>/revoke/", key.revoke, name="key_revoke"),
     path("keys/<int:key_id>/clear/", key.clear_journal, name="key_clear"),
     path(
