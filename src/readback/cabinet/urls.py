@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from readback.cabinet.admin import operator_site
 from readback.cabinet.views import (
     account,
+    account_data,
     account_mails,
     address,
     docs,
@@ -15,6 +16,7 @@ from readback.cabinet.views import (
     landing,
     language,
     new_key,
+    privacy,
     probe,
     unmatched,
     well_known,
@@ -60,9 +62,14 @@ urlpatterns = [
     path("probe.pyz.sha256", probe.checksum, name="probe_checksum"),
     path(".well-known/security.txt", well_known.security_txt, name="security_txt"),
     path(".well-known/change-password", well_known.change_password),
+    path("privacy", privacy.privacy, name="privacy"),
     path("language/", language.switch, name="set_language"),
     path("account/", account.overview, name="account"),
     path("account/language/", account.language, name="account_language"),
+    path("account/data/", account_data.page, name="account_data"),
+    path(
+        "account/data/download/", account_data.download, name="account_data_download"
+    ),
     path("account/delete/", account.delete, name="account_delete"),
     # These replace allauth's pages with the same path and name.
     path("accounts/signup/", account_mails.sign_up, name="account_signup"),
