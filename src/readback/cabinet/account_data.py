@@ -1,9 +1,9 @@
 """Everything we hold about an account, as one JSON document.
 
-The names of the fields are those of the columns, and are documented in docs/cabinet.md.
-Left out is what could replace a secret (the hash of a password, the digest of a key, the
-key of a session) and what would tell about somebody else. A test compares `SECTIONS`
-with all tables that lead to an account, so that none is forgotten.
+The names of the fields are those of the columns, documented in docs/cabinet.md. Left
+out is what could replace a secret (the hash of a password, the digest of a key, the key
+of a session) and what is about somebody else. A test compares `SECTIONS` with all
+tables that lead to an account, so that none is forgotten.
 """
 
 import json
@@ -29,9 +29,10 @@ from readback.cabinet.models import (
     User,
 )
 
-_ACCOUNT = (
-    "id email language is_active is_staff is_superuser date_joined last_login"
-).split()
+ACCOUNT_COLUMNS = [
+    *("id", "email", "language", "is_active", "is_staff", "is_superuser"),
+    *("date_joined", "last_login"),
+]
 
 
 class Section(NamedTuple):
@@ -46,7 +47,8 @@ class Section(NamedTuple):
 
 def as_json(account: User) -> Iterator[str]:
     """Write the document in parts."""
-    yield f'{{"made_at": {_dump(timezone.now())},\n"account": {_dump(_account(account))}'
+    yield f'{{"made_at": {_dump(timezone.now())}'
+    yield f',\n"account": {_dump(_account(account))}'
     for section in SECTIONS:
         yield f',\n"{section.name}": ['
         separator = "\n"
@@ -64,7 +66,7 @@ def _dump(value: object) -> str:
 
 def _account(account: User) -> dict[str, object]:
     return {
-        **{name: getattr(account, name) for name in _ACCOUNT},
+        **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},
         "has_password": account.has_usable_password(),
         "groups": list(account.groups.values_list("name", flat=True)),
         "user_permissions": list(
@@ -109,8 +111,10 @@ SECTIONS = (
         "keys",
         Key,
         lambda account: [selectors.keys_of(account)],
-        "id label last_four created_at expires_at revoked_at reminded_at last_used_at "
-        "explains_refusals".split(),
+        [
+            *("id", "label", "last_four", "created_at", "expires_at", "revoked_at"),
+            *("reminded_at", "last_used_at", "explains_refusals"),
+        ],
     ),
     Section(
         "usage",
@@ -122,8 +126,11 @@ SECTIONS = (
         "journal",
         JournalEntry,
         _of_each_key(JournalEntry, "accepted", "pk"),
-        "key at accepted endpoint status code detail differences request_bytes "
-        "answer_bytes user_agent client_address requests".split(),
+        [
+            *("key", "at", "accepted", "endpoint", "status", "code", "detail"),
+            *("differences", "request_bytes", "answer_bytes", "user_agent"),
+            *("client_address", "requests"),
+        ],
     ),
     Section(
         "sessions",

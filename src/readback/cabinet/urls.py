@@ -67,9 +67,7 @@ urlpatterns = [
     path("account/", account.overview, name="account"),
     path("account/language/", account.language, name="account_language"),
     path("account/data/", account_data.page, name="account_data"),
-    path(
-        "account/data/download/", account_data.download, name="account_data_download"
-    ),
+    path("account/data/download/", account_data.download, name="account_data_download"),
     path("account/delete/", account.delete, name="account_delete"),
     # These replace allauth's pages with the same path and name.
     path("accounts/signup/", account_mails.sign_up, name="account_signup"),

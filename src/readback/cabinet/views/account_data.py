@@ -17,9 +17,9 @@ from readback.cabinet.views.access import AccountRequest
 @require_safe
 @never_cache
 @login_required
-@reauthentication_required  # type: ignore[untyped-decorator]
+@reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
-    """Ask for the password here: after it, a file would leave its form on the screen."""
+    """Ask for the password here: a file after it would leave its form on the screen."""
     return render(request, "cabinet/account_data.html", {"nav": "account"})
 
 
@@ -28,7 +28,7 @@ def page(request: AccountRequest) -> HttpResponse:
 @require_GET
 @never_cache
 @login_required
-@reauthentication_required  # type: ignore[untyped-decorator]
+@reauthentication_required
 @gzip_page
 def download(request: AccountRequest) -> HttpResponseBase:
     limited = ratelimit.consume_or_429(request, action="download_data", limit_get=True)
