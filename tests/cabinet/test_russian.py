@@ -13,7 +13,7 @@ ALICE = "alice@example.org"
 # Names, abbreviations and the parts of addresses.
 FOREIGN = {
     *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
-    *("cookie", "IP", "ip", "sk", "echo", "https", "laptop"),
+    *("cookie", "IP", "ip", "sk", "echo", "https", "laptop", "JSON"),
 }
 
 pytestmark = pytest.mark.usefixtures("mails")
@@ -42,6 +42,7 @@ PUBLIC_PAGES = [
 ]
 ACCOUNT_PAGES = [
     "/account/",
+    "/account/data/",
     "/account/delete/",
     "/accounts/email/",
     "/accounts/password/change/",
