@@ -15,6 +15,10 @@ from typing import Literal, NamedTuple
 _TABLE = Path(__file__).with_suffix(".toml")
 # In `cannot`: every difference.
 _EVERY = "*"
+_CANNOT_COMPLY = (
+    "cannot be made to comply, but this answer shows that its address and its key are "
+    "right."
+)
 
 
 class Program(NamedTuple):
@@ -54,6 +58,12 @@ class RecognisedProgram(NamedTuple):
         name = self.name if self.certain else f"If you use {self.name}"
         switch = self.switch(difference)
         return f"{name}: {switch}." if switch else ""
+
+    @property
+    def cannot_comply(self) -> str:
+        """Say that no setting of the program removes all differences."""
+        subject = self.name if self.certain else f"If you use {self.name}, it"
+        return f"{subject} {_CANNOT_COMPLY}"
 
     def cannot_remove(self, difference: str) -> bool:
         cannot = self.program.cannot

@@ -106,7 +106,7 @@ def test_a_refusal_is_shown_in_two_parts(alice, key):
     words = words_of(page)
     assert "Works: network address key readable JSON Change: Leave top_p" in words
     assert "Turn off streaming. stream_options Remove the system prompt." in words
-    assert "Do not send zebra. The answer in full All of it." in words
+    assert "Do not send zebra. Details All of it." in words
 
 
 def test_what_works_depends_on_the_code(alice, key):

@@ -17,6 +17,7 @@ ALICE = "alice@example.org"
 FOREIGN = {
     *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
     *("cookie", "IP", "ip", "sk", "echo", "https", "laptop", "mallory", "net"),
+    "JSON",
 }
 
 pytestmark = pytest.mark.usefixtures("mails")
@@ -46,6 +47,7 @@ PUBLIC_PAGES = [
 ]
 ACCOUNT_PAGES = [
     "/account/",
+    "/account/data/",
     "/account/delete/",
     "/accounts/email/",
     "/accounts/password/change/",

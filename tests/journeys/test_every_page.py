@@ -18,6 +18,7 @@ PUBLIC_PAGES = [
     "/docs/contract",
     "/docs/errors",
     "/docs/cabinet",
+    "/privacy",
     "/accounts/login/",
     "/accounts/signup/",
     "/accounts/password/reset/",
@@ -26,7 +27,9 @@ PUBLIC_PAGES = [
 ]
 KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
+    "{key}?code=unknown_field&program=journey/1.0",
     "/account/",
+    "/account/data/",
 ]
 
 

@@ -38,7 +38,7 @@ from readback.cabinet.views import errors
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
-_NOTICE = timedelta(days=3)
+NOTICE_LIFETIME = timedelta(days=3)
 
 
 class CabinetAdapter(DefaultAccountAdapter):
@@ -109,6 +109,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         """Start a session, and delete some of the expired ones."""
         super().login(request, user)
         services.session_delete_expired()
+        services.counter_delete_expired()
 
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **options: Any
@@ -171,7 +172,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         outbox.add(
             template_prefix,
             to,
-            _NOTICE,
+            NOTICE_LIFETIME,
             details={"ip": ip, "account": str(user.pk), **(context or {})},
             language=user.language,  # type: ignore[attr-defined]
         )

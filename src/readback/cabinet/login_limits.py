@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 _APP = "allauth.account"
-_COOKIE_DAYS = 365
+COOKIE_DAYS = 365
 # A cookie has the tags of the accounts that were used last.
 _MAX_ACCOUNTS = 5
 _SEPARATOR = "."
@@ -53,7 +53,7 @@ def remember_browser(request: HttpRequest, response: HttpResponse, email: str) -
     response.set_cookie(
         settings.KNOWN_BROWSER_COOKIE_NAME,
         _SEPARATOR.join([browser, *kept]),
-        max_age=_COOKIE_DAYS * 24 * 3600,
+        max_age=COOKIE_DAYS * 24 * 3600,
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Lax",

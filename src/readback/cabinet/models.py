@@ -12,6 +12,7 @@ from django.contrib.auth.models import PermissionsMixin
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from readback import keys, programs
@@ -211,6 +212,15 @@ class JournalEntry(models.Model):
     @property
     def is_model_list(self) -> bool:
         return self.endpoint == MODELS
+
+    @cached_property
+    def recognised(self) -> programs.RecognisedProgram | None:
+        return programs.recognise(self.user_agent, self.differences.split())
+
+    @property
+    def program(self) -> str:
+        """The name that people know, or what the program calls itself."""
+        return self.recognised.name if self.recognised else self.user_agent
 
 
 class UnmatchedRequest(models.Model):

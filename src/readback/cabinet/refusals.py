@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from readback import programs
+from readback import differences
 from readback.cabinet.models import JournalEntry, UnmatchedRequest
 from readback.contract import REFUSALS
 from readback.differences import ADVICE, FIELD_ADVICE
@@ -54,6 +54,19 @@ class ExplainedEntry(NamedTuple):
     changes: tuple[Change, ...] = ()
     sentence: str = ""
     hint: str = ""
+    # The detail without its advice, which the changes contain.
+    finding: str = ""
+    # Whether the refusal above it, in a list, has the same remedy or finding.
+    repeats_remedy: bool = False
+    repeats_finding: bool = False
+
+    @property
+    def remedy(self) -> tuple[object, ...]:
+        """What works and what to change, as it is shown."""
+        if not self.changes:
+            return (self.works, self.sentence, self.hint)
+        is_named = any(each.switch or each.is_impossible for each in self.changes)
+        return (self.works, self.changes, self.program if is_named else None)
 
     @property
     def cannot_comply(self) -> bool:
@@ -77,8 +90,7 @@ class CountedDifference(NamedTuple):
 
 
 def explain(entry: JournalEntry) -> ExplainedEntry:
-    differences = entry.differences.split()
-    program = programs.recognise(entry.user_agent, differences)
+    program = entry.recognised
     # An older release may have written a code that no longer exists.
     row = REFUSALS.get(entry.code)
     if entry.accepted or row is None:
@@ -87,25 +99,42 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
         entry,
         program,
         tuple(_works(entry.code)),
-        changes(differences, program),
+        changes(entry.differences.split(), program),
         sentence(entry),
         _(row.hint),
+        _finding(entry),
     )
 
 
+def explain_all(entries: Iterable[JournalEntry]) -> list[ExplainedEntry]:
+    """Explain the rows of a list, and mark what the refusal above has said."""
+    explained, above = [], None
+    for row in map(explain, entries):
+        shown = row
+        if above is not None and row.hint:
+            shown = row._replace(
+                repeats_remedy=row.remedy == above.remedy,
+                repeats_finding=row.finding == above.finding,
+            )
+        explained.append(shown)
+        # Accepted requests in between have no explanation.
+        above = row if row.hint else above
+    return explained
+
+
 def changes(
-    differences: Iterable[str], program: RecognisedProgram | None
+    ids: Iterable[str], program: RecognisedProgram | None
 ) -> tuple[Change, ...]:
     """Return what to change; differences that one change removes are together."""
     found: dict[tuple[str, str, bool], list[str]] = {}
-    for difference in differences:
+    for difference in ids:
         switch = program.switch(difference) if program else ""
         impossible = program is not None and program.cannot_remove(difference)
         key = (advice(difference), switch, impossible)
         found.setdefault(key, []).append(difference)
     return tuple(
-        Change(advice, differences, switch, impossible)
-        for (advice, switch, impossible), differences in found.items()
+        Change(advice, together, switch, impossible)
+        for (advice, switch, impossible), together in found.items()
     )
 
 
@@ -114,12 +143,10 @@ def count_differences(entries: Iterable[JournalEntry]) -> list[CountedDifference
     counts: Counter[str] = Counter()
     program: dict[str, RecognisedProgram | None] = {}
     for entry in entries:
-        ids = entry.differences.split()
-        recognised = programs.recognise(entry.user_agent, ids)
-        for difference in ids:
+        for difference in entry.differences.split():
             counts[difference] += entry.requests
             # The entries are sorted, the newest first.
-            program.setdefault(difference, recognised)
+            program.setdefault(difference, entry.recognised)
     top = max(counts.values(), default=0)
     return [
         CountedDifference(
@@ -142,6 +169,21 @@ def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
     """Return what the detail says less precisely, if the reader may need that."""
     is_english = (get_language() or "en").startswith("en")
     return "" if is_english and entry.detail else _(REFUSALS[entry.code].sentence)
+
+
+def _finding(entry: JournalEntry) -> str:
+    """Return the detail without the advice that the API adds to its end."""
+    advised, program = [], entry.recognised
+    for difference in entry.differences.split():
+        advised.append(differences.advice(difference))
+        if program:
+            advised += [program.instruction(difference), program.cannot_comply]
+    finding, before = entry.detail, ""
+    while finding != before:
+        before = finding
+        for sentence in advised:
+            finding = finding.removesuffix(sentence).rstrip()
+    return finding
 
 
 def _works(code: str) -> Iterable[str]:

@@ -65,15 +65,15 @@ def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:
     return [(hour, not code, requests) for hour, code, requests in rows]
 
 
-def journal_of(key: Key, accepted: bool | None = None) -> QuerySet[JournalEntry]:
-    """Return the journal of a key, newest first, optionally with one outcome only.
+def journal_of(key: Key) -> QuerySet[JournalEntry]:
+    """Return the journal of a key, newest first.
 
     Return at most JOURNAL_ROWS rows for each outcome: the data plane deletes older rows
     only from time to time.
     """
     entries, newest = JournalEntry.objects.filter(key=key), Q()
-    for outcome in (True, False) if accepted is None else (accepted,):
-        with_outcome = entries.filter(accepted=outcome).order_by("-pk").values("pk")
+    for accepted in (True, False):
+        with_outcome = entries.filter(accepted=accepted).order_by("-pk").values("pk")
         newest |= Q(pk__in=with_outcome[:JOURNAL_ROWS])
     return entries.filter(newest).order_by("-at", "-id")
 

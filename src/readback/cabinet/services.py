@@ -19,10 +19,19 @@ from django.utils.translation import gettext as _
 from readback import keys
 from readback.cabinet import notices, selectors
 from readback.cabinet.email_addresses import validate_deliverable
-from readback.cabinet.models import LABEL_LENGTH, Address, JournalEntry, Key, User
+from readback.cabinet.models import (
+    LABEL_LENGTH,
+    Address,
+    CacheEntry,
+    JournalEntry,
+    Key,
+    User,
+)
 from readback.contract import MAX_ACTIVE_KEYS
 
 _SESSIONS_PER_LOGIN = 100
+# A login leaves about ten.
+_COUNTERS_PER_LOGIN = 1000
 
 
 class ServiceError(Exception):
@@ -178,6 +187,13 @@ def session_delete_expired() -> None:
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     oldest = expired.order_by("expire_date").values("pk")[:_SESSIONS_PER_LOGIN]
     Session.objects.filter(pk__in=oldest).delete()
+
+
+def counter_delete_expired() -> None:
+    """Delete some expired counts of the limits, which contain network addresses."""
+    expired = CacheEntry.objects.filter(expires__lt=timezone.now())
+    oldest = expired.order_by("expires").values("pk")[:_COUNTERS_PER_LOGIN]
+    CacheEntry.objects.filter(pk__in=oldest).delete()
 
 
 def address_record(base_url: str) -> None:

@@ -211,6 +211,7 @@ ACCOUNT_RATE_LIMITS = {
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
     "undo_email_change": "20/m/ip",
+    "download_data": "5/5m/user",
     # Mails that a visitor asks for: by one sender to one mailbox, to one mailbox, and
     # by one sender. Several senders are needed to use up the limit of a mailbox.
     "mail_by_and_to": "6/h/key,20/d/key",

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 _SESSION_PREFIX = "new-key:"
-_LIFETIME_SECONDS = 300
+LIFETIME_SECONDS = 300
 
 
 def store(request: HttpRequest, response: HttpResponse, path: str, key: str) -> None:
@@ -21,7 +21,7 @@ def store(request: HttpRequest, response: HttpResponse, path: str, key: str) -> 
     response.set_cookie(
         _cookie_name(path),
         pad.hex(),
-        max_age=_LIFETIME_SECONDS,
+        max_age=LIFETIME_SECONDS,
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Strict",

@@ -13,10 +13,6 @@ from readback.contract import JOURNAL_DIFFERENCES_LENGTH, MAX_DETAIL_LENGTH
 from readback.differences import ADVICE, advice
 from readback.programs import RecognisedProgram
 
-_CANNOT_COMPLY = (
-    "be made to comply, but this answer shows that its address and its key are right."
-)
-
 
 class Explanation(NamedTuple):
     """Why a request is refused."""
@@ -61,10 +57,7 @@ def _hint(program: RecognisedProgram | None, differences: Collection[str]) -> st
 
 def _special_hint(program: RecognisedProgram, differences: Collection[str]) -> str:
     if any(map(program.cannot_remove, differences)):
-        subject = f"{program.name} cannot"
-        if not program.certain:
-            subject = f"If you use {program.name}, it cannot"
-        return f"{subject} {_CANNOT_COMPLY}"
+        return program.cannot_comply
     return next(filter(None, map(program.instruction, differences)), "")
 
 

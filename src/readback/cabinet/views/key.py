@@ -4,7 +4,7 @@ from functools import partial
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -16,8 +16,8 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet import chart, refusals, selectors, services
-from readback.cabinet.models import Key
+from readback.cabinet import chart, journal, refusals, selectors, services
+from readback.cabinet.models import JournalEntry, Key
 from readback.cabinet.views import live, unmatched
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
@@ -27,8 +27,6 @@ _DAYS = 31
 
 # Keeps the page below its limit of 60 KB.
 _ROWS_PER_PAGE = 20
-
-_OUTCOMES = {"accepted": True, "refused": False}
 
 
 @require_safe
@@ -84,27 +82,38 @@ def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
     return redirect("key", key_id=key.pk)
 
 
-def _outcome(request: AccountRequest) -> str:
-    outcome = request.GET.get("outcome", "")
-    return outcome if outcome in _OUTCOMES else ""
-
-
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
     charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
-    outcome = _outcome(request)
-    entries = selectors.journal_of(key, _OUTCOMES.get(outcome))
-    rows = Paginator(entries, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
-    refused = selectors.journal_of(key, accepted=False)
-    different = refused.exclude(differences="")
+    chosen = journal.JournalFilter.from_query(request.GET)
+    filtered = journal.read(key, chosen)
+    rows = Paginator(filtered.rows, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    options = (filtered.codes, filtered.programs)
     return {
         "key": key,
         "charts": charts,
-        "outcome": outcome,
+        "journal": filtered,
         "journal_rows": JOURNAL_ROWS,
         "rows": rows,
-        "explained": [refusals.explain(entry) for entry in rows],
+        "queries": _queries(chosen, rows),
         # Called by the template: most polls find nothing new and render nothing.
-        "differences": partial(refusals.count_differences, different),
-        "version": live.version_of(charts, [entry.pk for entry in rows]),
+        "explained": partial(refusals.explain_all, rows),
+        "differences": partial(refusals.count_differences, filtered.entries),
+        "version": live.version_of(charts, options, [entry.pk for entry in rows]),
+    }
+
+
+def _queries(
+    chosen: journal.JournalFilter, rows: "Page[JournalEntry]"
+) -> dict[str, str]:
+    """Return the end of each URL that shows another part of the journal."""
+    number = rows.number
+    return {
+        "all": chosen._replace(outcome="").query(),
+        journal.ACCEPTED: chosen._replace(outcome=journal.ACCEPTED).query(),
+        journal.REFUSED: chosen._replace(outcome=journal.REFUSED).query(),
+        "export": chosen.query(),
+        "newer": chosen.query(number - 1),
+        "shown": chosen.query(number),
+        "older": chosen.query(number + 1),
     }

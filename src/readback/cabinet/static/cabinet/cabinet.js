@@ -1,5 +1,5 @@
-// Copy buttons, and live parts that poll the server. Every page works without
-// JavaScript, and nothing here builds HTML from data.
+// Copy buttons, times in the reader's time zone, and live parts that poll the server.
+// Every page works without JavaScript, and nothing here builds HTML from data.
 "use strict";
 
 document.documentElement.classList.add("js-enabled");
@@ -33,6 +33,39 @@ function confirmCopy(button) {
   button.timer = setTimeout(() => (label.data = button.dataset.label), 2000);
 }
 
+// The server writes times in UTC: <time datetime="…">, and <span data-zone>UTC</span>
+// where a heading or a sentence names the zone. Digits are replaced by as many others.
+const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+const zoneFormat = new Intl.DateTimeFormat(document.documentElement.lang, {
+  timeZoneName: "short",
+});
+const zone = (moment) =>
+  zoneFormat.formatToParts(moment).find((part) => part.type === "timeZoneName").value;
+
+// Returns "2026-11-16 00:15:03" in the zone of the reader, as Swedish writes it.
+const inZone = (moment) => moment.toLocaleString("sv-SE").slice(0, 19);
+
+function showLocalTimes(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    if (isNaN(moment)) continue;
+    time.title = `${moment.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+    const local = inZone(moment);
+    const texts = document.createTreeWalker(time, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode())
+      texts.currentNode.data = texts.currentNode.data
+        .replace(/(\d{4}-)?\d\d-\d\d/, (date) => local.slice(10 - date.length, 10))
+        .replace(/\d\d:\d\d(:\d\d)?/, (clock) => local.substr(11, clock.length))
+        .replace("UTC", zone(moment));
+  }
+  for (const name of root.querySelectorAll("[data-zone]")) {
+    name.textContent = zone(new Date());
+    name.title = timeZone;
+  }
+}
+
+showLocalTimes(document);
+
 // <div data-live-url="url" data-version="version" data-interval="seconds">: the server
 // returns 204 if nothing has changed, or the new content with its version. Any other
 // response (logged out, deleted) stops the polling until the reader reloads the page.
@@ -51,11 +84,18 @@ async function refresh(part) {
   url.searchParams.set("seen", part.dataset.version);
   const response = await fetch(url, { redirect: "manual" });
   if (response.status === 200) {
-    // Replacing the content would clear the reader's selection: try again later.
-    if (part.contains(getSelection().anchorNode) && !getSelection().isCollapsed)
-      return true;
+    if (isInUse(part)) return true;
     part.innerHTML = await response.text();
+    showLocalTimes(part);
     part.dataset.version = response.headers.get("X-Version");
   }
   return response.ok;
+}
+
+// Replacing the content would clear the reader's selection, or close a list that the
+// reader chooses from: try again later.
+function isInUse(part) {
+  const selection = getSelection();
+  const isSelected = part.contains(selection.anchorNode) && !selection.isCollapsed;
+  return isSelected || part.querySelector("select:focus") !== null;
 }

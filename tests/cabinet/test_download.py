@@ -1,0 +1,231 @@
+"""Everything we hold about an account: one file that forgets no table."""
+
+import gzip
+import json
+import logging
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from allauth.account.models import EmailAddress, EmailConfirmation
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialToken
+from allauth.usersessions.models import UserSession
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+from django.utils import timezone
+
+from readback.cabinet import account_data, outbox, services
+from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.models import Invitation, Key, User
+from tests.cabinet.owners import ALICE, BOB, entry, used
+from tests.cabinet.visitor import PASSWORD, Visitor, words_of
+
+pytestmark = pytest.mark.usefixtures("database")
+
+PAGE, FILE = "/account/data/", "/account/data/download/"
+DOCS = Path(__file__).parents[2] / "docs" / "cabinet.md"
+SECRET = "zyzzyva-secret"
+
+# Tables that lead to an account and are not in the file, and why.
+TABLES_LEFT_OUT = {
+    "account.EmailConfirmation": "links are signed and not stored, so it is empty",
+    "socialaccount.SocialToken": "the provider's secrets; they are not stored",
+    "cabinet.User_groups": "the file has the names of the groups",
+    "cabinet.User_user_permissions": "the file has the names of the permissions",
+}
+# Columns that are not in the file. Ids, and who the row belongs to, say nothing.
+COLUMNS_LEFT_OUT = {
+    "account.EmailAddress": {"id", "user"},
+    "admin.LogEntry": {"id", "user", "content_type"},  # the operator is somebody else
+    "cabinet.Invitation": {"id", "invited_by"},
+    "cabinet.JournalEntry": {"id"},
+    "cabinet.Key": {"owner", "digest", "last_created"},  # secret; a counter of the API
+    "cabinet.OutgoingMail": {"id", "account", "details", "due_at"},  # is in the mail
+    "cabinet.Usage": {"id"},
+    "cabinet.User": {"password"},  # secret
+    "mfa.Authenticator": {"id", "user", "data"},  # secret
+    "socialaccount.SocialAccount": {"id", "user"},
+    "usersessions.UserSession": {"id", "user", "session_key", "data"},  # secret; unused
+}
+
+
+@pytest.fixture
+def alice() -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+@pytest.fixture
+def visitor(alice) -> Visitor:
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    return visitor
+
+
+def tables_of_an_account() -> set[type[models.Model]]:
+    """Return every table whose rows lead to an account, directly or through others."""
+    found: set[type[models.Model]] = set()
+    to_visit: list[type[models.Model]] = [User]
+    while to_visit:
+        for field in to_visit.pop()._meta.get_fields(include_hidden=True):
+            leads_here = field.auto_created and not field.concrete
+            if leads_here and field.related_model not in found:
+                found.add(field.related_model)
+                to_visit.append(field.related_model)
+    return found - {User, Group, Permission}
+
+
+def fill(alice: User) -> None:
+    """Add a row to every table of an account, with secrets where they belong."""
+    key = services.key_create(alice, "laptop").key
+    used(key, 7)
+    entry(key, user_agent="curl/8.5.0")
+    confirmation = EmailAddress.objects.get(user=alice)
+    EmailConfirmation.objects.create(email_address=confirmation, key=SECRET)
+    EmailAddress.objects.create(user=alice, email="alice@example.net")
+    Authenticator.objects.create(user=alice, type="totp", data={"secret": SECRET})
+    provider = SocialAccount.objects.create(
+        user=alice, provider="openid_connect", uid="17", extra_data={"name": "Alice"}
+    )
+    SocialToken.objects.create(account=provider, token=SECRET)
+    soon = timezone.now() + timedelta(days=1)
+    Invitation.objects.create(email=ALICE, expires_at=soon)
+    Invitation.objects.create(
+        email="carol@example.org", invited_by=alice, expires_at=soon
+    )
+    outbox.add(
+        "account/email/x", ALICE, timedelta(1), account=alice, details={"link": SECRET}
+    )
+    alice.groups.add(Group.objects.create(name="testers"))
+    alice.user_permissions.add(Permission.objects.all()[0])
+    bob = services.account_create(BOB, confirmed=True)
+    for actor, target in ((bob, alice), (bob, key), (alice, bob)):
+        LogEntry.objects.create(
+            user=actor,
+            content_type=ContentType.objects.get_for_model(target),
+            object_id=str(target.pk),
+            object_repr=str(target),
+            action_flag=CHANGE,
+            change_message="Looked at",
+        )
+
+
+def download(visitor: Visitor) -> dict[str, object]:
+    response = visitor.get(FILE)
+    assert response.status_code == 200
+    return json.loads(b"".join(response.streaming_content))
+
+
+def test_the_file_has_rows_of_every_table_of_an_account(alice, visitor):
+    fill(alice)
+    tables = tables_of_an_account()
+    empty = [table._meta.label for table in tables if not table.objects.exists()]
+    assert not empty, "fill these tables in this test"
+
+    found = download(visitor)
+
+    exported = {section.model._meta.label for section in account_data.SECTIONS}
+    labels = {table._meta.label for table in tables}
+    assert labels == exported | set(TABLES_LEFT_OUT)
+    assert [name for name, rows in found.items() if not rows] == []
+    assert found["account"]["groups"] == ["testers"]
+    assert len(found["account"]["user_permissions"]) == 1
+    assert [row["change_message"] for row in found["actions_of_operators"]] == [
+        "Looked at",
+        "Looked at",
+    ]
+    assert found["actions_as_operator"][0]["object_id"] == str(
+        User.objects.get(email=BOB).pk
+    )
+
+
+def test_every_column_is_exported_or_left_out_on_purpose():
+    columns = {
+        section.model: set(section.columns) for section in account_data.SECTIONS
+    } | {User: {*account_data.ACCOUNT_COLUMNS, "groups", "user_permissions"}}
+    for section in account_data.SECTIONS:
+        columns[section.model] |= set(section.columns)
+    for model, exported in columns.items():
+        existing = {field.name for field in model._meta.get_fields() if field.concrete}
+        assert existing == exported | COLUMNS_LEFT_OUT[model._meta.label], model
+
+
+def test_the_file_has_no_secret_and_nothing_about_others(alice, visitor):
+    fill(alice)
+    bob = User.objects.get(email=BOB)
+    entry(services.key_create(bob, "of bob").key, user_agent="Bob's program")
+    outbox.add("account/email/x", BOB, timedelta(1))
+    EmailAddress.objects.create(user=alice, email="mallory@example.org")
+    outbox.add("account/email/x", "mallory@example.org", timedelta(1))
+
+    text = json.dumps(download(visitor))
+
+    assert ALICE in text and "curl/8.5.0" in text
+    session = UserSession.objects.get().session_key
+    digest = Key.objects.get(owner=alice).digest
+    secrets = [SECRET, alice.password, session, bytes(digest).hex(), BOB]
+    assert [secret for secret in secrets if secret in text] == []
+    assert "bob" not in text.lower()
+    # An address that is not confirmed may be somebody else's.
+    assert text.count("mallory@example.org") == 1
+
+
+def test_the_documentation_names_every_field(alice, visitor):
+    fill(alice)
+    docs = DOCS.read_text(encoding="utf-8").partition("## Your data")[2]
+
+    for section, rows in download(visitor).items():
+        assert f"`{section}`" in docs
+        if section == "made_at":
+            continue
+        for name in rows if section == "account" else rows[0]:
+            assert f"`{name}`" in docs, (section, name)
+
+
+def test_the_file_is_a_private_download(alice, visitor, caplog):
+    caplog.set_level(logging.INFO, logger="readback.security")
+    assert f'href="{FILE}"' in visitor.get(PAGE).content.decode()
+    assert f'href="{PAGE}"' in visitor.get("/account/").content.decode()
+
+    response = visitor.get(FILE, headers={"accept-encoding": "gzip"})
+
+    name = f'attachment; filename="readback-account-{timezone.now():%Y-%m-%d}.json"'
+    assert response.headers["Content-Disposition"] == name
+    assert "no-store" in response.headers["Cache-Control"]
+    found = json.loads(gzip.decompress(b"".join(response.streaming_content)))
+    assert found["account"]["email"] == ALICE
+    events = [json.loads(line.getMessage()) for line in caplog.records]
+    [event] = [each for each in events if each["event"] == "data_downloaded"]
+    assert event["account"] == event["by"] == alice.pk
+
+
+def test_it_needs_a_login_and_the_password_of_the_last_15_minutes(visitor):
+    for path in (PAGE, FILE):
+        stranger = Visitor().get(path)
+        assert stranger.headers["Location"] == f"/accounts/login/?next={path}"
+    visitor.get("/account/")
+    session = visitor.client.session
+    session[SESSION_STARTED] -= 3600
+    session.save()
+
+    for path in (PAGE, FILE):
+        asked = visitor.get(path)
+        assert asked.headers["Location"].startswith("/accounts/reauthenticate/?next=")
+    page = visitor.get(PAGE).headers["Location"]
+    fields = {"password": PASSWORD, "next": PAGE}
+    back = visitor.send("/accounts/reauthenticate/", fields, page=page)
+
+    assert back.headers["Location"] == PAGE
+    assert download(visitor)["account"]["email"] == ALICE
+
+
+def test_downloads_are_limited_and_head_is_not_one(visitor):
+    for _ in range(10):
+        assert visitor.client.head(FILE).status_code == 405
+    for _ in range(5):
+        download(visitor)
+
+    assert visitor.get(FILE).status_code == 429
+    assert "Download as JSON" in words_of(visitor.get(PAGE))

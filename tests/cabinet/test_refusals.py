@@ -1,0 +1,47 @@
+"""Explanations of refusals: the detail that the API wrote, without its advice."""
+
+import pytest
+
+from readback import differences, programs
+from readback.api.endpoints.explanation import explain
+from readback.api.endpoints.refusal import Finding
+from readback.cabinet import refusals
+from readback.cabinet.models import JournalEntry
+
+CURL, LIBRARY = "curl/8.5.0", "OpenAI/Python 3.49.0"
+
+
+@pytest.mark.parametrize("user_agent", ["", CURL, LIBRARY, "node"])
+def test_details_leave_out_the_advice_that_is_shown(user_agent):
+    for ids in (["stream"], ["n"], ["content-type"], ["temperature", "*", "zebra"]):
+        findings = [
+            Finding("unknown_field", (each,), "It differs.", "it differs")
+            for each in ids
+        ]
+        explained = explain(findings, user_agent)
+        assert len(explained.detail) > len("It differs.")
+        row = JournalEntry(
+            accepted=False,
+            code=explained.code,
+            detail=explained.detail,
+            differences=explained.differences,
+            user_agent=user_agent,
+        )
+        finding = refusals.explain(row).finding
+        assert finding.startswith("It differs.")
+        for each in ids:
+            assert differences.advice(each) not in finding
+        assert "curl: " not in finding and "If you use" not in finding
+
+
+def test_details_leave_out_that_a_program_cannot_comply():
+    never = [row for row in programs.table() if "*" in row.cannot]
+    assert never
+    for program in never:
+        recognised = programs.RecognisedProgram(program, certain=True)
+        detail = f"It differs. {recognised.cannot_comply}"
+        row = JournalEntry(
+            accepted=False, code="unknown_field", detail=detail, differences="zebra"
+        )
+        row.recognised = recognised
+        assert refusals.explain(row).finding == "It differs."
