@@ -24,7 +24,7 @@ from django.utils.encoding import punycode
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet import services
+from readback.cabinet import services, sign_up_rules
 from readback.cabinet.models import User
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
@@ -97,6 +97,9 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
         super().__init__(*args, **options)
         self.fields["email"] = NormalisedEmailField()
 
+    def clean_email(self) -> str:
+        return _allowed(super().clean_email())
+
     def validate_unique_email(self, value: str) -> str:
         self.account_already_exists = User.objects.filter(email=value).exists()
         return value
@@ -144,6 +147,9 @@ class ResetPasswordForm(NoLabelSuffixForm, allauth_forms.ResetPasswordForm):
 
 class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
     email = NormalisedEmailField(label=_("New e-mail address"))  # type: ignore[assignment]
+
+    def clean_email(self) -> str:
+        return _allowed(super().clean_email())
 
 
 class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
@@ -197,3 +203,9 @@ class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
         if email != self._account.email:
             raise ValidationError(_("This is not the address of this account."))
         return email
+
+
+def _allowed(email: str) -> str:
+    if not sign_up_rules.allows_address(email):
+        raise ValidationError(sign_up_rules.refusal_for_visitors())
+    return email

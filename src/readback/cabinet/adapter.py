@@ -9,10 +9,12 @@ from typing import Any
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -28,6 +30,7 @@ from readback.cabinet import (
     security_log,
     selectors,
     services,
+    sign_up_rules,
 )
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.views import errors
@@ -60,6 +63,17 @@ class CabinetAdapter(DefaultAccountAdapter):
         return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 
     # Accounts and sessions
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return sign_up_rules.form_is_open()
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """Confirm an address, unless it is a change that is not allowed any more."""
+        is_change = email_address.email != email_address.user.email
+        if is_change and not sign_up_rules.allows_address(email_address.email):
+            messages.error(request, sign_up_rules.refusal_for_visitors())
+            return False
+        return bool(super().confirm_email(request, email_address))
 
     def save_user(
         self,

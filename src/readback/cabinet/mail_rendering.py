@@ -16,6 +16,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 
+from readback.cabinet import sign_up_rules
 from readback.cabinet.models import OutgoingMail
 
 CONFIRMATION = "account/email/email_confirmation"
@@ -25,7 +26,10 @@ PASSWORD_RESET = "account/email/password_reset_key"
 
 def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
     """Return the mail, or None if its link would be of no use any more."""
-    context: dict[str, object] = mail.details | {"at": mail.created_at}
+    context: dict[str, object] = mail.details | {
+        "at": mail.created_at,
+        "may_sign_up": sign_up_rules.may_sign_up(mail.address),
+    }
     if make_link := _LINKS.get(mail.template):
         context["link"] = make_link(mail)
         if not context["link"]:

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from readback import keys, programs
+from readback.cabinet import sign_up_rules
 from readback.client_address import NETWORK_DIGEST_LENGTH
 from readback.contract import (
     ENDPOINTS,
@@ -51,6 +53,9 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
+        """Create an operator; `manage createsuperuser` prints a ValidationError."""
+        if not sign_up_rules.allows_address(email.strip()):
+            raise ValidationError(sign_up_rules.refusal_for_operators())
         return self.create_user(email, password, is_staff=True, is_superuser=True)
 
     def get_by_natural_key(self, username: str | None) -> "User":

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from readback import keys
-from readback.cabinet import notices, selectors
+from readback.cabinet import notices, selectors, sign_up_rules
 from readback.cabinet.models import LABEL_LENGTH, Address, JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
 
@@ -36,10 +36,19 @@ class NewKey(NamedTuple):
 
 
 def account_create(
-    email: str, password: str | None = None, *, confirmed: bool = False
+    email: str,
+    password: str | None = None,
+    *,
+    confirmed: bool = False,
+    any_domain: bool = False,
 ) -> User:
-    """Create an account as the operator; `confirmed` marks its address confirmed."""
+    """Create an account as the operator; `confirmed` marks its address confirmed.
+
+    Only the server itself uses `any_domain`, for its account on the local machine.
+    """
     email = email.strip().lower()
+    if not any_domain:
+        check_domain(email)
     _check_account(email, password)
     try:
         with transaction.atomic():
@@ -50,6 +59,12 @@ def account_create(
     except IntegrityError:
         raise ServiceError(_("An account with this address already exists.")) from None
     return account
+
+
+def check_domain(email: str) -> None:
+    """Raise ServiceError if the settings allow no account with this address."""
+    if not sign_up_rules.allows_address(email):
+        raise ServiceError(sign_up_rules.refusal_for_operators())
 
 
 @transaction.atomic

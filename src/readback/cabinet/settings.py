@@ -69,6 +69,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "readback.cabinet.context_processors.address",
                 "readback.cabinet.context_processors.mail",
+                "readback.cabinet.context_processors.sign_up",
             ],
         },
     },
