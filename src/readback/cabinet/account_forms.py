@@ -152,6 +152,27 @@ class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
         return _allowed(super().clean_email())
 
 
+class InvitationForm(NoLabelSuffixForm, forms.Form):
+    """Ask an invited person for a password; the address is that of the invitation."""
+
+    password1 = forms.CharField(
+        label=_("Password"),
+        help_text=PASSWORD_HELP,
+        strip=False,
+        widget=forms.PasswordInput(
+            attrs={"autocomplete": "new-password", "autofocus": True}
+        ),
+    )
+
+    def __init__(self, *args: Any, email: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._email = email
+
+    def clean_password1(self) -> str:
+        account, password = User(email=self._email), self.cleaned_data["password1"]
+        return get_adapter().clean_password(password, account)
+
+
 class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
     pass
 

@@ -24,6 +24,7 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import (
     clients,
+    invitation_services,
     mail_limits,
     mail_rendering,
     outbox,
@@ -108,6 +109,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         """Start a session, and delete some of the expired ones."""
         super().login(request, user)
         services.session_delete_expired()
+        invitation_services.invitation_delete_old()
 
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any

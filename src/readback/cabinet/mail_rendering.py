@@ -16,18 +16,20 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 
-from readback.cabinet import sign_up_rules
+from readback.cabinet import invitation_links, selectors, sign_up_rules
 from readback.cabinet.models import OutgoingMail
 
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
+INVITATION = "account/email/invitation"
 
 
 def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
     """Return the mail, or None if its link would be of no use any more."""
     context: dict[str, object] = mail.details | {
         "at": mail.created_at,
+        "expires_at": mail.expires_at,
         "may_sign_up": sign_up_rules.may_sign_up(mail.address),
     }
     if make_link := _LINKS.get(mail.template):
@@ -75,6 +77,13 @@ def _reset_link(mail: OutgoingMail) -> str:
     )
 
 
+def _invitation_link(mail: OutgoingMail) -> str:
+    invitation = selectors.invitation_find(mail.address)
+    if invitation is None or not selectors.invitation_is_usable(invitation):
+        return ""
+    return invitation_links.make(invitation)
+
+
 def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
@@ -83,4 +92,5 @@ _LINKS: dict[str, Callable[[OutgoingMail], str]] = {
     CONFIRMATION: _confirmation_link,
     SIGN_UP_CONFIRMATION: _confirmation_link,
     PASSWORD_RESET: _reset_link,
+    INVITATION: _invitation_link,
 }

@@ -86,6 +86,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
 
+class InvitationState(models.TextChoices):
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    EXPIRED = "expired"
+
+
 class Invitation(models.Model):
     """An address that an operator has invited; its link is signed and not stored."""
 
@@ -101,8 +107,15 @@ class Invitation(models.Model):
         return self.email
 
     @property
+    def state(self) -> InvitationState:
+        if self.accepted_at is not None:
+            return InvitationState.ACCEPTED
+        is_expired = self.expires_at <= timezone.now()
+        return InvitationState.EXPIRED if is_expired else InvitationState.OPEN
+
+    @property
     def is_open(self) -> bool:
-        return self.accepted_at is None and self.expires_at > timezone.now()
+        return self.state is InvitationState.OPEN
 
 
 class KeyQuerySet(models.QuerySet["Key"]):

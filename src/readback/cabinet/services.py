@@ -18,7 +18,14 @@ from django.utils.translation import gettext as _
 
 from readback import keys
 from readback.cabinet import notices, selectors, sign_up_rules
-from readback.cabinet.models import LABEL_LENGTH, Address, JournalEntry, Key, User
+from readback.cabinet.models import (
+    LABEL_LENGTH,
+    Address,
+    Invitation,
+    JournalEntry,
+    Key,
+    User,
+)
 from readback.contract import MAX_ACTIVE_KEYS
 
 _SESSIONS_PER_LOGIN = 100
@@ -26,6 +33,13 @@ _SESSIONS_PER_LOGIN = 100
 
 class ServiceError(Exception):
     """The service cannot do its work; the message tells the user why."""
+
+
+class AccountExistsError(ServiceError):
+    """There is an account with this address."""
+
+    def __init__(self) -> None:
+        super().__init__(_("An account with this address already exists."))
 
 
 class NewKey(NamedTuple):
@@ -57,7 +71,7 @@ def account_create(
                 user=account, email=email, primary=True, verified=confirmed
             )
     except IntegrityError:
-        raise ServiceError(_("An account with this address already exists.")) from None
+        raise AccountExistsError from None
     return account
 
 
@@ -108,6 +122,7 @@ def account_delete(account: User) -> None:
     locked_keys = Key.objects.select_for_update().filter(owner=account).order_by("pk")
     list(locked_keys.values_list("pk"))
     pk = account.pk
+    Invitation.objects.filter(email=account.email).exclude(accepted_at=None).delete()
     account.delete()
     notices.account_deleted(account, pk)
 
@@ -122,19 +137,12 @@ def account_discard_unused(email: str) -> bool:
     until Alice does the same and confirms it. An account that an operator has
     deactivated, or that has special rights, stays.
     """
-    unused = User.objects.filter(
-        email=email,
-        is_active=True,
-        is_staff=False,
-        is_superuser=False,
-        last_login=None,
-    )
-    account = unused.select_for_update().first()
-    if account is None or account.keys.exists():
+    account = User.objects.select_for_update().filter(email=email).first()
+    if account is None:
         return False
     # Locked, so that nobody can confirm the account while it is being deleted.
-    addresses = EmailAddress.objects.select_for_update().filter(user=account)
-    if any(address.verified for address in addresses):
+    list(EmailAddress.objects.select_for_update().filter(user=account))
+    if not selectors.account_is_unused(account):
         return False
     notices.account_replaced(account.pk)
     account.delete()
