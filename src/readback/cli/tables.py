@@ -11,6 +11,10 @@ from typing import Any
 
 import click
 
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON on standard output."
+)
+
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; without a terminal, one tab-separated line per row."""
@@ -33,6 +37,14 @@ def print_json(value: Any) -> None:
     """Print one JSON object or list, with times such as 2026-11-15T04:12:00Z."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_json_time)
     click.echo(text)
+
+
+def print_result(sentence: str, value: Any, as_json: bool) -> None:
+    """Print the sentence for a person, or the value as JSON for a program."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(sentence)
 
 
 def format_time(at: datetime | None) -> str:
