@@ -127,7 +127,9 @@ def clean_postgresql(postgresql: Postgres) -> Callable[[], str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "database_url" in metafunc.fixturenames:
+    marks = metafunc.definition.iter_markers("parametrize")
+    is_chosen = any(mark.args[0] == "database_url" for mark in marks)
+    if "database_url" in metafunc.fixturenames and not is_chosen:
         kinds = getattr(metafunc.module, "DATABASES", ["sqlite", "postgresql"])
         metafunc.parametrize("database_url", kinds, indirect=True)
 

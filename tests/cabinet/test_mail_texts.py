@@ -13,9 +13,11 @@ from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.test import override_settings
+from django.utils import timezone
 
 import readback.cabinet
 from readback.cabinet import mail_rendering, services
+from readback.cabinet.invitation_services import invitation_create
 from readback.cabinet.mail_actions import ACTIONS
 from readback.cabinet.models import OutgoingMail, User
 from readback.config import Config
@@ -23,6 +25,7 @@ from readback.setting_values import SignUp
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor
 
 ALICE, MALLORY = "alice@example.org", "mallory@example.net"
+BOB = "bob@example.net"
 TEMPLATES = Path(readback.cabinet.__file__).parent / "templates"
 KEY = {"key": "sk-echo-…1234 (laptop)", "key_id": "1"}
 NOT_YOU = "If it was not you, "
@@ -35,6 +38,7 @@ class Sample(NamedTuple):
     link: str | None
     advice: str = ""
     details: dict[str, str] = {}  # noqa: RUF012
+    address: str = ALICE
 
 
 MAILS = {
@@ -57,6 +61,9 @@ MAILS = {
     "account/email/email_deleted": Sample(
         "/account/", "Change your password", {"deleted_email": MALLORY}
     ),
+    "account/email/invitation": Sample(
+        "/accounts/invitation/", "ignore this e-mail", address=BOB
+    ),
     "account/email/key_created": Sample("/keys/1/", "Revoke the key", KEY),
     "account/email/key_revoked": Sample("/keys/", "create a new key", KEY),
     "account/email/password_changed": Sample(RESET, "set a new password now"),
@@ -78,6 +85,7 @@ NOTICES = [
 def alice(database) -> User:
     alice = services.account_create(ALICE, PASSWORD)
     services.account_activate(alice)
+    invitation_create(BOB, mail=False)
     return alice
 
 
@@ -87,8 +95,9 @@ def rendered(
     mail = OutgoingMail(
         template=name,
         account=account,
-        address=ALICE,
+        address=MAILS[name].address,
         language=language,
+        expires_at=timezone.now(),
         details={"ip": ip, "account": str(account.pk), **MAILS[name].details},
     )
     message = mail_rendering.render(mail)

@@ -4,11 +4,16 @@ import re
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.utils import translation
 
 from readback.cabinet import services
+from readback.cabinet.invitation_services import invitation_create
 from readback.cabinet.models import User
+from tests.cabinet.sign_up_setting import sign_up_for
 from tests.cabinet.test_mail_texts import MAILS, rendered
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
+from tests.support.mailbox import link_in
+from tests.support.mailbox import text_of as text_of_mail
 
 DATABASES = ["sqlite"]
 
@@ -43,6 +48,7 @@ PUBLIC_PAGES = [
     "/accounts/password/reset/key/done/",
     "/accounts/inactive/",
     "/account/undo/abc/",
+    "/accounts/invitation/abc/",
     "/no-such-page",
 ]
 ACCOUNT_PAGES = [
@@ -61,6 +67,30 @@ def test_every_public_page():
     visitor = Visitor(language="ru")
     for path in PUBLIC_PAGES:
         assert latin_in(words_of(visitor.get(path))) == set(), path
+
+
+@pytest.mark.parametrize("mode", ["closed", "invitation", "example.org"])
+def test_how_to_get_an_account(mode):
+    visitor = Visitor(language="ru")
+    with sign_up_for(mode):
+        pages = [visitor.get("/accounts/signup/"), visitor.get("/accounts/login/")]
+        if mode == "example.org":
+            pages.append(visitor.sign_up("alice@alice.example"))
+    for page in pages:
+        assert latin_in(words_of(page)) == set()
+
+
+def test_an_invitation(alice, mails):
+    with translation.override("ru"):
+        invitation_create("laptop@example.org")
+    mail = mails.wait_for("laptop@example.org")
+    link, text = link_in(mail), f"{mail['Subject']} {text_of_mail(mail)}"
+    owner = Visitor(language="ru")
+    owner.log_in(ALICE)
+
+    assert latin_in(re.sub(r"http\S+", "", text)) == {"OpenAI"}
+    assert latin_in(words_of(Visitor(language="ru").get(link))) == set()
+    assert latin_in(words_of(owner.get(link))) == set()
 
 
 def test_every_account_page(alice):

@@ -25,7 +25,7 @@ from django.utils.encoding import punycode
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet import services
+from readback.cabinet import services, sign_up_rules
 from readback.cabinet.email_addresses import validate_deliverable
 from readback.cabinet.models import User
 
@@ -116,6 +116,9 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
         super().__init__(*args, **options)
         self.fields["email"] = NormalisedEmailField()
 
+    def clean_email(self) -> str:
+        return _allowed(super().clean_email())
+
     def validate_unique_email(self, value: str) -> str:
         self.account_already_exists = User.objects.filter(email=value).exists()
         return value
@@ -168,6 +171,30 @@ class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
         super().__init__(*args, **options)
         # Above the field may be a change that waits, with buttons of its own.
         self.autofocus = not (self.user and EmailAddress.objects.get_new(self.user))
+
+    def clean_email(self) -> str:
+        return _allowed(super().clean_email())
+
+
+class InvitationForm(NoLabelSuffixForm, forms.Form):
+    """Ask an invited person for a password; the address is that of the invitation."""
+
+    password1 = forms.CharField(
+        label=_("Password"),
+        help_text=PASSWORD_HELP,
+        strip=False,
+        widget=forms.PasswordInput(
+            attrs={"autocomplete": "new-password", "autofocus": True}
+        ),
+    )
+
+    def __init__(self, *args: Any, email: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._email = email
+
+    def clean_password1(self) -> str:
+        account, password = User(email=self._email), self.cleaned_data["password1"]
+        return get_adapter().clean_password(password, account)
 
 
 class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
@@ -223,3 +250,9 @@ class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
         if email != self._account.email:
             raise ValidationError(_("This is not the address of this account."))
         return email
+
+
+def _allowed(email: str) -> str:
+    if not sign_up_rules.allows_address(email):
+        raise ValidationError(sign_up_rules.refusal_for_visitors())
+    return email

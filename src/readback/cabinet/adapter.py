@@ -24,6 +24,7 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import (
     clients,
+    invitation_services,
     login_limits,
     mail_actions,
     mail_limits,
@@ -31,6 +32,7 @@ from readback.cabinet import (
     security_log,
     selectors,
     services,
+    sign_up_rules,
 )
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.views import errors
@@ -64,6 +66,17 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     # Accounts and sessions
 
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return sign_up_rules.form_is_open()
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """Confirm an address, unless it is a change that is not allowed any more."""
+        is_change = email_address.email != email_address.user.email
+        if is_change and not sign_up_rules.allows_address(email_address.email):
+            messages.error(request, sign_up_rules.refusal_for_visitors())
+            return False
+        return self._confirm_once(request, email_address)
+
     def save_user(
         self,
         request: HttpRequest,
@@ -78,7 +91,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         user.save()
         return user
 
-    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+    def _confirm_once(self, request: HttpRequest, email_address: EmailAddress) -> bool:
         """Confirm an address as one change, which fails if another account has it."""
         try:
             with transaction.atomic():
@@ -110,6 +123,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         super().login(request, user)
         services.session_delete_expired()
         services.counter_delete_expired()
+        invitation_services.invitation_delete_old()
 
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **options: Any

@@ -9,5 +9,9 @@ class CabinetConfig(AppConfig):
     verbose_name = "Readback"
 
     def ready(self) -> None:
-        # Importing them registers the checks and the signal handlers.
-        from readback.cabinet import checks, security_log  # noqa: F401
+        # Importing them registers the checks, admin pages and signal handlers.
+        from readback.cabinet import (  # noqa: F401
+            checks,
+            invitation_admin,
+            security_log,
+        )

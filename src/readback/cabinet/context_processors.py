@@ -1,10 +1,10 @@
-"""Template context for every page: the addresses of both planes, where mail goes."""
+"""Template context for every page: addresses, where mail goes, who may sign up."""
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from readback.cabinet import selectors
+from readback.cabinet import selectors, sign_up_rules
 
 
 def address(request: HttpRequest) -> dict[str, object]:
@@ -20,3 +20,11 @@ def public_url(request: HttpRequest) -> dict[str, object]:
 def mail(request: HttpRequest) -> dict[str, object]:
     """Add whether e-mails are printed to the terminal, so that pages can say so."""
     return {"mail_is_printed": not settings.CONFIG.smtp_url}
+
+
+def sign_up(request: HttpRequest) -> dict[str, object]:
+    """Add whether there is a sign-up form, and the only domains that it accepts."""
+    return {
+        "sign_up_is_open": sign_up_rules.form_is_open(),
+        "sign_up_domains": sign_up_rules.domains(),
+    }

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from readback.cabinet import invitation_links, selectors
 from readback.cabinet.email_undo import UndoToken
 from readback.cabinet.models import OutgoingMail, User
 
@@ -23,6 +24,7 @@ CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
 EMAIL_CHANGED = "account/email/email_changed"
+INVITATION = "account/email/invitation"
 
 # Returns a URL; or nothing, if the mail would be of no use any more.
 MakeLink = Callable[[OutgoingMail], str]
@@ -80,6 +82,13 @@ def _undo_link(mail: OutgoingMail) -> str:
     return _absolute_url("undo_email_change", token=token.text)
 
 
+def _invitation_link(mail: OutgoingMail) -> str:
+    invitation = selectors.invitation_find(mail.address)
+    if invitation is None or not selectors.invitation_is_usable(invitation):
+        return ""
+    return invitation_links.make(invitation)
+
+
 def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
@@ -90,6 +99,7 @@ ACTIONS = {
     CONFIRMATION: Action(_("Confirm the address"), _confirmation_link),
     SIGN_UP_CONFIRMATION: Action(_("Confirm the address"), _confirmation_link),
     PASSWORD_RESET: Action(_SET_PASSWORD, _reset_link),
+    INVITATION: Action(_("Create your account"), _invitation_link),
     "account/email/account_already_exists": Action(_("Log in"), page("account_login")),
     "account/email/account_deleted": Action(_("Sign up again"), page("account_signup")),
     EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),

@@ -21,6 +21,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils import translation
 
+from readback.cabinet import sign_up_rules
 from readback.cabinet.mail_actions import ACTIONS
 from readback.cabinet.models import OutgoingMail
 
@@ -42,7 +43,8 @@ def _render(mail: OutgoingMail, label: str, link: str) -> EmailMultiAlternatives
     context = mail.details | {
         "at": mail.created_at,
         "site": urlsplit(settings.CABINET_URL).netloc,
-        "can_sign_up": _can_sign_up(mail.address),
+        "expires_at": mail.expires_at,
+        "can_sign_up": sign_up_rules.may_sign_up(mail.address),
         "contact": settings.CONFIG.contact.removeprefix("mailto:"),
         "action": button,
     }
@@ -55,9 +57,3 @@ def _render(mail: OutgoingMail, label: str, link: str) -> EmailMultiAlternatives
     rendered = EmailMultiAlternatives(subject, text, to=[mail.address])
     rendered.attach_alternative(html, "text/html")
     return rendered
-
-
-def _can_sign_up(address: str) -> bool:
-    """Return whether the reader can create an account without being invited."""
-    signup = settings.CONFIG.signup
-    return signup.mode in ("open", "domains") and signup.allows_domain(address)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
@@ -16,6 +17,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from readback import keys, programs
+from readback.cabinet import sign_up_rules
 from readback.client_address import NETWORK_DIGEST_LENGTH
 from readback.contract import (
     ENDPOINTS,
@@ -52,6 +54,9 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
+        """Create an operator; `manage createsuperuser` prints a ValidationError."""
+        if not sign_up_rules.allows_address(email.strip()):
+            raise ValidationError(sign_up_rules.refusal_for_operators())
         return self.create_user(email, password, is_staff=True, is_superuser=True)
 
     def get_by_natural_key(self, username: str | None) -> "User":
@@ -84,6 +89,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
 
+class InvitationState(models.TextChoices):
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    EXPIRED = "expired"
+
+
 class Invitation(models.Model):
     """An address that an operator has invited; its link is signed and not stored."""
 
@@ -99,8 +110,15 @@ class Invitation(models.Model):
         return self.email
 
     @property
+    def state(self) -> InvitationState:
+        if self.accepted_at is not None:
+            return InvitationState.ACCEPTED
+        is_expired = self.expires_at <= timezone.now()
+        return InvitationState.EXPIRED if is_expired else InvitationState.OPEN
+
+    @property
     def is_open(self) -> bool:
-        return self.accepted_at is None and self.expires_at > timezone.now()
+        return self.state is InvitationState.OPEN
 
 
 class KeyQuerySet(models.QuerySet["Key"]):

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from readback.cabinet import mail_actions, outbox, security_log
-from readback.cabinet.models import Key, User
+from readback.cabinet.models import Invitation, Key, User
 
 
 def key_created(key: Key, *, notify: bool) -> None:
@@ -62,12 +62,24 @@ def account_replaced(pk: int) -> None:
     _record("account_replaced", account=pk)
 
 
+def invitation_sent(invitation: Invitation) -> None:
+    _record("invitation_sent", invitation=invitation.pk)
+
+
+def invitation_withdrawn(pk: int) -> None:
+    _record("invitation_withdrawn", invitation=pk)
+
+
+def invitation_accepted(invitation: Invitation, account: User) -> None:
+    _record("invitation_accepted", account=account.pk, invitation=invitation.pk)
+
+
 def _describe(key: Key) -> str:
     return f"{key} ({key.label})" if key.label else str(key)
 
 
-def _record(event: str, *, account: int, key: int | None = None) -> None:
-    transaction.on_commit(partial(security_log.record, event, account=account, key=key))
+def _record(event: str, *, account: int | None = None, **ids: int) -> None:
+    transaction.on_commit(partial(security_log.record, event, account=account, **ids))
 
 
 def _mail(name: str, owner: User, details: dict[str, str], *, to: str = "") -> None:

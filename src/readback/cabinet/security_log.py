@@ -1,6 +1,6 @@
 """The security log: one line of JSON for each event relevant to security.
 
-A line contains the ids of the account and the key, and the client's network address.
+A line contains ids, of the account and the key, and the client's network address.
 It never contains an e-mail address, a label, a password, a link or a key: what people
 type into the wrong field must not end up here.
 """
@@ -25,7 +25,13 @@ from readback.cabinet.models import User
 _log = logging.getLogger("readback.security")
 
 
-def record(event: str, *, account: int | None, key: int | None = None) -> None:
+def record(
+    event: str,
+    *,
+    account: int | None,
+    key: int | None = None,
+    invitation: int | None = None,
+) -> None:
     """Write one line; the actor and the network address come from the request."""
     request: HttpRequest | None = context.request
     line = {
@@ -36,6 +42,8 @@ def record(event: str, *, account: int | None, key: int | None = None) -> None:
         "by": _actor(request),
         "ip": clients.address(request) if request else None,
     }
+    if invitation is not None:
+        line["invitation"] = invitation
     # JSON escapes line breaks, so no value can forge a second line.
     _log.info(json.dumps(line))
 

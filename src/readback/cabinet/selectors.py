@@ -1,4 +1,7 @@
-"""Queries on accounts, keys, usage, the journal and the address. Never writes."""
+"""Queries on accounts, invitations, keys, usage, the journal and the address.
+
+Never writes.
+"""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -9,8 +12,10 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from readback.cabinet import sign_up_rules
 from readback.cabinet.models import (
     Address,
+    Invitation,
     JournalEntry,
     Key,
     KeyQuerySet,
@@ -38,6 +43,43 @@ def account_find(email: str) -> User | None:
 def account_is_confirmed(account: User) -> bool:
     addresses = EmailAddress.objects.filter(user=account, primary=True, verified=True)
     return addresses.exists()
+
+
+def account_is_unused(account: User) -> bool:
+    """Return whether a new sign-up with its address may replace the account.
+
+    Nobody has confirmed it, logged in or created a key, and an operator has neither
+    deactivated it nor given it special rights.
+    """
+    if not account.is_active or account.is_staff or account.is_superuser:
+        return False
+    confirmed = EmailAddress.objects.filter(user=account, verified=True)
+    is_used = account.last_login or account.keys.exists() or confirmed.exists()
+    return not is_used
+
+
+def invitations() -> QuerySet[Invitation]:
+    """Return all invitations, newest first."""
+    return Invitation.objects.select_related("invited_by").order_by("-created_at")
+
+
+def invitation_find(email: str) -> Invitation | None:
+    return invitations().filter(email=email.strip().lower()).first()
+
+
+def invitation_open(email: str) -> Invitation | None:
+    """Return the invitation of an address if it can be accepted now."""
+    invitation = invitation_find(email)
+    return invitation if invitation and invitation.is_open else None
+
+
+def invitation_is_usable(invitation: Invitation) -> bool:
+    """Return whether the owner of the address can create an account with it now."""
+    is_allowed = sign_up_rules.may_sign_up(invitation.email, invitation)
+    if not invitation.is_open or not is_allowed:
+        return False
+    account = account_find(invitation.email)
+    return account is None or account_is_unused(account)
 
 
 def keys_of(account: User) -> KeyQuerySet:

@@ -17,12 +17,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from readback import keys
-from readback.cabinet import notices, selectors
+from readback.cabinet import notices, selectors, sign_up_rules
 from readback.cabinet.email_addresses import validate_deliverable
 from readback.cabinet.models import (
     LABEL_LENGTH,
     Address,
     CacheEntry,
+    Invitation,
     JournalEntry,
     Key,
     User,
@@ -38,6 +39,13 @@ class ServiceError(Exception):
     """The service cannot do its work; the message tells the user why."""
 
 
+class AccountExistsError(ServiceError):
+    """There is an account with this address."""
+
+    def __init__(self) -> None:
+        super().__init__(_("An account with this address already exists."))
+
+
 class NewKey(NamedTuple):
     """A new key; `text` is the key itself, which cannot be shown again."""
 
@@ -46,10 +54,19 @@ class NewKey(NamedTuple):
 
 
 def account_create(
-    email: str, password: str | None = None, *, confirmed: bool = False
+    email: str,
+    password: str | None = None,
+    *,
+    confirmed: bool = False,
+    any_domain: bool = False,
 ) -> User:
-    """Create an account as the operator; `confirmed` marks its address confirmed."""
+    """Create an account as the operator; `confirmed` marks its address confirmed.
+
+    Only the server itself uses `any_domain`, for its account on the local machine.
+    """
     email = email.strip().lower()
+    if not any_domain:
+        check_domain(email)
     _check_account(email, password)
     try:
         with transaction.atomic():
@@ -58,8 +75,14 @@ def account_create(
                 user=account, email=email, primary=True, verified=confirmed
             )
     except IntegrityError:
-        raise ServiceError(_("An account with this address already exists.")) from None
+        raise AccountExistsError from None
     return account
+
+
+def check_domain(email: str) -> None:
+    """Raise ServiceError if the settings allow no account with this address."""
+    if not sign_up_rules.allows_address(email):
+        raise ServiceError(sign_up_rules.refusal_for_operators())
 
 
 @transaction.atomic
@@ -103,6 +126,7 @@ def account_delete(account: User) -> None:
     locked_keys = Key.objects.select_for_update().filter(owner=account).order_by("pk")
     list(locked_keys.values_list("pk"))
     pk = account.pk
+    Invitation.objects.filter(email=account.email).exclude(accepted_at=None).delete()
     account.delete()
     notices.account_deleted(account, pk)
 
@@ -117,19 +141,12 @@ def account_discard_unused(email: str) -> bool:
     until Alice does the same and confirms it. An account that an operator has
     deactivated, or that has special rights, stays.
     """
-    unused = User.objects.filter(
-        email=email,
-        is_active=True,
-        is_staff=False,
-        is_superuser=False,
-        last_login=None,
-    )
-    account = unused.select_for_update().first()
-    if account is None or account.keys.exists():
+    account = User.objects.select_for_update().filter(email=email).first()
+    if account is None:
         return False
     # Locked, so that nobody can confirm the account while it is being deleted.
-    addresses = EmailAddress.objects.select_for_update().filter(user=account)
-    if any(address.verified for address in addresses):
+    list(EmailAddress.objects.select_for_update().filter(user=account))
+    if not selectors.account_is_unused(account):
         return False
     notices.account_replaced(account.pk)
     account.delete()

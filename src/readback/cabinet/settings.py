@@ -71,6 +71,7 @@ TEMPLATES = [
                 "readback.cabinet.context_processors.address",
                 "readback.cabinet.context_processors.mail",
                 "readback.cabinet.context_processors.public_url",
+                "readback.cabinet.context_processors.sign_up",
             ],
         },
     },

@@ -11,6 +11,7 @@ from readback import __version__
 from readback.cli.account import account
 from readback.cli.database import manage, migrate
 from readback.cli.doctor import doctor
+from readback.cli.invitations import invitations, invite, uninvite
 from readback.cli.key import key
 from readback.cli.probe import probe
 from readback.cli.serve import serve
@@ -27,3 +28,6 @@ def main() -> None:
 
 for command in (serve, probe, account, key, migrate, doctor, manage):
     main.add_command(command)
+
+for command in (invite, invitations, uninvite):
+    account.add_command(command)

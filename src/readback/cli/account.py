@@ -1,6 +1,6 @@
 """`readback account`: manage one account, named by its e-mail address."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,7 @@ _confirmed_option = click.option(
 
 @click.group()
 def account() -> None:
-    """Create, show, deactivate, activate or delete an account."""
+    """Create, show, deactivate, activate or delete an account; invite people."""
 
 
 @account.command()
@@ -31,39 +31,51 @@ def account() -> None:
 @click.option(
     "--password-stdin", is_flag=True, help="Read the password from standard input."
 )
-def create(email: str, confirmed: bool, password_stdin: bool) -> None:
+@click.option(
+    "--if-missing",
+    is_flag=True,
+    help="Succeed without a change if the account already exists.",
+)
+@tables.json_option
+def create(
+    email: str, confirmed: bool, password_stdin: bool, if_missing: bool, as_json: bool
+) -> None:
     """Create an account.
 
     Asks for a password on a terminal. An account without a password can have keys;
     its owner can set a password later with "forgot password" in the cabinet.
     """
     with open_cabinet():
-        from readback.cabinet import services
-
-        password = prompts.password(password_stdin)
-        created = services.account_create(email, password, confirmed=confirmed)
+        user, is_new = _create(email, password_stdin, confirmed, if_missing)
+        shown = _as_json(user) | {"created": is_new}
     state = "confirmed" if confirmed else "not confirmed: log in to receive the e-mail"
-    click.echo(f"Created the account {created.email} ({state}).")
+    sentence = (
+        f"Created the account {user.email} ({state})."
+        if is_new
+        else f"The account {user.email} already exists."
+    )
+    tables.print_result(sentence, shown, as_json)
 
 
 @account.command()
 @click.argument("email")
-def show(email: str) -> None:
+@tables.json_option
+def show(email: str, as_json: bool) -> None:
     """Show the state of an account."""
     with open_cabinet():
-        from readback.cabinet import selectors
-
-        user = find_account(email)
-        active = selectors.keys_active(user).count()
-        rows = [
-            ("e-mail", user.email),
-            ("active", _yes_no(user.is_active)),
-            ("confirmed", _yes_no(selectors.account_is_confirmed(user))),
-            ("operator", _yes_no(user.is_staff)),
-            ("created", tables.format_time(user.date_joined)),
-            ("last login", tables.format_time(user.last_login)),
-            ("keys", f"{active} of {selectors.keys_of(user).count()} active"),
-        ]
+        shown = _as_json(find_account(email))
+    if as_json:
+        tables.print_json(shown)
+        return
+    rows = [
+        ("e-mail", shown["email"]),
+        ("active", _yes_no(shown["active"])),
+        ("confirmed", _yes_no(shown["confirmed"])),
+        ("operator", _yes_no(shown["operator"])),
+        ("created", tables.format_time(shown["created_at"])),
+        ("last login", tables.format_time(shown["last_login_at"])),
+        ("keys", f"{shown['active_keys']} of {shown['keys']} active"),
+    ]
     tables.print_rows(("account", ""), rows)
 
 
@@ -74,18 +86,22 @@ def show(email: str) -> None:
     """
 )
 @click.argument("email")
-def deactivate(email: str) -> None:
+@tables.json_option
+def deactivate(email: str, as_json: bool) -> None:
     with open_cabinet():
         from readback.cabinet import services
 
-        services.account_deactivate(find_account(email))
-    click.echo(f"Deactivated {email}.")
+        user = find_account(email)
+        services.account_deactivate(user)
+        shown = _as_json(user)
+    tables.print_result(f"Deactivated {email}.", shown, as_json)
 
 
 @account.command()
 @click.argument("email")
 @_confirmed_option
-def activate(email: str, confirmed: bool) -> None:
+@tables.json_option
+def activate(email: str, confirmed: bool, as_json: bool) -> None:
     """Activate an account again; its keys work as before."""
     with open_cabinet():
         from readback.cabinet import services
@@ -94,13 +110,15 @@ def activate(email: str, confirmed: bool) -> None:
         services.account_activate(user)
         if confirmed:
             services.account_confirm(user)
-    click.echo(f"Activated {email}.")
+        shown = _as_json(user)
+    tables.print_result(f"Activated {email}.", shown, as_json)
 
 
 @account.command()
 @click.argument("email")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def delete(email: str, yes: bool) -> None:
+@tables.json_option
+def delete(email: str, yes: bool, as_json: bool) -> None:
     """Delete an account.
 
     Its keys and their history are deleted too. This cannot be undone.
@@ -115,7 +133,8 @@ def delete(email: str, yes: bool) -> None:
             yes=yes,
         )
         services.account_delete(user)
-    click.echo(f"Deleted {email}.")
+    deleted = {"email": user.email, "deleted": True}
+    tables.print_result(f"Deleted {email}.", deleted, as_json)
     print_mail_note()
 
 
@@ -126,6 +145,40 @@ def find_account(email: str) -> "User":
     if user is None:
         raise Failure(f"There is no account {email}.")
     return user
+
+
+def _create(
+    email: str, password_stdin: bool, confirmed: bool, if_missing: bool
+) -> "tuple[User, bool]":
+    """Return the account, and whether this command has created it."""
+    from readback.cabinet import selectors, services
+
+    user = selectors.account_find(email) if if_missing else None
+    if user is not None:
+        return user, False
+    password = prompts.password(password_stdin)
+    try:
+        return services.account_create(email, password, confirmed=confirmed), True
+    except services.AccountExistsError:
+        if not if_missing:
+            raise
+        # Another command has created it in the meantime.
+        return find_account(email), False
+
+
+def _as_json(user: "User") -> dict[str, Any]:
+    from readback.cabinet import selectors
+
+    return {
+        "email": user.email,
+        "active": user.is_active,
+        "confirmed": selectors.account_is_confirmed(user),
+        "operator": user.is_staff,
+        "created_at": user.date_joined,
+        "last_login_at": user.last_login,
+        "keys": selectors.keys_of(user).count(),
+        "active_keys": selectors.keys_active(user).count(),
+    }
 
 
 def _yes_no(value: bool) -> str:

@@ -1,4 +1,7 @@
-"""Questions that a command asks the person at the terminal."""
+"""Questions that a command asks the person at the terminal.
+
+They are written to standard error, because standard output is for the result.
+"""
 
 import sys
 
@@ -14,7 +17,7 @@ def confirm(question: str, *, yes: bool) -> None:
             "Standard input is not a terminal, so confirmation is not possible: "
             "add --yes to proceed."
         )
-    click.confirm(question, abort=True)
+    click.confirm(question, abort=True, err=True)
 
 
 def password(from_stdin: bool) -> str | None:
@@ -29,5 +32,6 @@ def password(from_stdin: bool) -> str | None:
         show_default=False,
         hide_input=True,
         confirmation_prompt=True,
+        err=True,
     )
     return answer or None

@@ -88,7 +88,7 @@ def _local_account(config: Config, is_new: bool, ephemeral: bool) -> dict[str, s
 def _create_account(email: str) -> dict[str, str]:
     from readback.cabinet import services
 
-    account = services.account_create(email, confirmed=True)
+    account = services.account_create(email, confirmed=True, any_domain=True)
     # Nobody reads mail at localhost, and the key is about to be printed.
     key = services.key_create(account, "first key", notify=False)
     return {"key": key.text, **_login(account)}

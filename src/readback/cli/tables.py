@@ -1,10 +1,19 @@
-"""Rows on standard output: a table in a terminal, tab-separated lines in a pipe."""
+"""What commands print on standard output: rows for people, or JSON for programs.
 
+Rows are a table in a terminal and tab-separated lines in a pipe.
+"""
+
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import click
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON on standard output."
+)
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -24,6 +33,24 @@ def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Console().print(table)
 
 
+def print_json(value: Any) -> None:
+    """Print one JSON object or list, with times such as 2026-11-15T04:12:00Z."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_json_time)
+    click.echo(text)
+
+
+def print_result(sentence: str, value: Any, as_json: bool) -> None:
+    """Print the sentence for a person, or the value as JSON for a program."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(sentence)
+
+
 def format_time(at: datetime | None) -> str:
     """Return a time in UTC, or a dash for never."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}" if at else "-"
+
+
+def _json_time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -9,10 +9,11 @@ from typing import Any
 from allauth.account import views
 from allauth.account.stages import EmailVerificationStage, LoginStageController
 from allauth.core import ratelimit
+from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 
@@ -24,6 +25,20 @@ RESET_ADDRESS = "reset_address"
 
 
 class SignUpView(views.SignupView):
+    def closed(self) -> HttpResponse:
+        """Say how to get an account; refuse a form that was open before a restart."""
+        is_form = self.request.method == "POST"
+        context = {
+            "is_by_invitation": settings.CONFIG.signup.mode == "invitation",
+            "contact": settings.CONFIG.contact,
+        }
+        return render(
+            self.request,
+            self.template_name_signup_closed,
+            context,
+            status=HTTPStatus.FORBIDDEN if is_form else HTTPStatus.OK,
+        )
+
     def form_valid(self, form: SignupForm) -> HttpResponse:
         """Create account, address and mail together, or nothing."""
         form.hash_password()

@@ -1,0 +1,155 @@
+"""The operators' page for invitations: invite an address, send again, withdraw."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from readback.cabinet import invitation_services
+from readback.cabinet.account_forms import NormalisedEmailField
+from readback.cabinet.admin import ReadOnlyAdmin, operator_site
+from readback.cabinet.models import Invitation, User
+from readback.cabinet.services import ServiceError
+from readback.contract import INVITATION_DAYS
+
+if TYPE_CHECKING:  # generic only for the type checker
+    _ModelForm = forms.ModelForm[Invitation]
+else:
+    _ModelForm = forms.ModelForm
+
+
+class InviteForm(_ModelForm):
+    email = NormalisedEmailField(
+        help_text=f"They receive a link that works once, for {INVITATION_DAYS} days. "
+        "If you have invited them before, earlier links stop working."
+    )
+
+    class Meta:
+        model = Invitation
+        fields = ("email",)
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        try:
+            invitation_services.check_invitable(email)
+        except ServiceError as error:
+            raise ValidationError(str(error)) from None
+        return email
+
+    def validate_unique(self) -> None:
+        """Allow an address that has been invited: it is invited again."""
+
+
+@admin.register(Invitation, site=operator_site)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = (
+        "email",
+        "state",
+        "invited_by",
+        "created_at",
+        "expires_at",
+        "accepted_at",
+    )
+    list_filter = ("created_at", "accepted_at")
+    list_select_related = ("invited_by",)
+    search_fields = ("email",)
+    ordering = ("-created_at",)
+    form = InviteForm
+    actions = ("send_again", "withdraw")
+
+    @admin.display
+    def state(self, invitation: Invitation) -> str:
+        return invitation.state.value
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("cabinet.add_invitation"))
+
+    def get_fields(
+        self, request: HttpRequest, obj: Invitation | None = None
+    ) -> tuple[str, ...]:
+        return self.list_display if obj else ("email",)
+
+    def add_view(
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        context = {
+            "title": "Invite somebody",
+            "show_save_and_continue": False,
+            **(extra_context or {}),
+        }
+        try:
+            return super().add_view(request, form_url, context)
+        except ServiceError as error:
+            messages.error(request, str(error))
+            return redirect("admin:cabinet_invitation_changelist")
+
+    def save_model(
+        self, request: HttpRequest, obj: Invitation, form: Any, change: bool
+    ) -> None:
+        obj.pk = _invite(request, obj).pk
+
+    def response_add(
+        self, request: HttpRequest, obj: Invitation, post_url_continue: Any = None
+    ) -> HttpResponse:
+        messages.success(request, f"Invited {obj.email}. {_mail_note()}")
+        page = "add" if "_addanother" in request.POST else "changelist"
+        return redirect(f"admin:cabinet_invitation_{page}")
+
+    @admin.action(
+        description="Send again: a new link, and earlier ones stop working",
+        permissions=["operate"],
+    )
+    def send_again(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
+        def send(row: Invitation) -> None:
+            _invite(request, row)
+
+        if self._apply_to_each(request, rows, send, "Invited again"):
+            messages.info(request, _mail_note())
+
+    @admin.action(
+        description="Withdraw: the link stops working", permissions=["operate"]
+    )
+    def withdraw(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
+        service = invitation_services.invitation_withdraw
+        self._apply_to_each(request, rows, service, "Withdrawn")
+
+    def _apply_to_each(
+        self,
+        request: HttpRequest,
+        rows: QuerySet[Invitation],
+        service: Callable[[Invitation], None],
+        message: str,
+    ) -> int:
+        """Call the service for each row; say which could not be changed and why."""
+        changed = 0
+        for row in rows:
+            try:
+                service(row)
+            except ServiceError as error:
+                messages.error(request, f"{row.email}: {error}")
+                continue
+            self.log_change(request, row, message)
+            changed += 1
+        if changed:
+            messages.success(request, f"{message}: {changed}.")
+        return changed
+
+
+def _invite(request: HttpRequest, invitation: Invitation) -> Invitation:
+    operator = request.user if isinstance(request.user, User) else None
+    return invitation_services.invitation_create(invitation.email, by=operator)
+
+
+def _mail_note() -> str:
+    if settings.CONFIG.smtp_url:
+        return "The e-mail is on its way."
+    return "There is no mail server, so the server prints the e-mail to its terminal."

@@ -1,0 +1,198 @@
+"""Who may sign up: READBACK_SIGNUP on every path that can create an account."""
+
+from datetime import timedelta
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from readback.cabinet import services, sign_up_rules
+from readback.cabinet.models import Invitation, OutgoingMail, User
+from readback.cabinet.services import ServiceError
+from readback.cli import startup
+from tests.cabinet.owners import account, logged_in
+from tests.cabinet.sign_up_setting import sign_up_for
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, token_in, words_of
+from tests.support.mailbox import link_in
+from tests.support.mailbox import text_of as text_of_mail
+
+ALICE, BOB = "alice@example.org", "bob@example.com"
+DOMAINS = "example.org,example.net"
+# The rules do not depend on the database.
+pytestmark = [
+    pytest.mark.usefixtures("mails"),
+    pytest.mark.parametrize("database_url", ["sqlite"], indirect=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("mode", "sentence"),
+    [
+        ("closed", "an operator of this service creates the accounts"),
+        ("invitation", "You need an invitation from an operator"),
+    ],
+)
+def test_without_a_form_the_pages_say_how_to_get_an_account(mode, sentence):
+    with sign_up_for(mode):
+        page = Visitor().get("/accounts/signup/")
+        landing, login = Visitor().get("/"), Visitor().get("/accounts/login/")
+
+    assert page.status_code == 200 and 'name="email"' not in text_of(page)
+    assert sentence in words_of(page) and "Log in" in words_of(page)
+    assert "/accounts/password/reset/" in text_of(page)
+    for each in (page, landing, login):
+        assert "Sign up" not in words_of(each)
+    assert "Get a free key" not in words_of(landing)
+    assert "How to get one" in words_of(login)
+
+
+@pytest.mark.parametrize("mode", ["closed", "invitation"])
+def test_a_form_that_was_already_open_is_refused(mode):
+    account(ALICE)
+    mallory = Visitor()
+    token = token_in(text_of(mallory.get("/accounts/signup/")))
+
+    with sign_up_for(mode):
+        for email in (ALICE, BOB):
+            fields = {"email": email, "password1": PASSWORD}
+            form = {"csrfmiddlewaretoken": token, **fields}
+            answer = mallory.client.post("/accounts/signup/", form)
+            assert answer.status_code == 403
+
+    assert User.objects.count() == 1
+    assert not OutgoingMail.objects.exists()
+
+
+def test_an_open_sign_up_shows_its_links():
+    assert "Sign up" in words_of(Visitor().get("/"))
+    assert "domains" not in words_of(Visitor().get("/accounts/signup/"))
+
+
+def test_only_the_domains_of_the_setting_can_sign_up(mails):
+    outside = [
+        BOB,
+        "bob@sub.example.org",
+        "bob@example.org.example.com",
+        "bob@notexample.org",
+        "bob@exampl\u0435.org",  # a Cyrillic letter
+        "bob@example.org@example.com",
+    ]
+    with sign_up_for(DOMAINS):
+        page = words_of(Visitor().get("/accounts/signup/"))
+        assert "example.net, example.org" in page
+        for address in outside:
+            answer = Visitor().sign_up(address)
+            assert answer.status_code == 200, address
+        assert not User.objects.exists()
+        inside = Visitor().sign_up("Alice@EXAMPLE.org")
+
+    assert inside.headers["Location"] == "/accounts/confirm-email/"
+    assert mails.wait_for(ALICE, "Confirm")
+
+
+def test_a_refused_domain_does_not_reveal_whether_there_is_an_account():
+    account(BOB)
+    with sign_up_for(DOMAINS):
+        known = Visitor().sign_up(BOB)
+        unknown = Visitor().sign_up("abc@example.com")
+
+    sentence = "Use an address from one of these domains: example.net, example.org."
+    assert sentence in words_of(known)
+    assert words_of(known) == words_of(unknown)
+
+
+def test_an_account_cannot_change_to_another_domain():
+    alice = logged_in(account(ALICE))
+    page = "/accounts/email/"
+    with sign_up_for(DOMAINS):
+        refused = alice.send(page, {"email": BOB, "action_add": ""})
+        allowed = alice.send(page, {"email": "alice@example.net", "action_add": ""})
+
+    assert "Use an address from one of these domains" in words_of(refused)
+    assert allowed.status_code == 302
+    assert not EmailAddress.objects.filter(email=BOB).exists()
+
+
+def test_a_change_that_waits_for_its_link_is_refused_too(mails):
+    alice = logged_in(account(ALICE))
+    alice.send("/accounts/email/", {"email": BOB, "action_add": ""})
+    link = link_in(mails.wait_for(BOB, "Confirm"))
+
+    with sign_up_for(DOMAINS):
+        alice.send(link)
+        assert "Use an address from one" in words_of(alice.get("/account/"))
+
+    assert User.objects.get().email == ALICE
+
+
+def test_an_account_that_already_exists_keeps_working(mails):
+    services.account_create(BOB, PASSWORD, confirmed=True)
+    for mode in ("closed", "invitation", DOMAINS):
+        with sign_up_for(mode):
+            bob = Visitor()
+            bob.log_in(BOB)
+            assert bob.is_logged_in, mode
+            Visitor().send("/accounts/password/reset/", {"email": BOB})
+    assert mails.wait_for(BOB, "Set a new password")
+
+
+@pytest.mark.parametrize("mode", ["closed", "invitation"])
+def test_operators_create_accounts_without_a_form(mode):
+    with sign_up_for(mode):
+        services.account_create(ALICE, confirmed=True)
+        User.objects.create_superuser(BOB, PASSWORD)
+
+    assert User.objects.count() == 2
+
+
+def test_operators_too_create_accounts_only_in_the_domains(monkeypatch):
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
+    refused = "READBACK_SIGNUP only allows addresses from example.net, example.org."
+    with sign_up_for(DOMAINS):
+        with pytest.raises(ServiceError, match=refused):
+            services.account_create(BOB)
+        with pytest.raises(CommandError, match=refused):
+            call_command("createsuperuser", interactive=False, email=BOB, verbosity=0)
+        assert not User.objects.exists()
+        services.account_create(ALICE)
+
+
+def test_the_servers_own_account_needs_no_domain():
+    with sign_up_for(DOMAINS):
+        created = startup._create_account(startup.LOCAL_ACCOUNT)
+
+    assert created["key"]
+
+
+def test_the_rule_that_every_path_asks():
+    """Single sign-on calls it with an address that its provider has verified."""
+    week = timedelta(days=7)
+    invited = Invitation(email=ALICE, expires_at=timezone.now() + week)
+    expired = Invitation(email=ALICE, expires_at=timezone.now() - week)
+    bobs = Invitation(email=BOB, expires_at=timezone.now() + week)
+    # For no invitation, and for each of these three.
+    rules = {
+        "open": [True, True, True, True],
+        "closed": [False, True, False, False],
+        "invitation": [False, True, False, False],
+        "example.org": [True, True, True, True],
+        "example.com": [False, False, False, False],
+    }
+    for mode, rule in rules.items():
+        with sign_up_for(mode):
+            answers = [
+                sign_up_rules.may_sign_up(ALICE, invitation)
+                for invitation in (None, invited, expired, bobs)
+            ]
+        assert answers == rule, mode
+
+
+def test_no_mail_offers_a_sign_up_that_is_refused(mails):
+    cases = {"closed": False, "example.com": True, "example.org": False}
+    for mode, is_offered in cases.items():
+        mails.messages.clear()
+        with sign_up_for(mode):
+            Visitor().send("/accounts/password/reset/", {"email": BOB})
+            text = text_of_mail(mails.wait_for(BOB, "No Readback account"))
+        assert ("/accounts/signup/" in text) is is_offered, mode
