@@ -1,12 +1,15 @@
 """Passkeys: as a second factor, and to log in without a password."""
 
 import json
+from contextlib import suppress
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.test import RequestFactory, override_settings
 from django.utils.html import escape
 
-from readback.cabinet import second_factor_services, services
+from readback.cabinet import passkeys, second_factor_services, services
 from readback.cabinet.models import LABEL_LENGTH, User
 from tests.cabinet.factors import (
     CHALLENGE,
@@ -192,39 +195,74 @@ HOSTILE = [
 ]
 
 
-def test_malformed_answers_are_refused_without_an_error(
-    owner, passkey, settings_without_limits
-):
-    anyone, visitor = Visitor(), challenged()
+@pytest.fixture
+def browser():
+    """A request with a session, without the pages around it."""
+    request = RequestFactory().get("/", HTTP_HOST="localhost:8001")
+    request.session = {}
+    return request
+
+
+def test_malformed_answers_prove_nothing(alice, browser):
     for hostile in HOSTILE:
-        ask(anyone, PASSKEY_LOGIN, LOGIN)
-        page = answer(anyone, PASSKEY_LOGIN, hostile, LOGIN)
-        assert page.headers["Location"] == LOGIN, hostile
-        ask(visitor, CHALLENGE)
-        assert answer(visitor, CHALLENGE, hostile).status_code == 200, hostile
-        ask(owner, PASSKEY)
-        assert answer(owner, PASSKEY, hostile).status_code == 200, hostile
-    assert Authenticator.objects.filter(type="webauthn").count() == 1
+        passkeys.creation_options(browser, alice)
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.verified_credential(browser, hostile)
+        passkeys.login_options(browser)
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.used_for_login(browser, hostile)
+        passkeys.factor_options(browser, alice, "confirm")
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.used_as_factor(browser, alice, "confirm", hostile)
 
 
-def test_truncated_answers_are_refused_without_an_error(
-    owner, passkey, settings_without_limits
-):
+def test_changed_answers_prove_nothing_and_raise_no_other_error(alice, browser):
+    passkey = Passkey()
+    whole = json.loads(passkey.create(passkeys.creation_options(browser, alice)))
+    state = browser.session["passkey:add"]
+    for given in _changed(whole):
+        browser.session["passkey:add"] = state
+        # Another public key is no error: its owner cannot use it.
+        with suppress(passkeys.PasskeyError):
+            passkeys.verified_credential(browser, given)
+    credential = passkeys.creation_options(browser, alice)
+    stored = passkeys.verified_credential(browser, passkey.create(credential))
+    second_factor_services.passkey_add(alice, "", stored)
+    whole = json.loads(passkey.get(passkeys.login_options(browser)))
+    state = browser.session["passkey:login"]
+    for given in _changed(whole):
+        browser.session["passkey:login"] = state
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.used_for_login(browser, given)
+    browser.session["passkey:login"] = state
+    assert passkeys.used_for_login(browser, json.dumps(whole)).user == alice
+
+
+def _changed(whole: dict):
+    """Yield answers of which one part is cut off, at many places."""
+    for part, text in whole["response"].items():
+        for length in range(0, len(text), max(len(text) // 20, 1)):
+            changed = whole["response"] | {part: text[:length] + "A"}
+            yield json.dumps(whole | {"response": changed})
+
+
+def test_a_malformed_answer_gets_a_page(owner, settings_without_limits):
+    ask(owner, PASSKEY)
+    assert "could not be added" in words_of(answer(owner, PASSKEY, "[" * 20_000))
     visitor = Visitor()
-    for part in ("authenticatorData", "clientDataJSON", "signature", "userHandle"):
-        for cut in range(0, 40, 7):
-            given = json.loads(passkey.get(ask(visitor, PASSKEY_LOGIN, LOGIN)))
-            given["response"][part] = given["response"][part][: cut or None] + "A"
-            page = answer(visitor, PASSKEY_LOGIN, json.dumps(given), LOGIN)
-            assert page.status_code == 302
-            assert not visitor.is_logged_in
+    ask(visitor, PASSKEY_LOGIN, LOGIN)
+    assert answer(visitor, PASSKEY_LOGIN, "{}", LOGIN).headers["Location"] == LOGIN
+    assert "does not belong to any account" in words_of(visitor.get(LOGIN))
 
 
 def test_attempts_are_limited_by_address(alice):
+    limits = settings.ACCOUNT_RATE_LIMITS
+    assert limits["passkey_login"] == "30/m/ip"
     visitor = Visitor()
-    seen = [answer(visitor, PASSKEY_LOGIN, "{}", LOGIN).status_code for _ in range(31)]
+    with override_settings(ACCOUNT_RATE_LIMITS=limits | {"passkey_login": "2/m/ip"}):
+        seen = [answer(visitor, PASSKEY_LOGIN, "{}", LOGIN) for _ in range(3)]
 
-    assert seen == [302] * 30 + [429]
+    assert [response.status_code for response in seen] == [302, 302, 429]
 
 
 def test_at_an_ip_address_the_pages_say_where_passkeys_work(owner):

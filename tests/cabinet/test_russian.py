@@ -13,7 +13,8 @@ ALICE = "alice@example.org"
 # Names, abbreviations and the parts of addresses.
 FOREIGN = {
     *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
-    *("cookie", "IP", "ip", "sk", "echo", "https", "laptop"),
+    *("cookie", "IP", "ip", "sk", "echo", "https", "laptop", "localhost"),
+    *("QR", "PIN", "JavaScript"),
 }
 
 pytestmark = pytest.mark.usefixtures("mails")
@@ -47,6 +48,10 @@ ACCOUNT_PAGES = [
     "/accounts/password/change/",
     "/accounts/logout/",
     "/accounts/reauthenticate/",
+    "/accounts/reauthenticate/login/",
+    "/account/second-factor/",
+    "/account/second-factor/passkeys/add/",
+    "/account/sessions/",
     "/admin/no-such-page",
 ]
 
@@ -63,6 +68,16 @@ def test_every_account_page(alice):
     for path in ACCOUNT_PAGES:
         page = owner.get(path)
         assert latin_in(words_of(page).replace(ALICE, "")) == set(), path
+
+
+def test_the_page_that_adds_an_app(alice):
+    owner = Visitor(language="ru")
+    owner.log_in(ALICE)
+
+    page = owner.get("/account/second-factor/app/add/")
+
+    secret = re.search(r"(?:[A-Z2-7]{4} ){7}[A-Z2-7]{4}", words_of(page))[0]
+    assert latin_in(words_of(page).replace(secret, "")) == set()
 
 
 def test_every_form_error(alice, settings_without_limits):
@@ -112,6 +127,11 @@ MAILS = [
     "password_reset",
     "password_reset_key",
     "password_set",
+    "recovery_code_used",
+    "recovery_codes_created",
+    "second_factor_added",
+    "second_factor_removed",
+    "second_factor_reset",
     "unknown_account",
 ]
 
@@ -120,6 +140,7 @@ MAILS = [
 def test_every_mail(alice, ip):
     EmailAddress.objects.update(verified=False)
     details = {"ip": ip, "key": "sk-echo-…1234 (laptop)"}
+    details |= {"factor": "passkey", "name": "laptop", "left": "9"}
     details |= dict.fromkeys(("from_email", "to_email", "deleted_email"), ALICE)
     for name in MAILS:
         mail = mail_rendering.render(

@@ -74,6 +74,7 @@ def test_ending_a_session_ends_it_at_once(alice, log):
     assert UserSession.objects.count() == Session.objects.count() == 1
 
 
+@on_sqlite
 def test_ending_all_others_keeps_this_one(alice, log):
     others = [log_in() for _ in range(2)]
     visitor = log_in()
@@ -111,6 +112,7 @@ def test_changing_the_password_leaves_one_session_in_the_list(alice):
     assert UserSession.objects.count() == Session.objects.count() == 1
 
 
+@on_sqlite
 def test_deactivating_an_account_ends_its_sessions(alice):
     visitor = log_in()
 
@@ -144,6 +146,7 @@ def test_the_table_is_written_at_most_once_in_ten_minutes(alice, clock):
     assert writes() == []
 
 
+@on_sqlite
 def test_expired_sessions_are_not_listed_and_their_rows_are_removed(alice, clock):
     for _ in range(2):
         log_in()

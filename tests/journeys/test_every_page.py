@@ -26,6 +26,11 @@ PUBLIC_PAGES = [
 KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
     "/account/",
+    "/account/sessions/",
+    "/account/second-factor/",
+    "/account/second-factor/app/add/",
+    "/account/second-factor/passkeys/add/",
+    "/accounts/reauthenticate/",
 ]
 
 

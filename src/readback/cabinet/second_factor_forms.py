@@ -18,27 +18,26 @@ _CODE_LENGTH = 60
 
 
 class CodeField(forms.CharField):
-    """A code of an app or, if `recovery` is set, also a recovery code."""
+    """A code of an app, or a recovery code."""
 
-    def __init__(self, *, recovery: bool = True, **options: Any) -> None:
-        attributes = {"autocomplete": "one-time-code", "autofocus": True}
-        # Recovery codes have letters, which a phone's keyboard for digits has not.
-        attributes |= {} if recovery else {"inputmode": "numeric"}
-        super().__init__(
-            max_length=_CODE_LENGTH,
-            widget=forms.TextInput(attrs=attributes | {"spellcheck": "false"}),
-            **options,
+    def __init__(self, label: Any, **attributes: Any) -> None:
+        attributes = {"autocomplete": "one-time-code", "spellcheck": "false"} | (
+            attributes
         )
+        widget = forms.TextInput(attrs=attributes)
+        super().__init__(label=label, max_length=_CODE_LENGTH, widget=widget)
 
 
 class NewAppForm(NoLabelSuffixForm, forms.Form):
-    code = CodeField(label=_("Code that the app shows"), recovery=False)
+    # Without autofocus: a phone would scroll past the QR code.
+    code = CodeField(_("Code that the app shows"), inputmode="numeric")
 
 
 class SecondFactorForm(NoLabelSuffixForm, forms.Form):
     """Use up a code; wrong ones are counted for the account, on all pages together."""
 
-    code = CodeField(label=_("Code"))
+    # Without a keyboard for digits: recovery codes have letters.
+    code = CodeField(_("Code"), autofocus=True)
     factor: Authenticator
 
     def __init__(self, *args: Any, account: User, **options: Any) -> None:
