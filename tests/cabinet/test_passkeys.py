@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -65,6 +66,15 @@ def challenged() -> Visitor:
 def test_a_passkey_logs_in_without_a_password(passkey, mails):
     assert log_in_with(passkey).is_logged_in
     assert "my phone" in body_of(mails.wait_for(ALICE, "New second factor"))
+
+
+def test_a_passkey_does_not_log_in_if_only_single_sign_on_may(passkey):
+    config = replace(settings.CONFIG, oidc_only=True)
+    visitor = Visitor()
+    with override_settings(CONFIG=config):
+        options = visitor.send(PASSKEY_LOGIN, page=LOGIN, headers=LOCALHOST)
+
+    assert options.status_code == 403
 
 
 def test_a_passkey_is_a_second_factor_beside_the_password(passkey):

@@ -102,6 +102,9 @@ def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, ap
 @on_sqlite
 def test_a_wrong_code_adds_no_app_and_a_reload_keeps_the_secret(alice, owner):
     app = App(owner.get(APP))
+    account = "Readback%20%28127.0.0.1%29%3Aalice%40example.org"
+    link = f"otpauth://totp/{account}?secret={app.secret}"
+    assert link in text_of(owner.get(APP))
 
     page = owner.send(APP, {"code": app.wrong_code})
 

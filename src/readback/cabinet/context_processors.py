@@ -25,5 +25,6 @@ def passkeys(request: HttpRequest) -> dict[str, object]:
     # Templates call these.
     return {
         "passkeys_work": partial(passkey_support.is_available, request),
+        "passkeys_log_in": partial(passkey_support.can_log_in, request),
         "passkeys_at": partial(passkey_support.local_address, request),
     }

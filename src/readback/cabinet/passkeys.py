@@ -61,6 +61,11 @@ def is_available(request: HttpRequest) -> bool:
     return settings.CABINET_URL.startswith("https:") and not _is_ip_address(host)
 
 
+def can_log_in(request: HttpRequest) -> bool:
+    """Return whether people may log in with a passkey instead of a password."""
+    return is_available(request) and not settings.CONFIG.oidc_only
+
+
 def local_address(request: HttpRequest) -> str:
     """Return the address of this machine at which passkeys work; empty if not local.
 

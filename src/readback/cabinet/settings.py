@@ -214,7 +214,7 @@ ACCOUNT_RATE_LIMITS = {
 # The second factor; `second_factor_services.py` keeps the recovery codes
 
 MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
-MFA_TOTP_ISSUER = f"Readback ({_CABINET.netloc})"
+MFA_TOTP_ISSUER = f"Readback ({_CABINET.hostname})"
 # Codes of the period before and after count, too: clocks differ.
 MFA_TOTP_TOLERANCE = 1
 # Otherwise, allauth does not let an account with a second factor change its address.

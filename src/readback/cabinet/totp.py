@@ -36,8 +36,9 @@ def matching_counter(secret: str, code: str) -> int | None:
 def link(address: str, secret: str) -> str:
     """Return the link that an app opens, or reads from the QR code."""
     issuer = settings.MFA_TOTP_ISSUER
-    label = quote(f"{issuer}:{address}")
-    return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': issuer})}"
+    # Some apps show a + instead of a space.
+    values = urlencode({"secret": secret, "issuer": issuer}, quote_via=quote)
+    return f"otpauth://totp/{quote(f'{issuer}:{address}')}?{values}"
 
 
 def qr_code(text: str) -> dict[str, object]:

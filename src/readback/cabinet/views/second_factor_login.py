@@ -15,6 +15,7 @@ from allauth.mfa.stages import AuthenticateStage
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -72,6 +73,8 @@ def _finish(request: PendingRequest, factor: Authenticator) -> HttpResponse:
 @never_cache
 def passkey_login(request: HttpRequest) -> HttpResponse:
     """Log in with a passkey alone. Without an answer, say what to ask the browser."""
+    if not passkeys.can_log_in(request):
+        raise PermissionDenied
     if limited := ratelimit.consume_or_429(request, action="passkey_login"):
         return limited
     answer = request.POST.get("credential")
