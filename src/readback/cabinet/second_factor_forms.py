@@ -1,4 +1,4 @@
-"""The forms of second factors: codes, names, and answers of passkeys."""
+"""The forms of second factors: codes, and names of passkeys."""
 
 from typing import Any
 
@@ -21,10 +21,8 @@ class CodeField(forms.CharField):
     """A code of an app, or a recovery code."""
 
     def __init__(self, label: Any, **attributes: Any) -> None:
-        attributes = {"autocomplete": "one-time-code", "spellcheck": "false"} | (
-            attributes
-        )
-        widget = forms.TextInput(attrs=attributes)
+        usual = {"autocomplete": "one-time-code", "spellcheck": "false"}
+        widget = forms.TextInput(attrs=usual | attributes)
         super().__init__(label=label, max_length=_CODE_LENGTH, widget=widget)
 
 

@@ -86,9 +86,11 @@ def passkey_add(account: User, name: str, credential: dict[str, Any]) -> NewFact
 
 @transaction.atomic
 def passkey_rename(row: Authenticator, name: str) -> None:
-    row = Authenticator.objects.select_for_update().get(pk=row.pk)
-    row.data["name"] = _checked_name(name.strip())
-    row.save(update_fields=["data"])
+    """Rename a passkey; one that was removed in the meantime is no error."""
+    name = _checked_name(name.strip())
+    for locked in Authenticator.objects.select_for_update().filter(pk=row.pk):
+        locked.data["name"] = name
+        locked.save(update_fields=["data"])
 
 
 @transaction.atomic
