@@ -30,6 +30,8 @@ TEMPLATES = Path(readback.cabinet.__file__).parent / "templates"
 KEY = {"key": "sk-echo-…1234 (laptop)", "key_id": "1"}
 NOT_YOU = "If it was not you, "
 RESET = "/accounts/password/reset/"
+FACTORS, SECURE = "/account/second-factor/", "Change your password"
+FACTOR = {"factor": "passkey", "name": "laptop"}
 
 
 class Sample(NamedTuple):
@@ -72,12 +74,18 @@ MAILS = {
         f"{RESET}key/", "your password does not change"
     ),
     "account/email/password_set": Sample(RESET, "set a new password now"),
+    "account/email/recovery_code_used": Sample(FACTORS, SECURE, {"left": "9"}),
+    "account/email/recovery_codes_created": Sample(FACTORS, SECURE),
+    "account/email/second_factor_added": Sample(FACTORS, SECURE, FACTOR),
+    "account/email/second_factor_removed": Sample(FACTORS, SECURE, FACTOR),
+    "account/email/second_factor_reset": Sample(RESET, "set a new password now"),
     "account/email/unknown_account": Sample("/accounts/signup/", "ignore this e-mail"),
 }
 # Those that report a change, which the operator can make, too.
 NOTICES = [
     *("account_deleted", "email_deleted", "key_created", "key_revoked"),
     *("password_changed", "password_reset", "password_set"),
+    *("recovery_codes_created", "second_factor_added", "second_factor_removed"),
 ]
 
 

@@ -22,7 +22,8 @@ ALICE = "alice@example.org"
 FOREIGN = {
     *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
     *("cookie", "IP", "ip", "sk", "echo", "https", "laptop", "mallory", "net"),
-    "JSON",
+    # The last one is the end of a shortened network address.
+    *("JSON", "localhost", "QR", "PIN", "JavaScript", "x"),
 }
 
 pytestmark = pytest.mark.usefixtures("mails")
@@ -59,6 +60,10 @@ ACCOUNT_PAGES = [
     "/accounts/password/change/",
     "/accounts/logout/",
     "/accounts/reauthenticate/",
+    "/accounts/reauthenticate/login/",
+    "/account/second-factor/",
+    "/account/second-factor/passkeys/add/",
+    "/account/sessions/",
     "/admin/no-such-page",
 ]
 
@@ -99,6 +104,16 @@ def test_every_account_page(alice):
     for path in ACCOUNT_PAGES:
         page = owner.get(path)
         assert latin_in(words_of(page).replace(ALICE, "")) == set(), path
+
+
+def test_the_page_that_adds_an_app(alice):
+    owner = Visitor(language="ru")
+    owner.log_in(ALICE)
+
+    page = owner.get("/account/second-factor/app/add/")
+
+    secret = re.search(r"(?:[A-Z2-7]{4} ){7}[A-Z2-7]{4}", words_of(page))[0]
+    assert latin_in(words_of(page).replace(secret, "")) == set()
 
 
 def test_every_form_error(alice, settings_without_limits):

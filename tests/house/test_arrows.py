@@ -36,7 +36,9 @@ PACKAGES = {
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
     | {"uvloop"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
-    | {"psycopg", "whitenoise", "zxcvbn"},
+    | {"psycopg", "whitenoise", "zxcvbn"}
+    # What allauth uses for second factors.
+    | {"cryptography", "fido2", "qrcode"},
     "probe": {"certifi", "openai", "rich"},
 }
 # What the modules of each room of the API may import beside their own room.

@@ -30,6 +30,11 @@ KEY_PAGES = [
     "{key}?code=unknown_field&program=journey/1.0",
     "/account/",
     "/account/data/",
+    "/account/sessions/",
+    "/account/second-factor/",
+    "/account/second-factor/app/add/",
+    "/account/second-factor/passkeys/add/",
+    "/accounts/reauthenticate/",
 ]
 
 

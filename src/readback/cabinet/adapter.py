@@ -12,12 +12,14 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core import ratelimit
-from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
@@ -32,6 +34,7 @@ from readback.cabinet import (
     security_log,
     selectors,
     services,
+    session_services,
     sign_up_rules,
 )
 from readback.cabinet.middleware import SESSION_STARTED
@@ -124,6 +127,8 @@ class CabinetAdapter(DefaultAccountAdapter):
         services.session_delete_expired()
         services.counter_delete_expired()
         invitation_services.invitation_delete_old()
+        session_services.session_record(request)
+        session_services.sessions_delete_surplus(user.pk)
 
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **options: Any
@@ -139,10 +144,24 @@ class CabinetAdapter(DefaultAccountAdapter):
         login_limits.clear(request, credentials["email"])
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Require the password unless the login, by any method, is recent."""
-        session = (self.request or allauth_context.request).session
-        age = timezone.now().timestamp() - session.get(SESSION_STARTED, 0)
-        return bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
+        """Require a proof unless the login, by any method, is recent.
+
+        An account with neither a password nor a second factor has to log in again;
+        allauth would not ask it for anything.
+        """
+        request = self.request or allauth_context.request
+        age = timezone.now().timestamp() - request.session.get(SESSION_STARTED, 0)
+        is_required = bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
+        if is_required and not super().get_reauthentication_methods(request.user):
+            raise ReauthenticationRequired
+        return is_required
+
+    def get_reauthentication_methods(
+        self, user: AbstractBaseUser | AnonymousUser
+    ) -> list[dict[str, Any]]:
+        methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        again = {"id": "log_in_again", "url": reverse("log_in_again")}
+        return methods or [again | {"description": ""}]
 
     # E-mails: they are put into the outbox, so that no page waits for the mail server
 

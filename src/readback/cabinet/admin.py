@@ -8,14 +8,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from allauth.account.decorators import secure_admin_login
+from allauth.account.utils import get_next_redirect_url
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.db.models import Model, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
-from readback.cabinet import selectors, services
+from readback.cabinet import (
+    second_factor_selectors,
+    second_factor_services,
+    selectors,
+    services,
+)
 from readback.cabinet.models import JournalEntry, Key, Usage, User
+from readback.cabinet.views import access
 
 if TYPE_CHECKING:  # generic only for the type checker
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -29,9 +37,18 @@ class OperatorSite(admin.AdminSite):
     site_header = site_title = "Readback"
     index_title = "Operators"
 
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Return whether an operator is logged in, with a second factor if needed."""
+        return super().has_permission(request) and not access.lacks_second_factor(
+            request
+        )
+
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if request.user.is_staff and access.lacks_second_factor(request):
+            path = get_next_redirect_url(request) or reverse("admin:index")
+            return access.ask_for_second_factor(request, path)
         login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
         response: HttpResponse = login_view(request, extra_context)
         return response
@@ -97,7 +114,7 @@ class AccountAdmin(ReadOnlyAdmin):
     search_fields = ("email",)
     ordering = ("-date_joined",)
     fields = (*list_display, "language")
-    actions = ("deactivate", "activate")
+    actions = ("deactivate", "activate", "reset_second_factor")
 
     @admin.display(boolean=True)
     def confirmed(self, account: User) -> bool:
@@ -119,6 +136,16 @@ class AccountAdmin(ReadOnlyAdmin):
     @admin.action(description="Activate", permissions=["operate"])
     def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         self._apply(request, rows, services.account_activate, "Activated")
+
+    @admin.action(
+        description="Reset the second factor: remove it and end all sessions",
+        permissions=["operate"],
+    )
+    def reset_second_factor(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        factors = second_factor_selectors.FACTORS
+        protected = rows.filter(authenticator__type__in=factors).distinct()
+        reset = second_factor_services.second_factor_reset
+        self._apply(request, protected, reset, "Second factor reset")
 
 
 @admin.register(Key, site=operator_site)

@@ -1,9 +1,12 @@
-"""The cabinet's Django app; its label is the prefix of its tables."""
+"""The cabinet's Django app, and a change to one of allauth's."""
 
+from allauth.usersessions.apps import UserSessionsConfig
 from django.apps import AppConfig
 
 
 class CabinetConfig(AppConfig):
+    """The label is the prefix of the tables."""
+
     name = "readback.cabinet"
     label = "cabinet"
     verbose_name = "Readback"
@@ -14,4 +17,16 @@ class CabinetConfig(AppConfig):
             checks,
             invitation_admin,
             security_log,
+            session_services,
         )
+
+
+class SessionTableConfig(UserSessionsConfig):
+    """The table of allauth's app, which `session_services.py` fills.
+
+    allauth's own handlers would store whole addresses and what browsers send, and make
+    three queries for each session of the account at every login.
+    """
+
+    def ready(self) -> None:
+        pass

@@ -1,9 +1,12 @@
 """Template context for every page: addresses, where mail goes, who may sign up."""
 
+from functools import partial
+
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from readback.cabinet import passkeys as passkey_support
 from readback.cabinet import selectors, sign_up_rules
 
 
@@ -27,4 +30,14 @@ def sign_up(request: HttpRequest) -> dict[str, object]:
     return {
         "sign_up_is_open": sign_up_rules.form_is_open(),
         "sign_up_domains": sign_up_rules.domains(),
+    }
+
+
+def passkeys(request: HttpRequest) -> dict[str, object]:
+    """Add whether passkeys work at this address and, if not, where they do."""
+    # Templates call these.
+    return {
+        "passkeys_work": partial(passkey_support.is_available, request),
+        "passkeys_log_in": partial(passkey_support.can_log_in, request),
+        "passkeys_at": partial(passkey_support.local_address, request),
     }

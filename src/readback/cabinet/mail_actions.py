@@ -113,5 +113,19 @@ ACTIONS = {
         _SET_PASSWORD, page("account_reset_password")
     ),
     "account/email/password_set": Action(_SET_PASSWORD, page("account_reset_password")),
+    **{
+        f"account/email/{name}": Action(
+            _("Open your second factors"), page("second_factor")
+        )
+        for name in (
+            "recovery_code_used",
+            "recovery_codes_created",
+            "second_factor_added",
+            "second_factor_removed",
+        )
+    },
+    "account/email/second_factor_reset": Action(
+        _SET_PASSWORD, page("account_reset_password")
+    ),
     "account/email/unknown_account": Action(_("Sign up"), page("account_signup")),
 }

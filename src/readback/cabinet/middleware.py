@@ -7,7 +7,7 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
-from readback.cabinet import metrics
+from readback.cabinet import metrics, session_services
 from readback.cabinet.security_headers import headers_of
 from readback.cabinet.worker import LIFECYCLE
 from readback.lifecycle import Lifecycle
@@ -100,8 +100,11 @@ def _end_or_extend(request: HttpRequest) -> None:
     started = request.session.setdefault(SESSION_STARTED, now)
     if now - started > settings.SESSION_ABSOLUTE_AGE:
         logout(request)
-    elif now - request.session.get(_SESSION_SEEN, 0) > _REFRESH_SECONDS:
+    elif now - request.session.get(
+        _SESSION_SEEN, 0
+    ) > _REFRESH_SECONDS or not session_services.is_listed(request):
         request.session[_SESSION_SEEN] = now
+        session_services.session_record(request)
 
 
 def account_language(get_response: Handler) -> Handler:

@@ -74,6 +74,41 @@ def invitation_accepted(invitation: Invitation, account: User) -> None:
     _record("invitation_accepted", account=account.pk, invitation=invitation.pk)
 
 
+def second_factor_added(account: User, factor: str, name: str = "") -> None:
+    _record("second_factor_added", account=account.pk)
+    _mail("second_factor_added", account, {"factor": factor, "name": name})
+
+
+def second_factor_removed(account: User, factor: str, name: str = "") -> None:
+    _record("second_factor_removed", account=account.pk)
+    _mail("second_factor_removed", account, {"factor": factor, "name": name})
+
+
+def second_factor_reset(account: User) -> None:
+    """Report that an operator has removed all second factors."""
+    _record("second_factor_reset", account=account.pk)
+    _mail("second_factor_reset", account, {})
+
+
+def recovery_codes_created(account: User) -> None:
+    _record("recovery_codes_created", account=account.pk)
+    _mail("recovery_codes_created", account, {})
+
+
+def recovery_code_used(account: User, left: int) -> None:
+    _record("recovery_code_used", account=account.pk)
+    _mail("recovery_code_used", account, {"left": str(left)})
+
+
+def session_ended(account: User) -> None:
+    """Report that its owner has ended a session; only the log is told."""
+    _record("session_ended", account=account.pk)
+
+
+def other_sessions_ended(account: User) -> None:
+    _record("other_sessions_ended", account=account.pk)
+
+
 def _describe(key: Key) -> str:
     return f"{key} ({key.label})" if key.label else str(key)
 

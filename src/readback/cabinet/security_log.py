@@ -13,6 +13,7 @@ from typing import Any
 
 from allauth.account import signals
 from allauth.core import context
+from allauth.mfa.signals import authenticator_used
 from django.contrib.auth.signals import user_logged_out, user_login_failed
 from django.db import transaction
 from django.dispatch import receiver
@@ -108,3 +109,8 @@ def _email_changed(user: User, from_email_address: Any, **_: Any) -> None:
     # The first address of an account is not a change.
     if from_email_address is not None:
         record("email_changed", account=user.pk)
+
+
+@receiver(authenticator_used)
+def _second_factor_used(user: User, **_: Any) -> None:
+    record("second_factor_used", account=user.pk)

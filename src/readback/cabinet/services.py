@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from readback import keys
-from readback.cabinet import notices, selectors, sign_up_rules
+from readback.cabinet import notices, selectors, session_services, sign_up_rules
 from readback.cabinet.email_addresses import validate_deliverable
 from readback.cabinet.models import (
     LABEL_LENGTH,
@@ -107,6 +107,7 @@ def account_deactivate(account: User) -> None:
     """Deactivate the account; it cannot log in, and its keys stop working."""
     account.is_active = False
     account.save(update_fields=["is_active"])
+    session_services.sessions_end(account)
     notices.account_deactivated(account)
 
 

@@ -37,7 +37,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
-    "allauth.usersessions",
+    "readback.cabinet.apps.SessionTableConfig",
 ]
 MIDDLEWARE = [
     "readback.cabinet.middleware.empty_head",
@@ -72,6 +72,7 @@ TEMPLATES = [
                 "readback.cabinet.context_processors.mail",
                 "readback.cabinet.context_processors.public_url",
                 "readback.cabinet.context_processors.sign_up",
+                "readback.cabinet.context_processors.passkeys",
             ],
         },
     },
@@ -213,6 +214,9 @@ ACCOUNT_RATE_LIMITS = {
     "manage_email": "10/m/user",
     "undo_email_change": "20/m/ip",
     "download_data": "5/5m/user",
+    # Wrong codes of a second factor: of a million codes, three are valid at a time.
+    "second_factor": "5/5m/key,100/d/key",
+    "passkey_login": "30/m/ip",
     # Mails that a visitor asks for: by one sender to one mailbox, to one mailbox, and
     # by one sender. Several senders are needed to use up the limit of a mailbox.
     "mail_by_and_to": "6/h/key,20/d/key",
@@ -222,6 +226,16 @@ ACCOUNT_RATE_LIMITS = {
     # Notices about changes to an account, to its owner.
     "notice_to": "60/h/key,200/d/key",
 }
+
+# The second factor; `second_factor_services.py` keeps the recovery codes
+
+MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
+MFA_TOTP_ISSUER = f"Readback ({_CABINET.hostname})"
+# Codes of the period before and after count, too: clocks differ.
+MFA_TOTP_TOLERANCE = 1
+# Otherwise, allauth does not let an account with a second factor change its address.
+# Here, an address that is not confirmed identifies no account.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # Errors and the security log are written to stderr. Requests that fail because of the
 # client are not logged: otherwise anyone could fill the log.

@@ -19,6 +19,9 @@ from readback.cabinet.views import (
     new_key,
     privacy,
     probe,
+    second_factor,
+    second_factor_login,
+    sessions,
     undo_email_change,
     unmatched,
     well_known,
@@ -75,6 +78,67 @@ urlpatterns = [
         "account/undo/<str:token>/",
         undo_email_change.undo_email_change,
         name="undo_email_change",
+    ),
+    path("account/sessions/", sessions.overview, name="sessions"),
+    path("account/sessions/<int:pk>/end/", sessions.end, name="session_end"),
+    path("account/sessions/end-others/", sessions.end_others, name="sessions_end"),
+    path("account/second-factor/", second_factor.overview, name="second_factor"),
+    path("account/second-factor/app/add/", second_factor.app_add, name="app_add"),
+    path(
+        "account/second-factor/app/remove/",
+        second_factor.app_remove,
+        name="app_remove",
+    ),
+    path(
+        "account/second-factor/passkeys/add/",
+        second_factor.passkey_add,
+        name="passkey_add",
+    ),
+    path(
+        "account/second-factor/passkeys/<int:pk>/rename/",
+        second_factor.passkey_rename,
+        name="passkey_rename",
+    ),
+    path(
+        "account/second-factor/passkeys/<int:pk>/remove/",
+        second_factor.passkey_remove,
+        name="passkey_remove",
+    ),
+    path(
+        "account/second-factor/recovery-codes/",
+        second_factor.recovery_codes,
+        name="recovery_codes",
+    ),
+    path(
+        "account/second-factor/recovery-codes/new/",
+        second_factor.new_recovery_codes,
+        name="new_recovery_codes",
+    ),
+    # allauth redirects to these names; its own pages for them are not used.
+    path(
+        "accounts/second-factor/",
+        second_factor_login.authenticate,
+        name="mfa_authenticate",
+    ),
+    path(
+        "accounts/reauthenticate/code/",
+        second_factor_login.confirm_by_code,
+        name="mfa_reauthenticate",
+    ),
+    path(
+        "accounts/reauthenticate/passkey/",
+        second_factor_login.confirm_by_passkey,
+        name="mfa_reauthenticate_webauthn",
+    ),
+    path(
+        "accounts/reauthenticate/login/",
+        second_factor_login.log_in_again,
+        name="log_in_again",
+    ),
+    path(
+        "accounts/login/passkey/",
+        second_factor_login.passkey_login,
+        name="passkey_login",
     ),
     # These replace allauth's pages with the same path and name.
     path("accounts/signup/", account_mails.sign_up, name="account_signup"),

@@ -22,7 +22,7 @@ _confirmed_option = click.option(
 
 @click.group()
 def account() -> None:
-    """Create, show, deactivate, activate or delete an account; invite people."""
+    """Create, show, deactivate, activate, reset or delete an account; invite."""
 
 
 @account.command()
@@ -112,6 +112,22 @@ def activate(email: str, confirmed: bool, as_json: bool) -> None:
             services.account_confirm(user)
         shown = _as_json(user)
     tables.print_result(f"Activated {email}.", shown, as_json)
+
+
+@account.command("reset-second-factor")
+@click.argument("email")
+def reset_second_factor(email: str) -> None:
+    """Remove the second factor of an owner who has lost it.
+
+    Its passkeys, authenticator app and recovery codes stop working, and all its
+    sessions end. Make sure first that it is the owner who asks.
+    """
+    with open_cabinet():
+        from readback.cabinet import second_factor_services
+
+        second_factor_services.second_factor_reset(find_account(email))
+    click.echo(f"Removed the second factor of {email} and ended its sessions.")
+    print_mail_note()
 
 
 @account.command()

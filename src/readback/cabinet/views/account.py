@@ -3,6 +3,7 @@
 allauth's pages change the e-mail address and the password.
 """
 
+from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib import messages
@@ -17,8 +18,9 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet import services
+from readback.cabinet import services, session_services
 from readback.cabinet.account_forms import DeleteAccountForm, LanguageForm
+from readback.cabinet.second_factor_selectors import second_factors_of
 from readback.cabinet.views.access import AccountRequest
 
 
@@ -29,6 +31,8 @@ def overview(request: AccountRequest) -> HttpResponse:
         "nav": "account",
         "pending_email": EmailAddress.objects.get_new(request.user),
         "language_form": LanguageForm(initial={"language": request.user.language}),
+        "factors": second_factors_of(request.user),
+        "session_count": len(session_services.sessions_of(request.user)),
     }
     return render(request, "cabinet/account.html", context)
 
@@ -48,8 +52,14 @@ def language(request: AccountRequest) -> HttpResponse:
     return response
 
 
+def _has_no_password(request: AccountRequest) -> bool:
+    return not request.user.has_usable_password()
+
+
+# The form asks for the password. An account without one needs another proof.
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
+@reauthentication_required(enabled=_has_no_password)  # type: ignore[untyped-decorator]
 def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
     form = DeleteAccountForm(request.POST or None, account=account)

@@ -1,0 +1,80 @@
+"""The forms of second factors: codes, and names of passkeys."""
+
+from typing import Any
+
+from allauth.core import context, ratelimit
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.internal.ratelimit import consume
+from allauth.mfa.models import Authenticator
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from readback.cabinet import second_factor_services, security_log
+from readback.cabinet.account_forms import NoLabelSuffixForm
+from readback.cabinet.models import LABEL_LENGTH, User
+
+_CODE_LENGTH = 60
+
+
+class CodeField(forms.CharField):
+    """A code of an app, or a recovery code."""
+
+    def __init__(self, label: Any, **attributes: Any) -> None:
+        usual = {"autocomplete": "one-time-code", "spellcheck": "false"}
+        widget = forms.TextInput(attrs=usual | attributes)
+        super().__init__(label=label, max_length=_CODE_LENGTH, widget=widget)
+
+
+class NewAppForm(NoLabelSuffixForm, forms.Form):
+    # Without autofocus: a phone would scroll past the QR code.
+    code = CodeField(_("Code that the app shows"), inputmode="numeric")
+
+
+class SecondFactorForm(NoLabelSuffixForm, forms.Form):
+    """Use up a code; wrong ones are counted for the account, on all pages together."""
+
+    # Without a keyboard for digits: recovery codes have letters.
+    code = CodeField(_("Code"), autofocus=True)
+    factor: Authenticator
+
+    def __init__(self, *args: Any, account: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._account = account
+
+    def clean_code(self) -> str:
+        code: str = self.cleaned_data["code"]
+        attempt = consume(
+            context.request,
+            app="allauth.account",
+            action="second_factor",
+            key=str(self._account.pk),
+        )
+        if attempt is None:
+            security_log.record("second_factor_limited", account=self._account.pk)
+            raise ImmediateHttpResponse(ratelimit.respond_429(context.request))
+        factor = second_factor_services.code_use(self._account, code)
+        if factor is None:
+            security_log.record("second_factor_failed", account=self._account.pk)
+            raise ValidationError(
+                _("This code is not correct, or it has already been used.")
+            )
+        attempt.rollback()
+        self.factor = factor
+        return code
+
+
+class PasskeyNameForm(NoLabelSuffixForm, forms.Form):
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=LABEL_LENGTH,
+        help_text=_("For example where the passkey is: “phone” or “blue key”."),
+    )
+
+
+class NewPasskeyForm(PasskeyNameForm):
+    """The name is optional: the browser has created the passkey before it is sent."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["name"].required = False

@@ -1,0 +1,285 @@
+"""Passkeys: as a second factor, and to log in without a password."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.test import RequestFactory, override_settings
+from django.utils.html import escape
+
+from readback.cabinet import passkeys, second_factor_services, services
+from readback.cabinet.models import LABEL_LENGTH, User
+from tests.cabinet.factors import (
+    CHALLENGE,
+    LOCALHOST,
+    PAGE,
+    PASSKEY,
+    PASSKEY_LOGIN,
+    Passkey,
+    add_passkey,
+    answer,
+    ask,
+    log_in_with,
+)
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.support.mailbox import text_of as body_of
+
+ALICE, BOB = "alice@example.org", "bob@example.org"
+LOGIN = "/accounts/login/"
+
+pytestmark = [
+    pytest.mark.usefixtures("mails"),
+    pytest.mark.parametrize("database_url", ["sqlite"], indirect=True),
+]
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+@pytest.fixture
+def owner(alice) -> Visitor:
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    return visitor
+
+
+@pytest.fixture
+def passkey(owner) -> Passkey:
+    """A passkey that Alice has added."""
+    created = Passkey()
+    add_passkey(owner, created)
+    return created
+
+
+def challenged() -> Visitor:
+    """Return a visitor who has entered Alice's password."""
+    visitor = Visitor()
+    assert visitor.log_in(ALICE).headers["Location"] == CHALLENGE
+    return visitor
+
+
+def test_a_passkey_logs_in_without_a_password(passkey, mails):
+    assert log_in_with(passkey).is_logged_in
+    assert "my phone" in body_of(mails.wait_for(ALICE, "New second factor"))
+
+
+def test_a_passkey_does_not_log_in_if_only_single_sign_on_may(passkey):
+    config = replace(settings.CONFIG, oidc_only=True)
+    visitor = Visitor()
+    with override_settings(CONFIG=config):
+        options = visitor.send(PASSKEY_LOGIN, page=LOGIN, headers=LOCALHOST)
+
+    assert options.status_code == 403
+
+
+def test_a_passkey_is_a_second_factor_beside_the_password(passkey):
+    visitor = challenged()
+    assert not visitor.is_logged_in
+
+    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
+
+    assert visitor.is_logged_in
+
+
+def test_a_security_key_that_verifies_nobody_is_only_a_second_factor(passkey):
+    passkey.verifies = False
+    assert not log_in_with(passkey).is_logged_in
+    visitor = challenged()
+    options = ask(visitor, CHALLENGE)
+
+    # Nor is the question of the second factor an answer to that of the login.
+    answer(visitor, PASSKEY_LOGIN, passkey.get(options), CHALLENGE)
+    assert not visitor.is_logged_in
+
+    answer(visitor, CHALLENGE, passkey.get(options))
+    assert visitor.is_logged_in
+
+
+def test_an_answer_works_once_and_only_in_its_browser(passkey):
+    visitor = Visitor()
+    given = passkey.get(ask(visitor, PASSKEY_LOGIN, LOGIN))
+    other = Visitor()
+    ask(other, PASSKEY_LOGIN, LOGIN)
+
+    answer(other, PASSKEY_LOGIN, given, LOGIN)
+    assert not other.is_logged_in
+    answer(visitor, PASSKEY_LOGIN, given, LOGIN)
+    assert visitor.is_logged_in
+    visitor.send("/accounts/logout/")
+    answer(visitor, PASSKEY_LOGIN, given, LOGIN)
+    assert not visitor.is_logged_in
+
+
+def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
+    services.account_create(BOB, PASSWORD, confirmed=True)
+    bob, foreign = Visitor(), Passkey(b"the key of bob")
+    bob.log_in(BOB)
+    add_passkey(bob, foreign)
+    visitor = challenged()
+    page = answer(visitor, CHALLENGE, foreign.get(ask(visitor, CHALLENGE)))
+    assert "does not belong to your account" in words_of(page)
+
+    passkey.origin = "https://readback.example"
+    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
+
+    assert not visitor.is_logged_in
+
+
+def test_a_deactivated_account_cannot_log_in_with_its_passkey(alice, passkey):
+    services.account_deactivate(alice)
+
+    assert not log_in_with(passkey).is_logged_in
+
+
+def test_a_passkey_confirms_who_it_is(owner, passkey):
+    page = "/accounts/reauthenticate/passkey/"
+    given = passkey.get(ask(owner, page))
+
+    response = owner.send(page, {"credential": given, "next": PAGE}, headers=LOCALHOST)
+
+    assert response.headers["Location"] == PAGE
+
+
+def test_names_can_be_changed_and_passkeys_removed(owner, passkey, mails):
+    row = Authenticator.objects.get(type="webauthn")
+    paths = [f"{PAGE}passkeys/{row.pk}/{verb}/" for verb in ("rename", "remove")]
+    mallory = Visitor()
+    services.account_create(BOB, PASSWORD, confirmed=True)
+    mallory.log_in(BOB)
+    for path in paths:
+        assert mallory.get(path).status_code == 404
+        assert mallory.send(path, {"name": "x"}, page=PAGE).status_code == 404
+
+    name = "<b>ключ 😀 " + "x" * 40
+    owner.send(paths[0], {"name": name})
+    assert escape(name) in text_of(owner.get(PAGE))
+    for refused in ("x" * (LABEL_LENGTH + 1), "right to left \u202e", " "):
+        assert "errorlist" in text_of(owner.send(paths[0], {"name": refused}))
+    owner.send(paths[1])
+
+    assert not Authenticator.objects.exists()
+    assert mails.wait_for(ALICE, "Second factor removed")
+
+
+def test_the_number_of_passkeys_is_limited(alice, owner, passkey, monkeypatch):
+    monkeypatch.setattr(second_factor_services, "MAX_PASSKEYS", 1)
+    another = Passkey(b"another")
+
+    page = answer(owner, PASSKEY, another.create(ask(owner, PASSKEY)))
+
+    assert "at most 1 passkeys" in words_of(page)
+
+
+def test_only_what_was_checked_is_stored(alice, owner):
+    passkey = Passkey()
+    given = json.loads(passkey.create(ask(owner, PASSKEY)))
+    given["note"] = given["response"]["note"] = "\u0000 anything"
+    given["clientExtensionResults"]["note"] = "anything"
+
+    answer(owner, PASSKEY, json.dumps(given))
+
+    [row] = Authenticator.objects.filter(type="webauthn")
+    assert "anything" not in json.dumps(row.data)
+    assert log_in_with(passkey).is_logged_in
+
+
+HOSTILE = [
+    "null",
+    "[]",
+    '"x"',
+    "{",
+    "[" * 20_000,
+    "9" * 5_000,
+    "{}",
+    '{"id": 1, "rawId": 1, "response": 1}',
+    '{"rawId": "é", "response": {}}',
+    '{"rawId": "AA", "response": {"clientDataJSON": "AA", "attestationObject": "AA"}}',
+    '{"response": {"userHandle": "NzY1NDMyMTA5ODc2NTQzMjEwOTg3NjU0MzIx"}}',
+    '{"response": {"userHandle": null}}',
+    '{"response": {"userHandle": "_w"}}',
+]
+
+
+@pytest.fixture
+def browser():
+    """A request with a session, without the pages around it."""
+    request = RequestFactory().get("/", HTTP_HOST="localhost:8001")
+    request.session = {}
+    return request
+
+
+def test_malformed_answers_prove_nothing(alice, browser):
+    for hostile in HOSTILE:
+        passkeys.creation_options(browser, alice)
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.verified_credential(browser, hostile)
+        passkeys.login_options(browser)
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.used_for_login(browser, hostile)
+        passkeys.factor_options(browser, alice, "confirm")
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.used_as_factor(browser, alice, "confirm", hostile)
+
+
+def test_changed_answers_prove_nothing_and_raise_no_other_error(alice, browser):
+    passkey = Passkey()
+    whole = json.loads(passkey.create(passkeys.creation_options(browser, alice)))
+    state = browser.session["passkey:add"]
+    for given in _changed(whole):
+        browser.session["passkey:add"] = state
+        # Another public key is no error: its owner cannot use it.
+        with suppress(passkeys.PasskeyError):
+            passkeys.verified_credential(browser, given)
+    credential = passkeys.creation_options(browser, alice)
+    stored = passkeys.verified_credential(browser, passkey.create(credential))
+    second_factor_services.passkey_add(alice, "", stored)
+    whole = json.loads(passkey.get(passkeys.login_options(browser)))
+    state = browser.session["passkey:login"]
+    for given in _changed(whole):
+        browser.session["passkey:login"] = state
+        with pytest.raises(passkeys.PasskeyError):
+            passkeys.used_for_login(browser, given)
+    browser.session["passkey:login"] = state
+    assert passkeys.used_for_login(browser, json.dumps(whole)).user == alice
+
+
+def _changed(whole: dict):
+    """Yield answers of which one part is cut off, at many places."""
+    for part, text in whole["response"].items():
+        for length in range(0, len(text), max(len(text) // 20, 1)):
+            changed = whole["response"] | {part: text[:length] + "A"}
+            yield json.dumps(whole | {"response": changed})
+
+
+def test_a_malformed_answer_gets_a_page(owner, settings_without_limits):
+    ask(owner, PASSKEY)
+    assert "could not be added" in words_of(answer(owner, PASSKEY, "[" * 20_000))
+    visitor = Visitor()
+    ask(visitor, PASSKEY_LOGIN, LOGIN)
+    assert answer(visitor, PASSKEY_LOGIN, "{}", LOGIN).headers["Location"] == LOGIN
+    assert "does not belong to any account" in words_of(visitor.get(LOGIN))
+
+
+def test_attempts_are_limited_by_address(alice):
+    limits = settings.ACCOUNT_RATE_LIMITS
+    assert limits["passkey_login"] == "30/m/ip"
+    visitor = Visitor()
+    with override_settings(ACCOUNT_RATE_LIMITS=limits | {"passkey_login": "2/m/ip"}):
+        seen = [answer(visitor, PASSKEY_LOGIN, "{}", LOGIN) for _ in range(3)]
+
+    assert [response.status_code for response in seen] == [302, 302, 429]
+
+
+def test_at_an_ip_address_the_pages_say_where_passkeys_work(owner):
+    for page in (PAGE, PASSKEY):
+        assert 'href="http://localhost:8001"' in text_of(owner.get(page))
+        assert "localhost:8001" not in text_of(owner.get(page, headers=LOCALHOST))
+    login = Visitor().get(LOGIN)
+    assert 'href="http://localhost:8001"' in text_of(login)
+    assert "passkeys.js" not in text_of(login)
+    assert "passkeys.js" in text_of(Visitor().get(LOGIN, headers=LOCALHOST))

@@ -1,0 +1,374 @@
+"""Second factors: adding, using, losing and removing them."""
+
+from datetime import timedelta
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.test import override_settings
+
+from readback.cabinet import second_factor_services, services
+from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.models import User
+from tests.cabinet.factors import (
+    APP,
+    CHALLENGE,
+    CODES,
+    PAGE,
+    PASSKEY,
+    App,
+    add_app,
+    log_in,
+    recovery_codes_in,
+)
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.test_password_reset import choose
+from tests.cabinet.test_security_log import LogLines, _everything_stored, log
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.support.mailbox import link_in
+from tests.support.mailbox import text_of as body_of
+
+ALICE = "alice@example.org"
+NEW = "another lamp, another harbour"
+PERIOD = 30
+
+pytestmark = pytest.mark.usefixtures("mails")
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+__all__ = ["LogLines", "log"]
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+@pytest.fixture
+def owner(alice) -> Visitor:
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    return visitor
+
+
+@pytest.fixture
+def app(owner, clock) -> App:
+    """An app that Alice has added; its next code is due."""
+    added = add_app(owner)
+    clock[0] += PERIOD
+    return added
+
+
+def forget_the_login(visitor: Visitor) -> None:
+    """Make the login too old to count as a proof."""
+    visitor.get("/account/")
+    session = visitor.client.session
+    session[SESSION_STARTED] -= timedelta(hours=1).total_seconds()
+    session.save()
+
+
+@on_sqlite
+def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock, mails):
+    app = add_app(owner)
+    assert "authenticator app" in body_of(mails.wait_for(ALICE, "New second factor"))
+    clock[0] += PERIOD
+    visitor = Visitor()
+    response = visitor.log_in(ALICE)
+    assert response.headers["Location"] == CHALLENGE
+    assert not visitor.is_logged_in
+
+    wrong = visitor.send(CHALLENGE, {"code": app.wrong_code})
+    assert "not correct" in words_of(wrong)
+    assert not visitor.is_logged_in
+    visitor.send(CHALLENGE, {"code": f" {app.code[:3]} {app.code[3:]} "})
+
+    assert visitor.is_logged_in
+
+
+@on_sqlite
+def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, app):
+    forget_the_login(owner)
+
+    for page in (f"{PAGE}app/remove/", PASSKEY, CODES):
+        asked = owner.get(page)
+        assert asked.headers["Location"].startswith("/accounts/reauthenticate/?next=")
+        owner.send(page, page="/account/")
+    assert Authenticator.objects.count() == 2
+
+    page = "/accounts/reauthenticate/code/"
+    assert "enter your password" in words_of(owner.get(page))
+    fields = {"code": app.code, "next": PAGE}
+    assert owner.send(page, fields).headers["Location"] == PAGE
+    assert owner.get(CODES).status_code == 200
+
+
+@on_sqlite
+def test_a_wrong_code_adds_no_app_and_a_reload_keeps_the_secret(alice, owner):
+    app = App(owner.get(APP))
+    account = "Readback%20%28127.0.0.1%29%3Aalice%40example.org"
+    link = f"otpauth://totp/{account}?secret={app.secret}"
+    assert link in text_of(owner.get(APP))
+
+    page = owner.send(APP, {"code": app.wrong_code})
+
+    assert "not correct" in words_of(page)
+    assert App(page).secret == App(owner.get(APP)).secret == app.secret
+    assert not Authenticator.objects.exists()
+
+
+@on_sqlite
+def test_a_code_works_once(alice, app):
+    used = app.code
+    assert log_in(ALICE, used).is_logged_in
+    assert not log_in(ALICE, used).is_logged_in
+
+
+@on_sqlite
+def test_the_code_that_added_the_app_does_not_log_in(alice, owner):
+    app = App(owner.get(APP))
+    code = app.code
+    owner.send(APP, {"code": code})
+
+    assert not log_in(ALICE, code).is_logged_in
+
+
+def test_one_of_many_parallel_uses_of_a_code_succeeds(alice, app):
+    code = app.code
+
+    results = in_parallel(lambda: second_factor_services.code_use(alice, code), 4)
+
+    assert sorted(result is None for result in results) == [False, True, True, True]
+
+
+def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
+    alice, app, clock, log
+):
+    """A right code in between is not counted, and does not reset the count."""
+    here, there = challenged("203.0.113.7"), challenged("203.0.113.8")
+    for _ in range(4):
+        here.send(CHALLENGE, {"code": app.wrong_code})
+    here.send(CHALLENGE, {"code": app.code})
+    assert here.is_logged_in
+    there.send(CHALLENGE, {"code": app.wrong_code})
+    clock[0] += PERIOD
+
+    assert there.send(CHALLENGE, {"code": app.code}).status_code == 429
+
+    assert not there.is_logged_in
+    assert [line["event"] for line in log.events].count("second_factor_failed") == 5
+    assert log.last("second_factor_limited")["account"] == alice.pk
+    clock[0] += 301
+    there.send(CHALLENGE, {"code": app.code})
+    assert there.is_logged_in
+
+
+def challenged(address: str) -> Visitor:
+    """Return a visitor who has entered Alice's password."""
+    visitor = Visitor(address=address)
+    visitor.log_in(ALICE)
+    return visitor
+
+
+def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
+    app = App(owner.get(APP))
+    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    page = owner.get(shown)
+    codes = sorted(set(recovery_codes_in(page)))
+    assert len(codes) == 10
+    assert page.headers["Cache-Control"].count("no-store") == 1
+    assert owner.get(shown).headers["Location"] == PAGE
+    assert "cannot be shown again" in words_of(owner.get(PAGE))
+
+    assert log_in(ALICE, codes[0].upper().replace("-", " ")).is_logged_in
+    assert not log_in(ALICE, codes[0]).is_logged_in
+
+    assert "Codes left: 9" in body_of(mails.wait_for(ALICE, "Recovery code used"))
+    assert "9 codes are left" in words_of(owner.get(PAGE))
+
+
+@on_sqlite
+def test_new_recovery_codes_replace_the_old_ones(alice, owner, mails):
+    app = App(owner.get(APP))
+    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    [old, *_] = recovery_codes_in(owner.get(shown))
+
+    [new, *_] = recovery_codes_in(owner.get(owner.send(CODES).headers["Location"]))
+
+    assert mails.wait_for(ALICE, "New recovery codes")
+    assert not log_in(ALICE, old).is_logged_in
+    assert log_in(ALICE, new).is_logged_in
+
+
+@on_sqlite
+def test_no_table_mail_or_log_line_contains_a_secret_or_a_code(
+    alice, owner, mails, log
+):
+    app = App(owner.get(APP))
+    during = _everything_stored()
+    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    between = _everything_stored()
+    codes = recovery_codes_in(owner.get(shown))
+    visitor = log_in(ALICE, codes[0])
+    log_in(ALICE, codes[0])
+    stored = during + between + _everything_stored() + _sessions()
+
+    assert visitor.is_logged_in
+    mails.wait_for(ALICE, "Recovery code used")
+    written = [mail.as_string() for mail in mails.messages] + log.texts
+    for secret in (app.secret, *codes, *(code.replace("-", "") for code in codes)):
+        assert secret not in stored
+        assert not any(secret in text for text in written)
+
+
+def _sessions() -> str:
+    """Return the sessions as text: their rows are encoded."""
+    from django.contrib.sessions.models import Session
+
+    return "".join(str(row.get_decoded()) for row in Session.objects.all())
+
+
+@on_sqlite
+def test_a_password_reset_does_not_replace_the_second_factor(alice, app, mails):
+    Visitor().send("/accounts/password/reset/", {"email": ALICE})
+    link = link_in(mails.wait_for(ALICE, "Set a new password"))
+    visitor = Visitor()
+    choose(visitor, link)
+
+    response = visitor.log_in(ALICE, NEW)
+
+    assert response.headers["Location"] == CHALLENGE
+    assert not visitor.is_logged_in
+    visitor.send(CHALLENGE, {"code": app.code})
+    assert visitor.is_logged_in
+
+
+@on_sqlite
+def test_removing_the_app_turns_the_second_factor_off(alice, owner, app, mails):
+    page = owner.get(f"{PAGE}app/remove/")
+    assert "your only second factor" in words_of(page)
+    owner.send(f"{PAGE}app/remove/")
+
+    assert not Authenticator.objects.exists()
+    assert mails.wait_for(ALICE, "Second factor removed")
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    assert visitor.is_logged_in
+
+
+@on_sqlite
+def test_the_events_are_logged(alice, owner, clock, log):
+    app = App(owner.get(APP))
+    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    [code, *_] = recovery_codes_in(owner.get(shown))
+    log_in(ALICE, app.wrong_code)
+    log_in(ALICE, code)
+    owner.send(CODES)
+    owner.send(f"{PAGE}app/remove/")
+
+    assert [line["event"] for line in log.events] == [
+        "second_factor_added",
+        "second_factor_failed",
+        "recovery_code_used",
+        "second_factor_used",
+        "login",
+        "recovery_codes_created",
+        "second_factor_removed",
+    ]
+    assert {line["account"] for line in log.events} == {alice.pk}
+
+
+@on_sqlite
+def test_get_and_head_change_nothing(alice, owner, app):
+    before = list(Authenticator.objects.values("pk", "data"))
+    for page in ("app/add/", "app/remove/", "passkeys/add/", "recovery-codes/", ""):
+        assert owner.get(PAGE + page).status_code in (200, 302)
+        assert owner.client.head(PAGE + page).status_code in (200, 302)
+
+    assert list(Authenticator.objects.values("pk", "data")) == before
+
+
+@on_sqlite
+def test_a_form_without_its_token_is_refused(alice, owner, app):
+    paths = (
+        f"{PAGE}app/remove/",
+        CODES,
+        PASSKEY,
+        CHALLENGE,
+        "/account/sessions/1/end/",
+    )
+    for path in paths:
+        assert owner.client.post(path).status_code == 403
+    assert Authenticator.objects.count() == 2
+
+
+@on_sqlite
+def test_another_secret_key_refuses_the_code_and_says_why_in_the_log(
+    alice, app, capsys, caplog
+):
+    with override_settings(SECRET_KEY="another-secret-" * 5):
+        visitor = Visitor()
+        visitor.log_in(ALICE)
+        page = visitor.send(CHALLENGE, {"code": app.code})
+
+    assert "not correct" in words_of(page)
+    assert "another READBACK_SECRET_KEY" in capsys.readouterr().err + caplog.text
+
+
+@on_sqlite
+def test_the_address_can_be_changed_with_a_second_factor(alice, owner, app, mails):
+    fields = {"email": "alice@example.net", "action_add": ""}
+    owner.send("/accounts/email/", fields)
+    owner.send(link_in(mails.wait_for("alice@example.net", "Confirm")))
+
+    alice.refresh_from_db()
+    assert alice.email == "alice@example.net"
+
+
+@on_sqlite
+def test_odd_codes_are_refused_without_an_error(alice, app, settings_without_limits):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    for code in (
+        "",
+        " ",
+        "0" * 61,
+        "\u0000",
+        "１２３４５６",
+        "😀" * 6,
+        "-" * 19,
+        "l" * 16,
+    ):
+        page = visitor.send(CHALLENGE, {"code": code})
+        assert "errorlist" in text_of(page), code
+    assert not visitor.is_logged_in
+
+
+@on_sqlite
+def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app):
+    User.objects.filter(pk=alice.pk).update(password="!")
+    alice.refresh_from_db()
+    visitor = Visitor()
+    visitor.client.force_login(alice)
+    forget_the_login(visitor)
+
+    asked = visitor.send("/keys/", {"label": "mine"})
+    assert asked.headers["Location"].startswith("/accounts/reauthenticate/code/?next=")
+    fields = {"code": app.code, "next": "/keys/"}
+    response = visitor.send("/accounts/reauthenticate/code/", fields)
+
+    assert response.headers["Location"].endswith("/new/")
+    assert alice.keys.count() == 1
+
+
+@on_sqlite
+def test_an_account_without_any_proof_logs_in_again(mails):
+    bob = services.account_create("bob@example.org", confirmed=True)
+    visitor = Visitor()
+    visitor.client.force_login(bob)
+    assert visitor.get(APP).status_code == 200
+    forget_the_login(visitor)
+
+    for page in (APP, PASSKEY, "/account/delete/"):
+        asked = visitor.get(page)
+        assert asked.headers["Location"].startswith("/accounts/reauthenticate/login/")
+    again = visitor.send(asked.headers["Location"], {"next": "/account/delete/"})
+
+    assert again.headers["Location"] == "/accounts/login/?next=%2Faccount%2Fdelete%2F"
+    assert not visitor.is_logged_in

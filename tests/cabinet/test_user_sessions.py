@@ -1,0 +1,169 @@
+"""The list of sessions: what it shows, and how its owner ends them."""
+
+from datetime import timedelta
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from readback.cabinet import services, session_services
+from readback.cabinet.models import User
+from tests.cabinet.test_security_log import LogLines, log
+from tests.cabinet.test_sessions import Clock, clock
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+
+ALICE, BOB = "alice@example.org", "bob@example.org"
+PAGE = "/account/sessions/"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+IPHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 "
+    "(KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1"
+)
+
+pytestmark = pytest.mark.usefixtures("mails")
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+__all__ = ["Clock", "LogLines", "clock", "log"]
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+def log_in(email: str = ALICE, user_agent: str = FIREFOX, **options) -> Visitor:
+    visitor = Visitor(**options)
+    visitor.client.defaults["HTTP_USER_AGENT"] = user_agent
+    visitor.log_in(email)
+    return visitor
+
+
+def end(visitor: Visitor, row: UserSession) -> None:
+    visitor.send(f"{PAGE}{row.pk}/end/", page=PAGE)
+
+
+def test_the_page_names_browsers_and_shortened_addresses(alice):
+    visitor = log_in()
+    log_in(user_agent=IPHONE, address="2001:db8:1:2::3")
+    log_in(user_agent="<script>alert(1)</script>", address="unknown")
+
+    page = words_of(visitor.get(PAGE))
+
+    assert "Firefox on Linux 203.0.113.x" in page
+    assert "Safari on iPhone 2001:db8:1::" in page
+    assert "Unknown browser unknown" in page
+    assert page.count("this browser") == 1
+    assert page.count("End this session") == 2
+    stored = str(list(UserSession.objects.values()))
+    for sent in ("Mozilla", "script", "203.0.113.7", "2001:db8:1:2"):
+        assert sent not in stored
+
+
+def test_ending_a_session_ends_it_at_once(alice, log):
+    visitor, stolen = log_in(), log_in()
+    row = UserSession.objects.exclude(
+        session_key=visitor.client.session.session_key
+    ).get()
+
+    end(visitor, row)
+
+    assert not stolen.is_logged_in
+    assert visitor.is_logged_in
+    assert log.last("session_ended")["account"] == alice.pk
+    assert UserSession.objects.count() == Session.objects.count() == 1
+
+
+@on_sqlite
+def test_ending_all_others_keeps_this_one(alice, log):
+    others = [log_in() for _ in range(2)]
+    visitor = log_in()
+
+    visitor.send(f"{PAGE}end-others/", page=PAGE)
+
+    assert visitor.is_logged_in
+    assert not any(other.is_logged_in for other in others)
+    assert log.last("other_sessions_ended")["account"] == alice.pk
+
+
+@on_sqlite
+def test_another_accounts_session_cannot_be_ended(alice):
+    visitor = log_in()
+    services.account_create(BOB, PASSWORD, confirmed=True)
+    mallory = log_in(BOB)
+
+    end(mallory, UserSession.objects.get(user=alice))
+    mallory.send(f"{PAGE}end-others/", page=PAGE)
+
+    assert visitor.is_logged_in
+    assert text_of(mallory.get(PAGE)).count("<tr>") == 2
+
+
+def test_changing_the_password_leaves_one_session_in_the_list(alice):
+    log_in()
+    visitor = log_in()
+    fields = {"oldpassword": PASSWORD, "password1": "another lamp, another harbour"}
+    fields["password2"] = fields["password1"]
+
+    visitor.send("/accounts/password/change/", fields)
+
+    page = words_of(visitor.get(PAGE))
+    assert page.count("Firefox on Linux") == page.count("this browser") == 1
+    assert UserSession.objects.count() == Session.objects.count() == 1
+
+
+@on_sqlite
+def test_deactivating_an_account_ends_its_sessions(alice):
+    visitor = log_in()
+
+    services.account_deactivate(alice)
+    services.account_activate(alice)
+
+    assert not visitor.is_logged_in
+
+
+@on_sqlite
+def test_logging_out_removes_the_row(alice):
+    log_in().send("/accounts/logout/")
+
+    assert not UserSession.objects.exists()
+
+
+def test_the_table_is_written_at_most_once_in_ten_minutes(alice, clock):
+    visitor = log_in()
+    visitor.get("/account/")
+
+    def writes() -> list[str]:
+        with CaptureQueriesContext(connection) as queries:
+            visitor.get("/account/")
+        return [q["sql"] for q in queries if not q["sql"].startswith("SELECT")]
+
+    assert writes() == []
+    clock.ahead += timedelta(minutes=11)
+    seen = UserSession.objects.get().last_seen_at
+    assert any("usersession" in sql for sql in writes())
+    assert UserSession.objects.get().last_seen_at - seen > timedelta(minutes=10)
+    assert writes() == []
+
+
+@on_sqlite
+def test_expired_sessions_are_not_listed_and_their_rows_are_removed(alice, clock):
+    for _ in range(2):
+        log_in()
+    clock.ahead += timedelta(days=2, minutes=1)
+    visitor = log_in()
+    assert words_of(visitor.get(PAGE)).count("Firefox on Linux") == 1
+
+    clock.ahead += timedelta(days=3)
+    log_in()
+
+    assert UserSession.objects.count() == 1
+
+
+@on_sqlite
+def test_the_oldest_of_very_many_sessions_end(alice, monkeypatch):
+    monkeypatch.setattr(session_services, "MAX_SESSIONS", 2)
+    visitors = [log_in() for _ in range(3)]
+
+    assert [visitor.is_logged_in for visitor in visitors] == [False, True, True]
+    assert UserSession.objects.count() == Session.objects.count() == 2
