@@ -16,11 +16,12 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 
-from readback.cabinet.models import OutgoingMail
+from readback.cabinet.models import Key, OutgoingMail
 
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
+KEY_EXPIRES = "account/email/key_expires"
 
 
 def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
@@ -71,6 +72,20 @@ def _reset_link(mail: OutgoingMail) -> str:
     )
 
 
+def _expiring_key_link(mail: OutgoingMail) -> str:
+    """Return the link to the key's page, unless the reminder is out of date."""
+    account = mail.account
+    key = Key.objects.filter(pk=mail.details["key_id"], owner=account).first()
+    if account is None or not account.is_active or account.email != mail.address:
+        return ""
+    if key is None or not key.is_active:
+        return ""
+    # Since the mail was added, the key may have been rotated.
+    if str(key.replaced_by or "") != mail.details["new_key"]:
+        return ""
+    return _absolute_url("key", key_id=mail.details["key_id"])
+
+
 def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
@@ -79,4 +94,5 @@ _LINKS: dict[str, Callable[[OutgoingMail], str]] = {
     CONFIRMATION: _confirmation_link,
     SIGN_UP_CONFIRMATION: _confirmation_link,
     PASSWORD_RESET: _reset_link,
+    KEY_EXPIRES: _expiring_key_link,
 }

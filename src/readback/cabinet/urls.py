@@ -10,6 +10,7 @@ from readback.cabinet.views import (
     address,
     docs,
     key,
+    key_changes,
     keys,
     landing,
     language,
@@ -24,6 +25,8 @@ urlpatterns = [
     path("keys/<int:key_id>/", key.detail, name="key"),
     path("keys/<int:key_id>/numbers/", key.activity, name="key_numbers"),
     path("keys/<int:key_id>/revoke/", key.revoke, name="key_revoke"),
+    path("keys/<int:key_id>/rename/", key_changes.rename, name="key_rename"),
+    path("keys/<int:key_id>/rotate/", key_changes.rotate, name="key_rotate"),
     path("keys/<int:key_id>/clear/", key.clear_journal, name="key_clear"),
     path(
         "keys/<int:key_id>/explanations/",
