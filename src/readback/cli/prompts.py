@@ -14,7 +14,8 @@ def confirm(question: str, *, yes: bool) -> None:
             "Standard input is not a terminal, so confirmation is not possible: "
             "add --yes to proceed."
         )
-    click.confirm(question, abort=True)
+    # Standard output may be JSON, or a key.
+    click.confirm(question, abort=True, err=True)
 
 
 def password(from_stdin: bool) -> str | None:
