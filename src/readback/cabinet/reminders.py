@@ -75,8 +75,8 @@ def _due(step: Step, now: datetime) -> QuerySet[Key]:
     )
     return (
         Key.objects.filter(
-            Q(reminded_at=None) | Q(reminded_at__lt=begins),
             _in_use(now),
+            Q(reminded_at=None) | Q(reminded_at__lt=begins),
             Exists(confirmed),
             expires_at__gt=now + step.ends,
             expires_at__lte=now + step.notice,
