@@ -107,7 +107,9 @@ MAILS = [
     "email_confirmation_signup",
     "email_deleted",
     "key_created",
+    "key_expires",
     "key_revoked",
+    "key_rotated",
     "password_changed",
     "password_reset",
     "password_reset_key",
@@ -118,8 +120,10 @@ MAILS = [
 
 @pytest.mark.parametrize("ip", ["192.0.2.1", ""])
 def test_every_mail(alice, ip):
+    key = services.key_create(alice).key
     EmailAddress.objects.update(verified=False)
     details = {"ip": ip, "key": "sk-echo-…1234 (laptop)"}
+    details |= {"key_id": str(key.pk), "new_key": "", "expires": "2026-11-16 10:00"}
     details |= dict.fromkeys(("from_email", "to_email", "deleted_email"), ALICE)
     for name in MAILS:
         mail = mail_rendering.render(
