@@ -24,7 +24,7 @@ _ROTATED_IN_USE = timedelta(days=1)
 BATCH = 100
 
 
-class Step(NamedTuple):
+class ReminderStep(NamedTuple):
     """A reminder that is sent when `notice` is left, or later, until `ends` is left."""
 
     notice: timedelta
@@ -33,8 +33,8 @@ class Step(NamedTuple):
 
 # The most urgent first. After a downtime, only the last reminder that is due is sent.
 STEPS = (
-    Step(timedelta(days=1), timedelta()),
-    Step(timedelta(days=7), timedelta(days=1)),
+    ReminderStep(timedelta(days=1), timedelta()),
+    ReminderStep(timedelta(days=7), timedelta(days=1)),
 )
 
 
@@ -51,7 +51,7 @@ def add_due() -> bool:
 
 
 @transaction.atomic
-def _remind(key: Key, step: Step, now: datetime) -> None:
+def _remind(key: Key, step: ReminderStep, now: datetime) -> None:
     unchanged = Key.objects.filter(
         pk=key.pk,
         reminded_at=key.reminded_at,
@@ -63,7 +63,7 @@ def _remind(key: Key, step: Step, now: datetime) -> None:
         notices.key_expires(key, key.expires_at - step.ends - now)
 
 
-def _due(step: Step, now: datetime) -> QuerySet[Key]:
+def _due(step: ReminderStep, now: datetime) -> QuerySet[Key]:
     """Return the keys that expire soon and whose owner does not know it yet.
 
     A reminder before the step began was for an earlier expiry or an earlier step. A key
