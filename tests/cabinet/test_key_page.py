@@ -290,6 +290,23 @@ def test_revoking_asks_first_and_is_permanent(alice, key):
     assert f"sk-echo-…{key.last_four} is revoked" in words
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_key_can_be_renamed_even_if_it_is_revoked(alice, key):
+    services.key_revoke(key)
+    visitor, path = logged_in(alice), f"/keys/{key.pk}/rename/"
+    assert 'value="laptop"' in text_of(visitor.get(path))
+    assert Key.objects.get().label == "laptop"
+
+    for name in ("  new phone ", "👩🏽\u200d🚀", "x" * 60, ""):
+        response = visitor.send(path, {"label": name})
+        assert response.headers["Location"] == f"/keys/{key.pk}/"
+        assert Key.objects.get().label == name.strip()
+    for wrong in ("x" * 61, "a\tb", "\u202eolleh"):
+        response = visitor.send(path, {"label": wrong})
+        assert "errorlist" in text_of(response)
+        assert Key.objects.get().label == ""
+
+
 def test_clearing_empties_the_journal_and_keeps_the_counts(alice, key):
     entry(key)
     used(key, 1)
@@ -302,7 +319,7 @@ def test_clearing_empties_the_journal_and_keeps_the_counts(alice, key):
     assert Usage.objects.count() == 1
 
 
-@pytest.mark.parametrize("action", ["revoke", "clear", "explanations"])
+@pytest.mark.parametrize("action", ["revoke", "clear", "explanations", "rename"])
 def test_changing_a_key_needs_the_token_of_the_form(alice, key, action):
     entry(key)
 
@@ -310,6 +327,7 @@ def test_changing_a_key_needs_the_token_of_the_form(alice, key, action):
 
     assert response.status_code == 403
     assert Key.objects.get().revoked_at is None
+    assert Key.objects.get().label == "laptop"
     assert not Key.objects.get().explains_refusals
     assert JournalEntry.objects.exists()
 
@@ -321,7 +339,9 @@ def test_a_get_never_clears(alice, key):
     assert JournalEntry.objects.exists()
 
 
-@pytest.mark.parametrize("page", ["", "numbers/", "revoke/", "new/", "arrived/"])
+@pytest.mark.parametrize(
+    "page", ["", "numbers/", "revoke/", "rename/", "new/", "arrived/"]
+)
 def test_a_key_of_another_account_is_not_found(key, page):
     bob = logged_in(account(BOB))
 
@@ -329,7 +349,7 @@ def test_a_key_of_another_account_is_not_found(key, page):
     assert Visitor().get(f"/keys/{key.pk}/{page}").status_code == 302
 
 
-@pytest.mark.parametrize("action", ["revoke", "clear", "explanations"])
+@pytest.mark.parametrize("action", ["revoke", "clear", "explanations", "rename"])
 def test_mallory_cannot_change_the_key_of_alice(key, action):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
@@ -338,4 +358,5 @@ def test_mallory_cannot_change_the_key_of_alice(key, action):
 
     assert response.status_code == 404
     assert Key.objects.get().revoked_at is None
+    assert Key.objects.get().label == "laptop"
     assert JournalEntry.objects.exists()

@@ -142,6 +142,42 @@ def test_a_name_that_is_too_long_or_has_control_characters_is_refused(alice, lab
         services.key_create(alice, label)
 
 
-@pytest.mark.parametrize("label", ["", "x" * 60, "Ноутбук", "<b>&amp;"])
+@pytest.mark.parametrize(
+    "label", ["", "x" * 60, "Ноутбук", "<b>&amp;", "می\u200cخواهم", "👩\u200d🚀"]
+)
 def test_a_name_is_stored_unchanged(alice, label):
     assert services.key_create(alice, f" {label} ").key.label == label
+
+
+def test_a_name_of_invisible_characters_is_empty(alice):
+    assert services.key_create(alice, "\u200d \u200c").key.label == ""
+
+
+def test_a_key_that_is_missing_is_created_once(alice):
+    outcomes = in_parallel(lambda: services.key_create_if_missing(alice, "ci"), 4)
+
+    [text] = [text for _key, text in outcomes if text]
+    key = Key.objects.get()
+    assert {found for found, _text in outcomes} == {key}
+    assert bytes(key.digest) == keys.digest(text.encode())
+
+
+def test_a_key_is_missing_if_it_was_revoked_or_rotated(alice):
+    first = services.key_create(alice, "ci").key
+    services.key_revoke(first)
+    second, text = services.key_create_if_missing(alice, " ci ")
+    assert text and second != first
+
+    third = services.key_rotate(second, timedelta(hours=1)).key
+    assert services.key_create_if_missing(alice, "ci") == (third, None)
+    services.key_rename(third, "else")
+    assert services.key_create_if_missing(alice, "ci")[1]
+
+
+def test_a_missing_key_needs_a_name_and_a_working_account(alice):
+    with pytest.raises(ServiceError, match="name"):
+        services.key_create_if_missing(alice, " ")
+    services.key_create(alice, "ci")
+    services.account_deactivate(alice)
+    with pytest.raises(ServiceError, match="not active"):
+        services.key_create_if_missing(alice, "ci")

@@ -13,6 +13,9 @@ from tests.cabinet.owners import BOB, account, logged_in, used
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import Visitor, text_of, token_in, words_of
 
+# For what does not depend on the database.
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
 pytestmark = pytest.mark.usefixtures("mails")
 
 
@@ -42,7 +45,7 @@ def test_the_list_shows_name_last_four_last_use_and_requests_today(alice):
 
     assert f"laptop sk-echo-…{key.last_four}" in words
     assert "2026-01-02 03:04" in words
-    assert " 42 Revoke laptop" in words
+    assert " 42 Rotate laptop Revoke laptop" in words
 
 
 def test_keys_of_other_accounts_are_not_shown(alice):
@@ -114,3 +117,56 @@ def test_a_revoked_key_makes_room_and_is_listed_as_inactive(alice):
     assert inactive
     assert "no 0" in inactive[0]
     assert "Create key" in words_of(page)
+
+
+@ON_SQLITE
+def test_the_list_says_the_state_of_each_key(alice):
+    services.key_create(alice, "lasting")
+    soon = timezone.now() + timedelta(days=3)
+    services.key_create(alice, "short", soon)
+    rotated = services.key_create(alice, "old").key
+    services.key_rotate(rotated, timedelta(days=7))
+    services.key_revoke(services.key_create(alice, "gone").key)
+    rotated.refresh_from_db()
+
+    words = words_of(logged_in(alice).get("/keys/"))
+
+    assert re.search(r"lasting sk-echo-…\w{4} [\d-]{10} active", words)
+    assert f"expires {soon:%Y-%m-%d %H:%M} UTC (2 days, 23 hours left)" in words
+    assert f"rotated; ends {rotated.expires_at:%Y-%m-%d %H:%M} (6" in words
+    assert re.search(r"gone sk-echo-…\w{4} revoked [\d-]{10}", words)
+    # A key is rotated once.
+    assert words.count("Rotate old") == 1 and words.count("Revoke old") == 2
+
+
+@ON_SQLITE
+def test_keys_that_were_rotated_do_not_count_towards_the_limit(alice):
+    for _ in range(MAX_ACTIVE_KEYS - 1):
+        key = services.key_create(alice).key
+    services.key_rotate(key, timedelta(days=1))
+
+    assert "Create key" in words_of(logged_in(alice).get("/keys/"))
+
+
+@ON_SQLITE
+def test_a_name_from_right_to_left_is_isolated_everywhere(alice):
+    name = "מפתח (ישן) 1"
+    key = services.key_create(alice, name).key
+    visitor = logged_in(alice)
+
+    for page in ("", "rotate/", "revoke/", "unmatched/"):
+        text = text_of(visitor.get(f"/keys/{key.pk}/{page}"))
+        assert text.count(f"<bdi>{name}</bdi>") == 1
+        assert text.count(name) == 1 + (page == "")
+    listed = text_of(visitor.get("/keys/"))
+    assert listed.count(f"<bdi>{name}</bdi>") == listed.count(name) == 3
+    title = text_of(visitor.get(f"/keys/{key.pk}/"))
+    assert f"<title>\u2068{name}\u2069 · Readback</title>" in title
+
+
+@ON_SQLITE
+def test_the_help_of_the_form_is_before_its_button_and_belongs_to_its_field(alice):
+    text = text_of(logged_in(alice).get("/keys/"))
+
+    assert text.index('id="id_label_helptext"') < text.index("Create key</button>")
+    assert 'aria-describedby="id_label_helptext"' in text

@@ -19,7 +19,7 @@ import readback.cabinet
 from readback.cabinet import mail_rendering, services
 from readback.cabinet.invitation_services import invitation_create
 from readback.cabinet.mail_actions import ACTIONS
-from readback.cabinet.models import OutgoingMail, User
+from readback.cabinet.models import Key, OutgoingMail, User
 from readback.config import Config
 from readback.setting_values import SignUp
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor
@@ -28,6 +28,7 @@ ALICE, MALLORY = "alice@example.org", "mallory@example.net"
 BOB = "bob@example.net"
 TEMPLATES = Path(readback.cabinet.__file__).parent / "templates"
 KEY = {"key": "sk-echo-…1234 (laptop)", "key_id": "1"}
+EXPIRY = {"new_key": "", "expires": "2026-11-16 10:00", "used": "2026-11-10 10:00"}
 NOT_YOU = "If it was not you, "
 RESET = "/accounts/password/reset/"
 FACTORS, SECURE = "/account/second-factor/", "Change your password"
@@ -67,6 +68,10 @@ MAILS = {
         "/accounts/invitation/", "ignore this e-mail", address=BOB
     ),
     "account/email/key_created": Sample("/keys/1/", "Revoke the key", KEY),
+    "account/email/key_expires": Sample(
+        "/keys/1/", "you do not have to do anything", KEY | EXPIRY
+    ),
+    "account/email/key_rotated": Sample("/keys/1/", "revoke the new key", KEY | EXPIRY),
     "account/email/key_revoked": Sample("/keys/", "create a new key", KEY),
     "account/email/password_changed": Sample(RESET, "set a new password now"),
     "account/email/password_reset": Sample(RESET, "Secure your mailbox first"),
@@ -83,7 +88,7 @@ MAILS = {
 }
 # Those that report a change, which the operator can make, too.
 NOTICES = [
-    *("account_deleted", "email_deleted", "key_created", "key_revoked"),
+    *("account_deleted", "email_deleted", "key_created", "key_revoked", "key_rotated"),
     *("password_changed", "password_reset", "password_set"),
     *("recovery_codes_created", "second_factor_added", "second_factor_removed"),
 ]
@@ -94,6 +99,7 @@ def alice(database) -> User:
     alice = services.account_create(ALICE, PASSWORD)
     services.account_activate(alice)
     invitation_create(BOB, mail=False)
+    Key.objects.create(pk=1, owner=alice, digest=b"", last_four="1234")
     return alice
 
 

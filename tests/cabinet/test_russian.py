@@ -152,6 +152,7 @@ def test_error_pages():
 
 @pytest.mark.parametrize("ip", ["192.0.2.1", ""])
 def test_every_mail(alice, ip):
+    services.key_create(alice)
     EmailAddress.objects.update(verified=False)
     for name in MAILS:
         mail = rendered(name, alice, "ru", ip)

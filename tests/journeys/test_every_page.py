@@ -28,6 +28,7 @@ PUBLIC_PAGES = [
 KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
     "{key}?code=unknown_field&program=journey/1.0",
+    *("{key}rename/", "{key}rotate/"),
     "/account/",
     "/account/data/",
     "/account/sessions/",
@@ -91,6 +92,22 @@ def test_no_page_scrolls_sideways_at_360_pixels(a_person, locale):
     for path in paths:
         alice.page.goto(path)
         alice.expect_no_sideways_scrolling()
+
+
+def test_the_list_of_keys_fits_a_phone_with_any_names(a_person):
+    """The links of each key are on the screen, on a phone and on a desktop."""
+    alice = a_person(viewport=NARROW, locale="ru-RU")
+    alice.sign_up()
+    for name in ("W" * 60, "👩🏽‍🚀" * 15, "מפתח" * 15):
+        alice.create_key(name)
+    alice.page.goto("/keys/")
+    for width in (360, 720, 1440):
+        alice.page.set_viewport_size({"width": width, "height": 740})
+        alice.expect_no_sideways_scrolling()
+        links = alice.page.locator(".key-links a").all()
+        assert len(links) == 6
+        for box in (link.bounding_box() for link in links):
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width
 
 
 def test_every_page_loads_less_than_60_kilobytes(a_person):

@@ -4,9 +4,11 @@ The rows are changed by plain SQL, not through the cabinet: the API must notice 
 change, whatever its origin.
 """
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from hashlib import sha256
 
 import psycopg
@@ -95,6 +97,31 @@ def test_an_ended_key_is_refused_by_every_worker_within_one_second(site, ending)
             wait_until(lambda c=connection: ask(c, raw) == 401, "refused", left)
         # On a new connection as well.
         assert exchange(site.endpoint, raw).status == 401
+
+
+@pytest.mark.parametrize("overlap", ["now", "3s"])
+def test_a_rotated_key_is_refused_within_one_second_of_its_end(site, overlap):
+    [old] = site.new_keys(1)
+    digest = sha256(old.encode()).digest()
+    number = site.database.value(f"SELECT id FROM cabinet_key {OF_KEY}", digest)
+    with one_connection_per_worker(site.server) as connections:
+        raw = models(site.endpoint, old)
+        assert [ask(each, raw) for each in connections] == [200, 200]
+        command = ("key", "rotate", str(number), "--overlap", overlap, "--yes")
+        rotated = json.loads(site.server.run(*command, "--json"))
+        ends_at = end_of(site, digest) if overlap != "now" else time.time()
+        for connection in connections:
+            assert ask(connection, models(site.endpoint, rotated["key"])) == 200
+        for connection in connections:
+            left = ends_at + PROMISED_SECONDS - time.time()
+            wait_until(lambda c=connection: ask(c, raw) == 401, "refused", left)
+            assert overlap == "now" or time.time() >= ends_at
+
+
+def end_of(site: Site, digest: bytes) -> float:
+    at = site.database.value(f"SELECT expires_at FROM cabinet_key {OF_KEY}", digest)
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
 
 
 def test_the_keys_of_a_reactivated_account_work_again(site):

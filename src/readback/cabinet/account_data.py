@@ -113,7 +113,7 @@ SECTIONS = (
         lambda account: [selectors.keys_of(account)],
         [
             *("id", "label", "last_four", "created_at", "expires_at", "revoked_at"),
-            *("reminded_at", "last_used_at", "explains_refusals"),
+            *("reminded_at", "last_used_at", "explains_refusals", "replaced_by"),
         ],
     ),
     Section(

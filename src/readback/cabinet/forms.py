@@ -17,6 +17,15 @@ LIFETIMES = (
 )
 
 
+# In hours; see LONGEST_OVERLAP.
+OVERLAPS = (
+    ("0", _("now")),
+    ("1", _("after 1 hour")),
+    ("24", _("after 1 day")),
+    ("168", _("after 7 days")),
+)
+
+
 class KeyForm(forms.Form):
     """The name and the expiry of a new key."""
 
@@ -34,3 +43,24 @@ class KeyForm(forms.Form):
     def expires_at(self) -> datetime | None:
         days = self.cleaned_data["days"]
         return timezone.now() + timedelta(days=int(days)) if days else None
+
+
+class RenameForm(forms.Form):
+    """Another name for a key."""
+
+    label = forms.CharField(label=_("Name"), max_length=LABEL_LENGTH, required=False)
+
+
+class RotationForm(forms.Form):
+    """When a key ends that is replaced by a new one."""
+
+    overlap = forms.ChoiceField(
+        label=_("The old key ends"),
+        choices=OVERLAPS,
+        initial="24",
+        widget=forms.RadioSelect,
+    )
+
+    @property
+    def chosen(self) -> timedelta:
+        return timedelta(hours=int(self.cleaned_data["overlap"]))

@@ -18,13 +18,14 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import invitation_links, selectors
 from readback.cabinet.email_undo import UndoToken
-from readback.cabinet.models import OutgoingMail, User
+from readback.cabinet.models import Key, OutgoingMail, User
 
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
 EMAIL_CHANGED = "account/email/email_changed"
 INVITATION = "account/email/invitation"
+KEY_EXPIRES = "account/email/key_expires"
 
 # Returns a URL; or nothing, if the mail would be of no use any more.
 MakeLink = Callable[[OutgoingMail], str]
@@ -89,6 +90,20 @@ def _invitation_link(mail: OutgoingMail) -> str:
     return invitation_links.make(invitation)
 
 
+def _expiring_key_link(mail: OutgoingMail) -> str:
+    """Return the link to the key's page, unless the reminder is out of date."""
+    account = mail.account
+    key = Key.objects.filter(pk=mail.details["key_id"], owner=account).first()
+    if account is None or not account.is_active or account.email != mail.address:
+        return ""
+    if key is None or not key.is_active:
+        return ""
+    # Since the mail was added, the key may have been rotated.
+    if str(key.replaced_by or "") != mail.details["new_key"]:
+        return ""
+    return _absolute_url("key", key_id=mail.details["key_id"])
+
+
 def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
@@ -105,6 +120,8 @@ ACTIONS = {
     EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),
     "account/email/email_deleted": Action(_("Open your account"), page("account")),
     "account/email/key_created": Action(_("Open the key"), page("key", "key_id")),
+    "account/email/key_rotated": Action(_("Open the key"), page("key", "key_id")),
+    KEY_EXPIRES: Action(_("Open the key"), _expiring_key_link),
     "account/email/key_revoked": Action(_("Open your keys"), page("keys")),
     "account/email/password_changed": Action(
         _SET_PASSWORD, page("account_reset_password")

@@ -1,5 +1,6 @@
 """The thread that sends the mails of the outbox; each worker of the cabinet has one.
 
+Now and then it also looks for keys that expire soon and adds reminders to the outbox.
 It starts after gunicorn has forked the worker, because threads do not survive a fork.
 Any number of senders may run, on any number of machines: see `outbox.py`.
 """
@@ -7,6 +8,7 @@ Any number of senders may run, on any number of machines: see `outbox.py`.
 import logging
 import random
 import smtplib
+import time
 from datetime import timedelta
 from threading import Event, Thread
 
@@ -14,13 +16,15 @@ from django.db import close_old_connections, connections
 from django.utils import timezone
 
 from readback import logs
-from readback.cabinet import mail_rendering, outbox
+from readback.cabinet import mail_rendering, outbox, reminders
 from readback.cabinet.models import MailOutcome, OutgoingMail
 
 _log = logging.getLogger(__name__)
 
 # How often to look for mails that another process has added, or that are due again.
 _POLL_SECONDS = 1.0
+# How often to look for keys that expire soon.
+REMINDER_SECONDS = 300.0
 # The longest time until one mail, and until a server that failed, is tried again.
 _LONGEST_DELAY_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -52,6 +56,7 @@ class Sender(Thread):
         super().__init__(name="mail-sender", daemon=True)
         self._stopping = Event()
         self._failures = 0
+        self._next_reminders = 0.0
 
     def stop(self) -> None:
         self._stopping.set()
@@ -68,6 +73,7 @@ class Sender(Thread):
         """Send a mail that is due, or wait for one; return how long to pause then."""
         try:
             close_old_connections()
+            self._remind()
             mail = outbox.claim()
             if mail is None:
                 outbox.added.wait(_POLL_SECONDS)
@@ -80,6 +86,15 @@ class Sender(Thread):
         except Exception as error:
             self._fail(f"The sender failed: {logs.describe_error(error)}")
         return _delay(self._failures, _LONGEST_PAUSE_SECONDS) if self._failures else 0.0
+
+    def _remind(self) -> None:
+        """Add the reminders that are due, if it is time to look for them again."""
+        now = time.monotonic()
+        if now >= self._next_reminders:
+            # Before anything can fail, so that an error does not keep mails waiting.
+            self._next_reminders = now + REMINDER_SECONDS
+            if reminders.add_due():
+                self._next_reminders = now
 
     def _send(self, mail: OutgoingMail) -> None:
         """Send a claimed mail, or decide what becomes of it."""

@@ -5,6 +5,8 @@ depends on the names and types here. Rules that involve more than one row live i
 `services.py`. No column holds a key, a link or any text that a client sent.
 """
 
+import unicodedata
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -32,6 +34,9 @@ from readback.contract import (
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
 CODE_LENGTH = 40
+# The bidirectional classes of Hebrew letters, Arabic letters and Arabic numbers.
+_RIGHT = ("R", "AL", "AN")
+_ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 _ENDPOINT_CHOICES = [(endpoint, endpoint) for endpoint in ENDPOINTS]
 
 
@@ -127,6 +132,10 @@ class KeyQuerySet(models.QuerySet["Key"]):
         unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
         return self.filter(unexpired, revoked_at=None)
 
+    def current(self) -> "KeyQuerySet":
+        """Leave out keys that were rotated: they end soon or have ended."""
+        return self.filter(replaced_by=None)
+
 
 class Key(models.Model):
     """A key, of which only the digest and the last four characters are stored."""
@@ -146,11 +155,46 @@ class Key(models.Model):
     # How far the API has numbered its answers to this key: the last `created`, above
     # its 33 bits how often that has started again from the present.
     last_created = models.BigIntegerField(null=True, editable=False)
+    # The new key, if this one was rotated.
+    replaced_by = models.ForeignKey(
+        "self", models.SET_NULL, null=True, editable=False, related_name="+"
+    )
 
     objects = KeyQuerySet.as_manager()
 
+    class Meta:
+        indexes = [
+            # Finding the keys that expire soon uses only this.
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(revoked_at=None, expires_at__isnull=False),
+                name="cabinet_key_expiry",
+            ),
+        ]
+
     def __str__(self) -> str:
         return keys.masked(self.last_four)
+
+    @property
+    def name(self) -> str:
+        """The label, or the masked key, for text without markup.
+
+        A label that is written from right to left is isolated, so that it does not
+        change the order of the words around it. On pages, the element `bdi` does this.
+        """
+        if any(unicodedata.bidirectional(letter) in _RIGHT for letter in self.label):
+            return f"{_ISOLATE}{self.label}{_END_ISOLATE}"
+        return self.label or str(self)
+
+    @property
+    def renewed_expiry(self) -> datetime | None:
+        """When a key expires that is made now and lives as long as this one."""
+        if self.expires_at is None:
+            return None
+        try:
+            return timezone.now() + (self.expires_at - self.created_at)
+        except OverflowError:  # beyond the year 9999
+            return self.expires_at
 
     @property
     def is_expired(self) -> bool:

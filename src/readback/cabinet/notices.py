@@ -4,7 +4,7 @@ The services call these within the transaction of the change: the e-mail is adde
 outbox together with the change or not at all. The log gets its line after the commit.
 """
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from allauth.account.adapter import get_adapter
@@ -26,6 +26,40 @@ def key_created(key: Key, *, notify: bool) -> None:
 def key_revoked(key: Key) -> None:
     _record("key_revoked", account=key.owner_id, key=key.pk)
     _mail("key_revoked", key.owner, {"key": _describe(key)})
+
+
+def key_rotated(old: Key, new: Key) -> None:
+    """Report a rotation: two lines in the log, and one e-mail."""
+    _record("key_created", account=new.owner_id, key=new.pk)
+    _record("key_rotated", account=old.owner_id, key=old.pk)
+    ends = _moment(old.expires_at) if old.is_active else ""
+    details = {"key": _describe(old), "new_key": str(new), "ends": ends}
+    details["key_id"] = str(new.pk)
+    _mail("key_rotated", old.owner, details)
+
+
+def key_renamed(key: Key) -> None:
+    """Report a new name; only the log is told, without the name."""
+    _record("key_renamed", account=key.owner_id, key=key.pk)
+
+
+def key_expires(key: Key, lifetime: timedelta) -> None:
+    """Remind the owner that a key in use expires; the log is not told."""
+    details = {
+        "key_id": str(key.pk),
+        "key": _describe(key),
+        "expires": _moment(key.expires_at),
+        "used": _moment(key.last_used_at),
+        "new_key": str(key.replaced_by or ""),
+    }
+    outbox.add(
+        mail_actions.KEY_EXPIRES,
+        key.owner.email,
+        lifetime,
+        account=key.owner,
+        details=details,
+        language=key.owner.language,
+    )
 
 
 def account_activated(account: User) -> None:
@@ -110,7 +144,12 @@ def other_sessions_ended(account: User) -> None:
 
 
 def _describe(key: Key) -> str:
-    return f"{key} ({key.label})" if key.label else str(key)
+    return f"{key} ({key.name})" if key.label else str(key)
+
+
+def _moment(at: datetime | None) -> str:
+    """Return a time in UTC, as e-mails show it."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}" if at else ""
 
 
 def _record(event: str, *, account: int | None = None, **ids: int) -> None:

@@ -91,6 +91,11 @@ def keys_active(account: User) -> KeyQuerySet:
     return keys_of(account).active()
 
 
+def key_replaced_by(new: Key) -> Key | None:
+    """Return the key that this one has replaced, if it was made by a rotation."""
+    return Key.objects.filter(replaced_by=new).first()
+
+
 def keys_with_requests_today(account: User) -> QuerySet[Key]:
     """Return all keys of an account with `requests_today`, counted from 00:00 UTC."""
     midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)

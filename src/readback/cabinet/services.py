@@ -5,7 +5,7 @@ cannot do its work raises `ServiceError` with a message for the user. Nothing he
 depends on requests, pages or terminals.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
@@ -30,9 +30,13 @@ from readback.cabinet.models import (
 )
 from readback.contract import MAX_ACTIVE_KEYS
 
+# How long a rotated key can go on working.
+LONGEST_OVERLAP = timedelta(days=7)
 _SESSIONS_PER_LOGIN = 100
 # A login leaves about ten.
 _COUNTERS_PER_LOGIN = 1000
+# Invisible, and not control characters: many emoji and Persian words contain them.
+_JOINERS = {ord("\N{ZERO WIDTH NON-JOINER}"): "", ord("\N{ZERO WIDTH JOINER}"): ""}
 
 
 class ServiceError(Exception):
@@ -44,6 +48,10 @@ class AccountExistsError(ServiceError):
 
     def __init__(self) -> None:
         super().__init__(_("An account with this address already exists."))
+
+
+class AlreadyRotated(ServiceError):
+    """Somebody has rotated the key before, perhaps with the same click."""
 
 
 class NewKey(NamedTuple):
@@ -163,13 +171,9 @@ def key_create(
     notify: bool = True,
 ) -> NewKey:
     """Create a key; only the result contains its text."""
-    # Locking the owner's row makes parallel calls count one after another.
-    owner = _lock(owner)
-    if not owner.is_active:
-        raise ServiceError(_("The account is not active."))
-    if not selectors.account_is_confirmed(owner):
-        raise ServiceError(_("The account's e-mail address is not confirmed."))
-    if selectors.keys_active(owner).count() >= MAX_ACTIVE_KEYS:
+    owner = _lock_for_new_key(owner)
+    # Rotated keys are counted by `key_rotate`.
+    if selectors.keys_active(owner).current().count() >= MAX_ACTIVE_KEYS:
         raise ServiceError(
             _("An account can have at most %(limit)d active keys. Revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
@@ -177,6 +181,60 @@ def key_create(
     new = _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
     notices.key_created(new.key, notify=notify)
     return new
+
+
+@transaction.atomic
+def key_create_if_missing(
+    owner: User, label: str, expires_at: datetime | None = None
+) -> tuple[Key, str | None]:
+    """Return the active key with this name, or a new one with its text.
+
+    A rotated key does not count: it ends soon.
+    """
+    owner, label = _lock_for_new_key(owner), _checked_label(label)
+    if not label:
+        raise ServiceError(_("The name is empty."))
+    named = selectors.keys_active(owner).current().filter(label=label).first()
+    return (named, None) if named else key_create(owner, label, expires_at)
+
+
+@transaction.atomic
+def key_rotate(key: Key, overlap: timedelta) -> NewKey:
+    """Replace an active key by a new one; the old one ends after the overlap.
+
+    The new key has the same name and settings, and the same lifetime from now on. The
+    result has its text. The old key never ends later than it would have without this.
+    """
+    if not timedelta() <= overlap <= LONGEST_OVERLAP:
+        raise ServiceError(
+            _("The old key can work for at most %(days)d more days.")
+            % {"days": LONGEST_OVERLAP.days}
+        )
+    owner = _lock_for_new_key(key.owner)
+    # Locked, so that the key cannot be revoked meanwhile.
+    old = Key.objects.select_for_update().get(pk=key.pk)
+    if old.replaced_by_id:
+        raise AlreadyRotated(_("This key has already been rotated."))
+    if not old.is_active:
+        raise ServiceError(_("Only an active key can be rotated. Create a new key."))
+    if overlap:
+        _check_rotated(owner)
+    new = _key_store(
+        owner,
+        old.label,
+        old.renewed_expiry,
+        explains_refusals=old.explains_refusals,
+    )
+    _end_rotated(old, new.key, overlap)
+    notices.key_rotated(old, new.key)
+    return new
+
+
+def key_rename(key: Key, label: str) -> None:
+    """Set the name of a key, which may be empty."""
+    key.label = _checked_label(label)
+    key.save(update_fields=["label"])
+    notices.key_renamed(key)
 
 
 @transaction.atomic
@@ -221,6 +279,44 @@ def address_record(base_url: str) -> None:
         Address.objects.create(base_url=base_url)
 
 
+def _lock_for_new_key(owner: User) -> User:
+    """Lock and return the account, or raise an error if it cannot have a new key.
+
+    The lock makes parallel calls count the keys one after another.
+    """
+    owner = _lock(owner)
+    if not owner.is_active:
+        raise ServiceError(_("The account is not active."))
+    if not selectors.account_is_confirmed(owner):
+        raise ServiceError(_("The account's e-mail address is not confirmed."))
+    return owner
+
+
+def _check_rotated(owner: User) -> None:
+    """Keep the rotated keys that still work from becoming many."""
+    rotated = selectors.keys_active(owner).exclude(replaced_by=None)
+    if rotated.count() >= MAX_ACTIVE_KEYS:
+        raise ServiceError(
+            _(
+                "%(limit)d rotated keys still work, the maximum for an account. Revoke "
+                "one of them, or let this key end now."
+            )
+            % {"limit": MAX_ACTIVE_KEYS}
+        )
+
+
+def _end_rotated(old: Key, new: Key, overlap: timedelta) -> None:
+    now = timezone.now()
+    old.replaced_by = new
+    if overlap:
+        old.expires_at = min(old.expires_at or now + overlap, now + overlap)
+    else:
+        old.revoked_at = now  # unlike an expiry, independent of the API's clock
+    # The notice of the rotation says when the key ends.
+    old.reminded_at = now
+    old.save(update_fields=["replaced_by", "expires_at", "revoked_at", "reminded_at"])
+
+
 def _lock(account: User) -> User:
     """Lock the account's row until the transaction ends, and return the account.
 
@@ -246,11 +342,14 @@ def _check_account(email: str, password: str | None) -> None:
 
 def _checked_label(label: str) -> str:
     label = label.strip()
+    visible = label.translate(_JOINERS).strip()
+    if not visible:
+        return ""
     if len(label) > LABEL_LENGTH:
         raise ServiceError(
             _("A name can have at most %(limit)d characters.") % {"limit": LABEL_LENGTH}
         )
-    if not label.isprintable():
+    if not visible.isprintable():
         raise ServiceError(_("A name cannot contain control characters."))
     return label
 
@@ -261,7 +360,13 @@ def _checked_expiry(expires_at: datetime | None) -> datetime | None:
     return expires_at
 
 
-def _key_store(owner: User, label: str, expires_at: datetime | None) -> NewKey:
+def _key_store(
+    owner: User,
+    label: str,
+    expires_at: datetime | None,
+    *,
+    explains_refusals: bool = False,
+) -> NewKey:
     text = keys.mint()
     key = Key.objects.create(
         owner=owner,
@@ -269,5 +374,6 @@ def _key_store(owner: User, label: str, expires_at: datetime | None) -> NewKey:
         digest=keys.digest(text.encode()),
         last_four=keys.last_characters(text),
         expires_at=expires_at,
+        explains_refusals=explains_refusals,
     )
     return NewKey(key, text)

@@ -13,6 +13,7 @@ from readback.cabinet.views import (
     invitation,
     journal,
     key,
+    key_changes,
     keys,
     landing,
     language,
@@ -45,6 +46,8 @@ urlpatterns = [
         name="journal_jsonl",
     ),
     path("keys/<int:key_id>/revoke/", key.revoke, name="key_revoke"),
+    path("keys/<int:key_id>/rename/", key_changes.rename, name="key_rename"),
+    path("keys/<int:key_id>/rotate/", key_changes.rotate, name="key_rotate"),
     path("keys/<int:key_id>/clear/", key.clear_journal, name="key_clear"),
     path(
         "keys/<int:key_id>/explanations/",

@@ -1,8 +1,8 @@
-"""`readback key`: create, list and revoke keys."""
+"""`readback key`: create, list, rename, rotate and revoke keys."""
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
+_id_argument = click.argument("id", type=int)
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+_json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON on standard output."
+)
+
 
 def duration(value: str) -> timedelta:
     """Parse a lifetime such as 30d; click shows this function's name in the help."""
@@ -30,64 +36,170 @@ def duration(value: str) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
+def overlap(value: str) -> timedelta:
+    """Parse `now` or a duration; click shows this function's name in the help."""
+    return timedelta() if value == "now" else duration(value)
+
+
 @click.group()
 def key() -> None:
-    """Create, list or revoke keys."""
+    """Create, list, rename, rotate or revoke keys."""
 
 
 @key.command()
 @click.argument("email")
 @click.option("--name", default="", help="What the key is for.")
 @click.option(
+    "--if-missing",
+    metavar="NAME",
+    help="Create a key with this name only if the account has no active one.",
+)
+@click.option(
     "--expires-in",
     type=duration,
     help="Lifetime of the key, such as 30d, 12h, 15m or 1s. Default: no expiry.",
 )
-def create(email: str, name: str, expires_in: timedelta | None) -> None:
+@_json_option
+def create(
+    email: str,
+    name: str,
+    if_missing: str | None,
+    expires_in: timedelta | None,
+    as_json: bool,
+) -> None:
     """Create a key for an account.
 
     Only the key is printed on standard output.
     """
-    with open_cabinet():
-        from readback.cabinet import services
-
-        expires_at = _expiry(expires_in)
-        created = services.key_create(find_account(email), name, expires_at)
-    print_mail_note()
-    click.echo(f"Key {created.key.pk} of {email}; it is not shown again:", err=True)
-    click.echo(created.text)
+    if name and if_missing is not None:
+        raise click.UsageError("--if-missing has the name already: omit --name.")
+    made, text = _create(email, name, if_missing, _expiry(expires_in))
+    if text:
+        print_mail_note()
+    if as_json:
+        secret = {"key": text} if text else {}
+        tables.print_json({"created": bool(text), **secret, **_fields(made)})
+    elif text:
+        click.echo(f"Key {made.pk} of {email}; it is not shown again:", err=True)
+        click.echo(text)
+    else:
+        click.echo(
+            f"Key {made.pk} of {email} has this name; no key was created.", err=True
+        )
 
 
 @key.command("list")
 @click.argument("email")
-def list_(email: str) -> None:
+@_json_option
+def list_(email: str, as_json: bool) -> None:
     """List the keys of an account: id, key, state, times and name."""
     with open_cabinet():
         from readback.cabinet import selectors
 
-        rows = [_row(each) for each in selectors.keys_of(find_account(email))]
+        found = list(selectors.keys_of(find_account(email)))
+    if as_json:
+        tables.print_json([_fields(each) for each in found])
+        return
     headings = ("id", "key", "state", "created", "expires", "last used", "name")
-    tables.print_rows(headings, rows)
+    tables.print_rows(headings, [_row(each) for each in found])
 
 
 @key.command()
-@click.argument("id", type=int)
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def revoke(id: int, yes: bool) -> None:
+@_id_argument
+@click.argument("name")
+@_json_option
+def rename(id: int, name: str, as_json: bool) -> None:
+    """Give the key with this id another name, which may be empty."""
+    with open_cabinet():
+        from readback.cabinet import services
+
+        found = _find_key(id)
+        services.key_rename(found, name)
+    if as_json:
+        tables.print_json(_fields(found))
+    else:
+        click.echo(f"Renamed {found}.")
+
+
+@key.command()
+@_id_argument
+@click.option(
+    "--overlap",
+    type=overlap,
+    default="1d",
+    show_default=True,
+    help="How long the old key goes on working: now, or such as 1h; at most 7d.",
+)
+@_yes_option
+@_json_option
+def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
+    """Replace the key with this id by a new one with the same name and settings.
+
+    Only the new key is printed on standard output. This cannot be undone.
+    """
+    with open_cabinet():
+        from readback.cabinet import services
+
+        old = _find_key(id)
+        prompts.confirm(f"Rotate {old} of {old.owner}?", yes=yes)
+        new = services.key_rotate(old, overlap)
+        old.refresh_from_db()
+    print_mail_note()
+    if as_json:
+        fields = {"key": new.text, **_fields(new.key), "replaced": _fields(old)}
+        tables.print_json(fields)
+        return
+    ends = f"works until {tables.format_time(old.expires_at)}"
+    click.echo(
+        f"Key {new.key.pk} replaces key {old.pk}, which "
+        f"{ends if old.is_active else 'no longer works'}. It is not shown again:",
+        err=True,
+    )
+    click.echo(new.text)
+
+
+@key.command()
+@_id_argument
+@_yes_option
+@_json_option
+def revoke(id: int, yes: bool, as_json: bool) -> None:
     """Revoke the key with this id; this cannot be undone."""
     with open_cabinet():
         from readback.cabinet import services
-        from readback.cabinet.models import Key
 
-        found = Key.objects.select_related("owner").filter(pk=id).first()
-        if found is None:
-            raise Failure(f"There is no key {id}.")
+        found = _find_key(id)
         prompts.confirm(f"Revoke {found} of {found.owner}?", yes=yes)
         services.key_revoke(found)
-    click.echo(
-        f"Revoked {found}; it is refused everywhere within {REVOCATION_SECONDS} second."
-    )
+    if as_json:
+        tables.print_json(_fields(found))
+    else:
+        click.echo(
+            f"Revoked {found}; it is refused everywhere within "
+            f"{REVOCATION_SECONDS} second."
+        )
     print_mail_note()
+
+
+def _create(
+    email: str, name: str, if_missing: str | None, expires_at: datetime | None
+) -> "tuple[Key, str | None]":
+    """Return the key, and its text if it is new."""
+    with open_cabinet():
+        from readback.cabinet import services
+
+        owner = find_account(email)
+        if if_missing is None:
+            return services.key_create(owner, name, expires_at)
+        return services.key_create_if_missing(owner, if_missing, expires_at)
+
+
+def _find_key(id: int) -> "Key":
+    from readback.cabinet.models import Key
+
+    found = Key.objects.select_related("owner").filter(pk=id).first()
+    if found is None:
+        raise Failure(f"There is no key {id}.")
+    return found
 
 
 def _expiry(lifetime: timedelta | None) -> datetime | None:
@@ -109,3 +221,19 @@ def _row(each: "Key") -> tuple[str, ...]:
         tables.format_time(each.last_used_at),
         each.label,
     )
+
+
+def _fields(each: "Key") -> dict[str, Any]:
+    """Return what `--json` prints of a key; docs/cli.md explains the names."""
+    return {
+        "id": each.pk,
+        "name": each.label,
+        "masked": str(each),
+        "state": each.state.value,
+        "created_at": each.created_at,
+        "expires_at": each.expires_at,
+        "revoked_at": each.revoked_at,
+        "last_used_at": each.last_used_at,
+        "explains_refusals": each.explains_refusals,
+        "replaced_by": each.replaced_by_id,
+    }

@@ -3,13 +3,13 @@
 from allauth.account.decorators import reauthentication_required
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from readback.cabinet import selectors, services, shown_once
+from readback.cabinet import selectors, services
 from readback.cabinet.forms import KeyForm
+from readback.cabinet.views import new_key
 from readback.cabinet.views.access import AccountRequest
 from readback.contract import MAX_ACTIVE_KEYS
 
@@ -34,15 +34,13 @@ def key_list(request: AccountRequest) -> HttpResponse:
 def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
     label = form.cleaned_data["label"]
     new = services.key_create(request.user, label, form.expires_at)
-    path = reverse("new_key", args=[new.key.pk])
-    response = redirect(path)
-    shown_once.store(request, response, path, new.text)
-    return response
+    return new_key.show_once(request, new)
 
 
 def _lists(request: AccountRequest) -> dict[str, object]:
     keys = list(selectors.keys_with_requests_today(request.user))
     active = [key for key in keys if key.is_active]
+    current = [key for key in active if not key.replaced_by_id]
     inactive = [key for key in keys if not key.is_active]
     return {
         "nav": "keys",
@@ -50,5 +48,5 @@ def _lists(request: AccountRequest) -> dict[str, object]:
         "inactive": inactive[:_INACTIVE_SHOWN],
         "inactive_count": len(inactive),
         "limit": MAX_ACTIVE_KEYS,
-        "limit_reached": len(active) >= MAX_ACTIVE_KEYS,
+        "limit_reached": len(current) >= MAX_ACTIVE_KEYS,
     }

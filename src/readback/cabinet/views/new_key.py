@@ -2,17 +2,26 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
-from readback.cabinet import refusals, selectors, shown_once, snippets
+from readback.cabinet import refusals, selectors, services, shown_once, snippets
 from readback.cabinet.models import Key
 from readback.cabinet.views import live, probe, unmatched
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import MODEL
+
+
+def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
+    """Redirect to the page that shows the new key."""
+    path = reverse("new_key", args=[new.key.pk])
+    response = redirect(path)
+    shown_once.store(request, response, path, new.text)
+    return response
 
 
 # Not HEAD: it would use up the one time that the key is shown.
@@ -28,6 +37,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     context = {
         "nav": "keys",
         "text": text,
+        "replaced": selectors.key_replaced_by(key),
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),

@@ -1,0 +1,327 @@
+"""Rotating a key: a new one with the same settings, and an end for the old one."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from readback import keys
+from readback.cabinet import selectors, services
+from readback.cabinet.models import Key, KeyState, OutgoingMail, User
+from readback.cabinet.services import AlreadyRotated, ServiceError
+from readback.contract import MAX_ACTIVE_KEYS
+from tests.cabinet.outgoing import wait_until_sent
+from tests.cabinet.owners import ALICE, BOB, account, logged_in
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.test_new_key_page import shown_key
+from tests.cabinet.test_sessions import _backdate_the_login
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.support import mailbox
+
+NOW, HOUR, DAY, WEEK = (timedelta(hours=hours) for hours in (0, 1, 24, 168))
+SECOND = timedelta(seconds=1)
+
+# For what does not depend on the database.
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+pytestmark = pytest.mark.usefixtures("mails")
+
+
+@pytest.fixture
+def alice(mails) -> User:
+    return account()
+
+
+@pytest.fixture
+def key(alice) -> Key:
+    return services.key_create(alice, "laptop").key
+
+
+def ends_in(key: Key) -> timedelta:
+    key.refresh_from_db()
+    assert key.expires_at
+    return key.expires_at - timezone.now()
+
+
+@ON_SQLITE
+def test_the_new_key_has_the_name_and_the_settings_of_the_old_one(key):
+    services.key_set_explanations(key, True)
+
+    new, text = services.key_rotate(key, DAY)
+
+    assert bytes(new.digest) == keys.digest(text.encode()) != bytes(key.digest)
+    stored = Key.objects.get(pk=new.pk)
+    assert (stored.label, stored.explains_refusals) == ("laptop", True)
+    assert (stored.expires_at, stored.last_used_at) == (None, None)
+
+
+def test_both_keys_work_until_the_overlap_ends(alice, key):
+    new = services.key_rotate(key, WEEK).key
+
+    assert WEEK - 10 * SECOND < ends_in(key) <= WEEK
+    assert set(selectors.keys_active(alice)) == {key, new}
+    assert key.replaced_by == new
+
+
+@ON_SQLITE
+def test_without_an_overlap_the_old_key_ends_at_once(alice, key):
+    new = services.key_rotate(key, NOW).key
+
+    key.refresh_from_db()
+    assert key.state is KeyState.REVOKED
+    assert list(selectors.keys_active(alice)) == [new]
+
+
+@ON_SQLITE
+def test_the_new_key_lives_as_long_as_the_old_one_was_meant_to(key):
+    created = timezone.now() - 29 * DAY
+    Key.objects.update(created_at=created, expires_at=created + 30 * DAY)
+    key.refresh_from_db()
+
+    new = services.key_rotate(key, HOUR).key
+
+    assert 30 * DAY - 10 * SECOND < ends_in(new) <= 30 * DAY
+
+
+@ON_SQLITE
+def test_the_old_key_never_ends_later_than_it_would_have(alice):
+    soon = timezone.now() + HOUR
+    key = services.key_create(alice, expires_at=soon).key
+
+    services.key_rotate(key, WEEK)
+
+    key.refresh_from_db()
+    assert key.expires_at == soon
+
+
+@ON_SQLITE
+def test_an_overlap_has_a_longest_time(key):
+    for overlap in (-SECOND, WEEK + SECOND):
+        with pytest.raises(ServiceError, match="at most 7"):
+            services.key_rotate(key, overlap)
+
+    assert Key.objects.count() == 1
+
+
+@ON_SQLITE
+def test_a_rotated_key_cannot_be_rotated_again_but_the_new_one_can(key):
+    new = services.key_rotate(key, DAY).key
+
+    with pytest.raises(AlreadyRotated):
+        services.key_rotate(key, DAY)
+
+    services.key_rotate(new, DAY)
+    assert Key.objects.count() == 3
+
+
+def test_parallel_rotations_of_a_key_make_one_new_key(key):
+    outcomes = in_parallel(lambda: services.key_rotate(key, DAY), 4)
+
+    refused = [each for each in outcomes if isinstance(each, AlreadyRotated)]
+    assert len(refused) == 3
+    assert Key.objects.count() == 2
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    "end",
+    [
+        services.key_revoke,
+        lambda key: Key.objects.filter(pk=key.pk).update(expires_at=timezone.now()),
+        lambda key: services.account_deactivate(key.owner),
+        lambda key: key.owner.emailaddress_set.update(verified=False),
+    ],
+    ids=["revoked", "expired", "deactivated", "not confirmed"],
+)
+def test_a_key_that_does_not_work_cannot_be_rotated(key, end):
+    end(key)
+
+    with pytest.raises(ServiceError):
+        services.key_rotate(key, DAY)
+
+    assert Key.objects.count() == 1
+
+
+def test_who_has_the_most_keys_can_rotate_all_of_them_at_once(alice):
+    made = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    waiting = list(made)
+
+    in_parallel(lambda: services.key_rotate(waiting.pop(), WEEK), MAX_ACTIVE_KEYS)
+
+    assert selectors.keys_active(alice).count() == 2 * MAX_ACTIVE_KEYS
+    assert selectors.keys_active(alice).current().count() == MAX_ACTIVE_KEYS
+    with pytest.raises(ServiceError, match="active keys"):
+        services.key_create(alice)
+
+
+def test_rotated_keys_that_still_work_are_limited_in_parallel_too(alice):
+    made = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    renewed = [services.key_rotate(each, WEEK).key for each in made[:-1]]
+
+    outcomes = in_parallel(lambda: services.key_rotate(renewed.pop(), WEEK), 3)
+
+    refused = [each for each in outcomes if isinstance(each, ServiceError)]
+    assert len(refused) == 2 and "let this key end now" in str(refused[0])
+    assert selectors.keys_active(alice).count() == 2 * MAX_ACTIVE_KEYS
+    # Without an overlap there is nothing to limit.
+    services.key_rotate(renewed.pop(), NOW)
+    assert selectors.keys_active(alice).count() == 2 * MAX_ACTIVE_KEYS
+
+
+def test_an_account_with_rotated_keys_can_be_deleted(alice, key):
+    services.key_rotate(services.key_rotate(key, DAY).key, DAY)
+
+    services.account_delete(alice)
+
+    assert not Key.objects.exists()
+
+
+@ON_SQLITE
+def test_the_owner_gets_one_mail_and_the_log_two_lines(alice, key, mails, caplog):
+    wait_until_sent()
+    mails.messages.clear()
+    with caplog.at_level(logging.INFO, "readback.security"):
+        new, text = services.key_rotate(key, HOUR)
+
+    key.refresh_from_db()
+    mail = mails.wait_for(ALICE, "rotated")
+    wait_until_sent()
+    assert len(mails.messages) == 1
+    for part in (mailbox.text_of(mail), mailbox.html_of(mail)):
+        assert f"{key} (laptop)" in part and str(new) in part
+        assert f"works until {key.expires_at:%Y-%m-%d %H:%M} UTC" in part
+    assert text not in mail.as_string() and "laptop" not in mail["Subject"]
+    lines = [line for line in caplog.messages if '"event"' in line]
+    assert f'"key_created", "account": {alice.pk}, "key": {new.pk}' in lines[0]
+    assert f'"key_rotated", "account": {alice.pk}, "key": {key.pk}' in lines[1]
+    assert not any("laptop" in line or text[-4:] in line for line in lines)
+
+
+def test_a_rotation_that_fails_changes_nothing(key, monkeypatch):
+    wait_until_sent()
+    monkeypatch.setattr(services, "_end_rotated", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        services.key_rotate(key, DAY)
+
+    assert list(Key.objects.all()) == [key]
+    assert not OutgoingMail.objects.exists()
+
+
+# The page
+
+
+def rotate(visitor: Visitor, key: Key, overlap: str = "24"):
+    return visitor.send(f"/keys/{key.pk}/rotate/", {"overlap": overlap})
+
+
+@ON_SQLITE
+def test_the_page_explains_and_changes_nothing_until_the_form_is_sent(alice, key):
+    visitor = logged_in(alice)
+
+    page = visitor.get(f"/keys/{key.pk}/rotate/")
+    visitor.client.head(f"/keys/{key.pk}/rotate/")
+
+    words = words_of(page)
+    assert "a new key with the same name and settings" in words
+    assert "Like this key, it does not expire." in words
+    assert "now after 1 hour after 1 day after 7 days" in words
+    assert list(Key.objects.values_list("replaced_by", flat=True)) == [None]
+
+
+@ON_SQLITE
+def test_the_page_says_when_the_new_key_expires_and_the_old_one_at_the_latest(alice):
+    month = timezone.now() + 30 * DAY
+    key = services.key_create(alice, expires_at=month).key
+
+    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/rotate/"))
+
+    assert f"it expires on {month:%Y-%m-%d}" in words
+    assert f"It ends on {month:%Y-%m-%d %H:%M} UTC at the latest" in words
+
+
+@ON_SQLITE
+def test_the_new_key_is_shown_once_with_the_end_of_the_old_one(alice, key):
+    visitor = logged_in(alice)
+
+    path = rotate(visitor, key).headers["Location"]
+    page = visitor.get(path)
+
+    new = Key.objects.get(digest=keys.digest(shown_key(page).encode()))
+    key.refresh_from_db()
+    assert path == f"/keys/{new.pk}/new/" and key.replaced_by == new
+    sentence = f"replaces {key}, which works until {key.expires_at:%Y-%m-%d %H:%M} UTC"
+    assert sentence in words_of(page)
+    assert visitor.get(path).status_code == 302
+
+
+@ON_SQLITE
+def test_a_key_that_ends_now_is_said_to_work_no_longer(alice, key):
+    visitor = logged_in(alice)
+
+    page = visitor.get(rotate(visitor, key, "0").headers["Location"])
+
+    assert f"replaces {key}, which no longer works" in words_of(page)
+
+
+@ON_SQLITE
+def test_a_second_click_leads_to_the_same_new_key(alice, key):
+    visitor = logged_in(alice)
+
+    first, second = rotate(visitor, key), rotate(visitor, key)
+
+    assert Key.objects.count() == 2
+    assert second.headers["Location"] == first.headers["Location"]
+    assert shown_key(visitor.get(second.headers["Location"]))
+    again = words_of(visitor.get(f"/keys/{key.pk}/rotate/"))
+    assert "This key has already been rotated" in again
+
+
+@ON_SQLITE
+def test_another_overlap_is_refused_with_the_form(alice, key):
+    visitor = logged_in(alice)
+    for overlap in ("", "2", "-1", "999999999999", "x"):
+        response = rotate(visitor, key, overlap)
+        assert response.status_code == 200 and "errorlist" in text_of(response)
+
+    assert Key.objects.count() == 1
+
+
+@ON_SQLITE
+def test_the_page_of_a_revoked_key_says_what_to_do(alice, key):
+    services.key_revoke(key)
+
+    page = logged_in(alice).get(f"/keys/{key.pk}/rotate/")
+
+    assert "Only an active key can be rotated. Create a new key." in words_of(page)
+
+
+@ON_SQLITE
+def test_rotating_needs_the_password_again_long_after_the_login(mails):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    key = services.key_create(alice).key
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    _backdate_the_login(visitor)
+
+    asked = rotate(visitor, key)
+    page = asked.headers["Location"]
+    assert page.startswith("/accounts/reauthenticate/") and Key.objects.count() == 1
+    fields = {"password": PASSWORD, "next": f"/keys/{key.pk}/rotate/"}
+    response = visitor.send("/accounts/reauthenticate/", fields, page=page)
+
+    # The form that was sent before is processed now, without sending it again.
+    assert shown_key(visitor.get(response.headers["Location"]))
+    assert Key.objects.count() == 2
+
+
+@ON_SQLITE
+def test_only_the_owner_can_rotate_and_only_with_the_token(alice, key):
+    path, bob = f"/keys/{key.pk}/rotate/", logged_in(account(BOB))
+
+    assert bob.get(path).status_code == 404
+    assert bob.send(path, {"overlap": "0"}, page="/keys/").status_code == 404
+    assert Visitor().get(path).status_code == 302
+    forged = logged_in(alice).client.post(path, {"overlap": "0"})
+    assert forged.status_code == 403
+    assert Key.objects.count() == 1
