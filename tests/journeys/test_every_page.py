@@ -25,6 +25,7 @@ PUBLIC_PAGES = [
 ]
 KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
+    "{key}#test-text",  # opens the form in which it is
     "/account/",
 ]
 
@@ -34,6 +35,8 @@ def pages_of(person) -> list[str]:
     person.sign_up()
     person.create_key("a name that is rather long, as names of machines can be")
     key = person.key_path
+    person.page.locator("#send-test form button").click()
+    expect(person.page.locator(".wire-messages pre")).to_have_count(4)
     person.send_request()
     person.send_request(temperature=0.7)
     person.expect_to_see("unknown_field")
