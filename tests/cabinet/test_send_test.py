@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -37,6 +38,10 @@ UNCHANGED = "Your text came back unchanged"
 NOT_THE_KEY = "Your key is not the reason."
 OTHER_KEY = "The key that you entered is not the key of this page"
 SETTING = "READBACK_PUBLIC_BASE_URL"
+
+# What every page loads.
+FILES = Path(send_test.__file__).parent / "static" / "cabinet"
+LOADED = {"cabinet.css", "cabinet.js", "mark.svg"}
 
 # What does not depend on the database runs on one.
 on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -176,6 +181,18 @@ def test_a_long_text_is_compared_in_full_and_shown_in_part(alice, key, api):
     assert "more bytes are not shown." in words_of(page)
     assert "\\x" not in "".join(wire_messages(page))
     assert len(page.content) < 40_000
+
+
+@on_sqlite
+def test_the_page_stays_below_60_kilobytes_with_a_full_journal(alice, key, api):
+    for number in range(60):
+        refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")
+    page = send(alice, key, key=api.api_key)
+
+    files = FILES.iterdir()
+    loaded = sum(path.stat().st_size for path in files if path.name in LOADED)
+    assert UNCHANGED in words_of(page)
+    assert len(page.content) + loaded < 60_000
 
 
 @on_sqlite

@@ -26,7 +26,7 @@ from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
 _DAYS = 31
 
 # Keeps the page below its limit of 60 KB.
-_ROWS_PER_PAGE = 20
+_ROWS_PER_PAGE = 14
 
 _OUTCOMES = {"accepted": True, "refused": False}
 
