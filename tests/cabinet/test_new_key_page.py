@@ -118,8 +118,8 @@ def test_every_snippet_has_the_address_and_the_key_filled_in(alice):
     assert "&lt;BASE_URL&gt;" not in text
     assert "&lt;API_KEY&gt;" not in text
     assert "&lt;MODEL&gt;" not in text
-    # The key itself, the settings table and eight programs.
-    assert text.count(shown_key(page)) == 1 + 1 + 8
+    # The key itself, the form of the test, the settings table and eight programs.
+    assert text.count(shown_key(page)) == 1 + 1 + 1 + 8
     assert f'id="setting-1">{settings.CONFIG.base_url}</code>' in text
 
 

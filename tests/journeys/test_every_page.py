@@ -29,6 +29,7 @@ KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
     "{key}?code=unknown_field&program=journey/1.0",
     *("{key}rename/", "{key}rotate/"),
+    "{key}#test-text",  # opens the form in which it is
     "/account/",
     "/account/data/",
     "/account/sessions/",
@@ -44,6 +45,8 @@ def pages_of(person) -> list[str]:
     person.sign_up()
     person.create_key("a name that is rather long, as names of machines can be")
     key = person.key_path
+    person.page.locator("#send-test form button").click()
+    expect(person.page.locator(".wire-messages pre")).to_have_count(4)
     person.send_request()
     person.send_request(temperature=0.7)
     person.expect_to_see("unknown_field")

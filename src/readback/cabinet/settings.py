@@ -143,7 +143,7 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # A session ends two days after its last use and two weeks after the login.
 SESSION_COOKIE_AGE = 2 * 24 * 3600
 SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
-# The largest form field is a password; Django's default is 40 times larger.
+# The largest form field is the text of a test; Django's default is 40 times larger.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
 
 # Accounts: people log in with their e-mail address, which must be confirmed
@@ -223,6 +223,8 @@ ACCOUNT_RATE_LIMITS = {
     "mail_to": "20/h/key,60/d/key",
     "mail_by_address": "60/h/ip,200/d/ip",
     "mail_by_account": "60/h/user,200/d/user",
+    # Tests that the cabinet sends to the API.
+    "send_test": "10/m/user,30/m/ip",
     # Notices about changes to an account, to its owner.
     "notice_to": "60/h/key,200/d/key",
 }

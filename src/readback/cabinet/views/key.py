@@ -18,7 +18,7 @@ from django.views.decorators.http import (
 
 from readback.cabinet import chart, journal, refusals, selectors, services
 from readback.cabinet.models import JournalEntry, Key
-from readback.cabinet.views import live, unmatched
+from readback.cabinet.views import live, send_test, unmatched
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
 
@@ -26,19 +26,23 @@ from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
 _DAYS = 31
 
 # Keeps the page below its limit of 60 KB.
-_ROWS_PER_PAGE = 20
+_ROWS_PER_PAGE = 14
 
 
-@require_safe
+# A POST sends a test with the key that the form contains.
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
 def detail(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = owned_key(request, key_id)
+    test = send_test.from_post(request, key)
     context = {
         "nav": "keys",
         "unmatched_is_on": unmatched.is_on(),
-        **_activity(request, owned_key(request, key_id)),
+        "test": test,
+        **_activity(request, key),
     }
-    return render(request, "cabinet/key.html", context)
+    return render(request, "cabinet/key.html", context, status=test.status)
 
 
 @require_safe

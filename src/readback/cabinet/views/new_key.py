@@ -7,11 +7,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet import refusals, selectors, services, shown_once, snippets
 from readback.cabinet.models import Key
-from readback.cabinet.views import live, probe, unmatched
+from readback.cabinet.send_test import PROGRAM
+from readback.cabinet.views import live, probe, send_test, unmatched
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import MODEL
 
@@ -24,27 +25,30 @@ def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
     return response
 
 
-# Not HEAD: it would use up the one time that the key is shown.
-@require_GET
+# Not HEAD: it would use up the one time that the key is shown. A POST sends a test; it
+# carries the key, which the page shows again.
+@require_http_methods(["GET", "POST"])
 @never_cache
 @login_required
 def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
-    text = shown_once.pop(request)
+    text = _text_of(request, key)
     if text is None:
         return _redirect_to_key(request, key)
+    test = send_test.from_post(request, key)
     base_url = selectors.address_current().base_url
     context = {
         "nav": "keys",
         "text": text,
         "replaced": selectors.key_replaced_by(key),
+        "test": test,
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),
         **probe.offered(),
         **_latest_request(request, key),
     }
-    response = render(request, "cabinet/new_key.html", context)
+    response = render(request, "cabinet/new_key.html", context, status=test.status)
     shown_once.delete_cookie(response, request.path)
     return response
 
@@ -58,10 +62,22 @@ def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     return live.respond(request, "cabinet/latest_request.html", context)
 
 
+def _text_of(request: AccountRequest, key: Key) -> str | None:
+    """Return the key itself: from the form that sends a test, or handed over once."""
+    if request.method != "POST":
+        return shown_once.pop(request)
+    text = request.POST.get("key", "")
+    return text if send_test.is_key(key, text) else None
+
+
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
-    latest = selectors.journal_of(key).first()
+    """Return the latest request of a program, or what else has arrived so far."""
+    journal = selectors.journal_of(key)
+    latest = journal.exclude(user_agent__startswith=PROGRAM).first()
     if latest is None:
-        return {"key": key, "latest": None, **unmatched.recent(request)}
+        test, waiting = journal.first(), unmatched.recent(request)
+        version = live.version_of(waiting["version"], test and test.pk)
+        return {**waiting, "key": key, "test_entry": test, "version": version}
     return {
         "key": key,
         "latest": refusals.explain(latest),

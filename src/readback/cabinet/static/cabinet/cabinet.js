@@ -1,5 +1,6 @@
-// Copy buttons, times in the reader's time zone, and live parts that poll the server.
-// Every page works without JavaScript, and nothing here builds HTML from data.
+// Copy buttons, times in the reader's time zone, live parts that poll the server, and a
+// form whose result is shown in place. Every page works without JavaScript, and nothing
+// here builds HTML from data.
 "use strict";
 
 document.documentElement.classList.add("js-enabled");
@@ -99,3 +100,24 @@ function isInUse(part) {
   const isSelected = part.contains(selection.anchorNode) && !selection.isCollapsed;
   return isSelected || part.querySelector("select:focus") !== null;
 }
+
+// <form data-result="id" data-sending="text" data-failed="text">: the answer is the page
+// with the result in #id, which is shown in place, so that nothing else is lost.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.dataset.result) return;
+  event.preventDefault();
+  const button = event.submitter;
+  const result = document.getElementById(form.dataset.result);
+  const data = new FormData(form);
+  button.disabled = true;
+  result.textContent = form.dataset.sending;
+  try {
+    const response = await fetch(form.action, { method: "POST", body: data });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    result.replaceChildren(...page.getElementById(result.id).childNodes);
+  } catch {
+    result.textContent = form.dataset.failed;
+  }
+  button.disabled = false;
+});

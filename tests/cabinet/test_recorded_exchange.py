@@ -1,0 +1,216 @@
+"""A recorded exchange shows the bytes of the wire, and is bounded in every respect."""
+
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from readback.cabinet import recorded_exchange
+from readback.cabinet.recorded_exchange import (
+    MAX_AT_ONCE,
+    MAX_RECEIVED_BYTES,
+    ExchangeFailure,
+    RecordedExchange,
+    Target,
+    TooManyExchanges,
+)
+from tests.cabinet.peers import OK, answer, peer
+from tests.support.authority import Authority
+from tests.support.waiting import wait_until
+
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+# Generous for a loaded machine; without its deadline, an exchange would last longer.
+SOON = 10.0
+
+
+@pytest.fixture
+def short_deadline(monkeypatch):
+    monkeypatch.setattr(recorded_exchange, "SECONDS", 0.3)
+
+
+def post(url: str, body: bytes = b"{}", unix_socket: str = "") -> RecordedExchange:
+    return recorded_exchange.post(Target(url, unix_socket), {"A": "b"}, body)
+
+
+def test_what_is_recorded_is_what_the_other_side_sent_and_received():
+    reply = answer(b'{"a": "\xd0\x9f"}', b"X-Odd:  spaced \t")
+    with peer(reply) as server:
+        exchange = post(server.url, b'{"text": "\xe2\x9c\x93"}')
+
+    assert [exchange.sent] == server.requests
+    assert exchange.received == reply
+    assert exchange.body == b'{"a": "\xd0\x9f"}'
+    assert exchange.response and exchange.response.status == 200
+    assert exchange.failure is None
+    assert exchange.sent.startswith(b"POST /v1 HTTP/1.1\r\nHost: 127.0.0.1:")
+
+
+def test_a_chunked_answer_is_recorded_with_its_chunks():
+    with peer(CHUNKED, b"3\r\nabc\r\n", b"2\r\nde\r\n0\r\n\r\n") as server:
+        exchange = post(server.url)
+
+    assert exchange.body == b"abcde"
+    assert exchange.received.endswith(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+
+
+def test_ipv6_and_unix_sockets_work(tmp_path):
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with peer(answer(b"six"), host="::1") as server:
+        exchange = post(server.url)
+    assert exchange.body == b"six"
+    assert b"\r\nHost: [::1]:" in exchange.sent
+
+    path = tmp_path / "api.sock"
+    with peer(answer(b"unix"), path=path):
+        exchange = post("http://localhost/v1", unix_socket=str(path))
+    assert exchange.body == b"unix"
+    assert b"\r\nHost: localhost\r\n" in exchange.sent
+
+
+def test_a_certificate_is_verified_with_the_store_of_the_machine(tmp_path, monkeypatch):
+    authority = Authority(tmp_path / "authority")
+    reply = answer(b"secret")
+    with peer(reply, tls=authority.serves("127.0.0.1")) as server:
+        refused = post(server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+        trusted = post(server.url)
+    with peer(reply, tls=authority.serves("localhost")) as server:
+        other_host = post(server.url)
+
+    assert refused.failure is ExchangeFailure.TLS and not refused.sent
+    assert "certificate" in refused.reason
+    assert trusted.body == b"secret"
+    assert trusted.received == reply
+    assert other_host.failure is ExchangeFailure.TLS
+
+
+def test_tls_that_meets_plain_http_is_a_failure_of_tls():
+    with peer(answer(b"x")) as server:
+        exchange = post(server.url.replace("http:", "https:"))
+
+    assert exchange.failure is ExchangeFailure.TLS
+
+
+def test_no_listener_is_a_failure_of_the_connection():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    exchange = post(f"http://127.0.0.1:{port}/v1")
+
+    assert exchange.failure is ExchangeFailure.CONNECTION
+    assert exchange.reason == "Connection refused"
+
+
+def test_a_redirect_is_not_followed_and_no_proxy_is_used(monkeypatch):
+    with peer() as elsewhere:
+        monkeypatch.setenv("http_proxy", elsewhere.url)
+        monkeypatch.setenv("no_proxy", "")
+        location = b"Location: " + elsewhere.url.encode()
+        with peer(answer(b"", location, status=b"307 X")) as server:
+            exchange = post(server.url)
+
+    assert exchange.response and exchange.response.status == 307
+    assert elsewhere.requests == []
+
+
+def test_the_answer_to_a_request_that_is_not_read_to_its_end_is_received():
+    """The server refuses a large request after its head, and closes."""
+    reply = answer(b"too large", status=b"413 X")
+
+    def refuse_early(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(reply)
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        threading.Thread(target=refuse_early, args=(listener,), daemon=True).start()
+        exchange = post(f"http://127.0.0.1:{port}/v1", b"x" * 60_000)
+
+    assert exchange.body == b"too large"
+
+
+@pytest.mark.parametrize(
+    "parts, failure",
+    [
+        ([], ExchangeFailure.CLOSED),
+        ([b"\x00\xff\x1b[2J garbage\r\n\r\n"], ExchangeFailure.NOT_HTTP),
+        ([b"HTTP/1.1 999999999999 X\r\n\r\n"], ExchangeFailure.NOT_HTTP),
+        ([OK, b"X: y\r\n" * 200, b"\r\n"], ExchangeFailure.NOT_HTTP),
+        ([OK, b"Content-Length: 9\r\n\r\nabc"], ExchangeFailure.CLOSED),
+        ([CHUNKED, b"9\r\nabc"], ExchangeFailure.CLOSED),
+        ([CHUNKED, b"-5\r\nabc\r\n"], ExchangeFailure.NOT_HTTP),
+        ([CHUNKED, b"zz\r\nabc\r\n"], ExchangeFailure.CLOSED),
+        ([OK, b"Content-Length: 9999999999999\r\n\r\nabc"], ExchangeFailure.CLOSED),
+        ([OK, b"\r\n", b"x" * 100_000], ExchangeFailure.TOO_LARGE),
+        ([b"HTTP/1.1 100 X\r\n\r\n" * 10_000], ExchangeFailure.TOO_LARGE),
+        ([b"HTTP/1.1 200 " + b"O" * 100_000], ExchangeFailure.TOO_LARGE),
+    ],
+)
+def test_a_broken_answer_is_a_failure_and_is_recorded(parts, failure):
+    with peer(*parts) as server:
+        exchange = post(server.url)
+
+    assert exchange.failure is failure
+    assert exchange.received == b"".join(parts)[: len(exchange.received)]
+    assert len(exchange.received) <= MAX_RECEIVED_BYTES
+    assert bool(exchange.received) == bool(parts)
+
+
+@pytest.mark.parametrize("parts", [(), (OK,), (OK, b"\r\nhalf")])
+def test_a_server_that_hangs_is_not_waited_for(short_deadline, parts):
+    begun = time.monotonic()
+    with peer(*parts, hangs=True) as server:
+        exchange = post(server.url)
+        took = time.monotonic() - begun
+
+    assert exchange.failure is ExchangeFailure.SILENCE
+    assert exchange.received == b"".join(parts)
+    assert took < SOON
+
+
+def test_a_look_up_that_hangs_is_not_waited_for_and_keeps_its_slot(
+    short_deadline, monkeypatch
+):
+    released = threading.Event()
+    hanging = [0]
+
+    def hang(*_: object, **__: object) -> list[object]:
+        hanging[0] += 1
+        released.wait(60)
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recorded_exchange, "_GRACE_SECONDS", 0.1)
+        patch.setattr(socket, "getaddrinfo", hang)
+        begun = time.monotonic()
+        failures = [post("http://api.example.org/v1").failure for _ in range(2)]
+        assert time.monotonic() - begun < SOON
+        assert failures == [ExchangeFailure.NAME] * 2
+        with pytest.raises(TooManyExchanges):
+            post("http://api.example.org/v1")
+        released.set()
+        wait_until(lambda: free_slots() == MAX_AT_ONCE, "the threads have ended")
+    assert hanging == [2]
+
+
+def free_slots() -> int:
+    return recorded_exchange._slots._value
+
+
+def test_only_a_few_exchanges_run_at_once():
+    with ThreadPoolExecutor(MAX_AT_ONCE) as pool:
+        with peer(OK, hangs=True) as server:
+            running = [pool.submit(post, server.url) for _ in range(MAX_AT_ONCE)]
+            wait_until(lambda: len(server.requests) == MAX_AT_ONCE, "all have begun")
+            with pytest.raises(TooManyExchanges):
+                post(server.url)
+        for exchange in running:
+            exchange.result(SOON)
+    with peer(answer(b"again")) as server:
+        assert post(server.url).body == b"again"

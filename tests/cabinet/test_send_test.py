@@ -1,0 +1,482 @@
+"""A test that the cabinet sends with a key: what is shown, limited, and never kept.
+
+The API is a real server with a database of its own. Alice's key there is also her key
+in the cabinet of the test.
+"""
+
+import json
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.db import connection
+from django.test import override_settings
+
+from readback import keys, programs
+from readback.cabinet import recorded_exchange, send_test, services
+from readback.cabinet.models import Key
+from readback.cabinet.recorded_exchange import MAX_AT_ONCE
+from readback.setting_values import Bind
+from tests.cabinet.owners import BOB, account, entry, logged_in, refused
+from tests.cabinet.peers import OK, answer, peer
+from tests.cabinet.visitor import CABINET, Visitor, text_of, words_of
+from tests.support.api import Api
+from tests.support.keys import mistyped
+from tests.support.server import UNLIMITED, ephemeral_server
+from tests.support.waiting import wait_until
+
+TEXT = "zyzzyva-47 Приём ✓"
+UNCHANGED = "Your text came back unchanged"
+NOT_THE_KEY = "Your key is not the reason."
+OTHER_KEY = "The key that you entered is not the key of this page"
+SETTING = "READBACK_PUBLIC_BASE_URL"
+
+# What every page loads.
+FILES = Path(send_test.__file__).parent / "static" / "cabinet"
+LOADED = {"cabinet.css", "cabinet.js", "mark.svg"}
+
+# What does not depend on the database runs on one.
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as running:
+        yield running
+
+
+@pytest.fixture
+def alice(mails):
+    return account()
+
+
+@contextmanager
+def api_at(url: str):
+    with override_settings(CONFIG=replace(settings.CONFIG, public_base_url=url)):
+        yield
+
+
+@pytest.fixture
+def api(server, mails):
+    with api_at(server.base_url):
+        yield server
+
+
+@pytest.fixture
+def key(server, alice) -> Key:
+    made = services.key_create(alice, "laptop").key
+    made.digest = keys.digest(server.api_key.encode())
+    made.last_four = keys.last_characters(server.api_key)
+    made.save()
+    return made
+
+
+def send(owner, of: Key, page: str = "", text: str = TEXT, *, key: str):
+    """Fill in the form and send it, from the page of the key or of the new key."""
+    path = f"/keys/{of.pk}/"
+    fields = {"text": text, "key": key}
+    return logged_in(owner).send(f"{path}{page}", fields, page=path)
+
+
+def wire_messages(page) -> list[str]:
+    found = re.findall(
+        r"<pre tabindex=\"0\" lang=\"en\"><code>(.*?)</code>", text_of(page), re.S
+    )
+    return [unescape(each) for each in found]
+
+
+def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, api):
+    page = send(alice, key, "new/", key=api.api_key)
+
+    assert page.status_code == 200
+    assert "no-store" in page.headers["Cache-Control"]
+    words = words_of(page)
+    assert f"{UNCHANGED} 25 bytes sent, 25 bytes received, all equal." in words
+    assert "What is left to test is your program" in words
+    assert "Configure your program" in words and "Nothing arrives?" in words
+    # The key, the form, the settings and eight programs: as before the test.
+    assert text_of(page).count(api.api_key) == 1 + 1 + 1 + 8
+
+
+def test_the_exchange_is_shown_as_it_went_over_the_wire_without_the_key(
+    alice, key, api
+):
+    page = send(alice, key, key=api.api_key)
+    head, body, answer_head, answer_body = wire_messages(page)
+
+    assert api.api_key not in text_of(page)
+    assert head.startswith("POST /v1/chat/completions HTTP/1.1\nHost: 127.0.0.1:")
+    assert f"Authorization: Bearer {key}\n" in head
+    assert re.search(r"\nUser-Agent: Readback-cabinet/[0-9.]+\n", head)
+    assert json.loads(body)["messages"] == [{"role": "user", "content": TEXT}]
+    assert answer_head.startswith("HTTP/1.1 200 OK\n")
+    assert json.loads(answer_body)["choices"][0]["message"]["content"] == TEXT
+    assert re.search(r"Answer after \d+ ms", words_of(page))
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("", "empty_content"),
+        ("x" * 8193, "content_too_large"),
+        ("ы" * 16_000, "content_too_large"),
+        ("✓" * 16_000, "request_too_large"),
+        ("\x01" * 16_000, "request_too_large"),
+    ],
+)
+def test_a_text_that_the_contract_forbids_is_refused_by_the_api(
+    alice, key, api, text, code
+):
+    page = send(alice, key, "new/", text, key=api.api_key)
+
+    words = words_of(page)
+    assert (
+        f"The API refused the request {send_test.REFUSALS[code].status} {code}" in words
+    )
+    assert "The address and the API work." in words
+    assert NOT_THE_KEY not in words
+    assert len(page.content) < 40_000 + len(text.encode())
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\nb",
+        "\n\n leading and trailing \n",
+        "\x00\x01\x1b[2J\x7f\u0085\u2028\ufeff",
+        "\u202eright to left\u202c السلام",
+        "</textarea><script>alert(1)</script>{{ x }}{% y %}\"'\\",
+        "🏴󠁧󠁢󠁥󠁮󠁧󠁿👩‍👩‍👧‍👦Z͑ͫ̓ͪ̂ͫ̽",
+        "x" * 8192,
+    ],
+)
+def test_odd_texts_come_back_unchanged_and_are_shown_as_text(alice, key, api, text):
+    # Browsers send CR LF, and the page starts a textarea with a line break.
+    page = send(alice, key, text=text.replace("\n", "\r\n"), key=api.api_key)
+
+    assert UNCHANGED in words_of(page)
+    source = text_of(page)
+    assert "<script>alert" not in source
+    [area] = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", source, re.S)
+    assert unescape(area) == text
+    for message in wire_messages(page):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2028]", message)
+
+
+@on_sqlite
+def test_a_long_text_is_compared_in_full_and_shown_in_part(alice, key, api):
+    page = send(alice, key, text="Щ" * 4096, key=api.api_key)
+
+    assert "8192 bytes sent, 8192 bytes received, all equal." in words_of(page)
+    assert "more bytes are not shown." in words_of(page)
+    assert "\\x" not in "".join(wire_messages(page))
+    assert len(page.content) < 40_000
+
+
+@on_sqlite
+def test_the_page_stays_below_60_kilobytes_with_a_full_journal(alice, key, api):
+    for number in range(60):
+        refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")
+    page = send(alice, key, key=api.api_key)
+
+    files = FILES.iterdir()
+    loaded = sum(path.stat().st_size for path in files if path.name in LOADED)
+    assert UNCHANGED in words_of(page)
+    assert len(page.content) + loaded < 60_000
+
+
+@on_sqlite
+def test_a_mistyped_key_gets_the_answer_of_the_api(alice, key, api):
+    page = send(alice, key, key=mistyped(api.api_key))
+
+    words = words_of(page)
+    assert "The API refused the request 401 invalid_key" in words
+    assert "its checksum does not match" in words
+    assert f"{OTHER_KEY}, {key} ." in words
+    assert NOT_THE_KEY not in words
+    assert mistyped(api.api_key) not in text_of(page)
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "entered",
+    ["", "e", "two words", "ключ", "sk-proj-" + "a" * 40, "x" * 9_000, "a\r\nB: c"],
+)
+def test_whatever_is_entered_as_a_key_gets_an_answer_and_is_not_shown(
+    alice, key, api, entered
+):
+    page = send(alice, key, key=entered)
+
+    assert "401 invalid_key" in words_of(page)
+    assert "Authorization: Bearer [key]\n" in wire_messages(page)[0]
+    if len(entered) > 5:
+        assert entered not in text_of(page)
+    assert "\nB: c" not in wire_messages(page)[0]
+
+
+@on_sqlite
+def test_a_revoked_key_and_a_key_of_another_account_are_told_apart(alice, key, api):
+    other = api.new_key("another account")
+    accepted = words_of(send(alice, key, key=other))
+    api.revoke_key(other)
+    models = Api.of(api).with_key(other).models
+    wait_until(lambda: models().status == 401, "the key is refused")
+
+    words = words_of(send(alice, key, key=other))
+    assert "This key is revoked or expired" in words and "create a new one" in words
+    assert UNCHANGED in accepted and OTHER_KEY in accepted
+    assert OTHER_KEY not in words_of(send(alice, key, key=f" {api.api_key}\n"))
+
+
+@on_sqlite
+def test_the_page_of_a_new_key_accepts_only_its_own_key(alice, key, api):
+    for entered in (mistyped(api.api_key), "", "ключ"):
+        page = send(alice, key, "new/", key=entered)
+        assert page.headers["Location"] == f"/keys/{key.pk}/"
+
+
+def _foreign_answers() -> dict[str, tuple[list[bytes], str]]:
+    html = b"<html><script>alert(1)</script>\x1b[2J\xff Login \xe2\x80\xae"
+    page = answer(html, b"Content-Type: text/html", status=b"502 Bad Gateway")
+    other_code = answer(b'{"error": {"code": "invalid_key"}}')
+    elsewhere = answer(b"", b"Location: http://127.0.0.1:9/", status=b"308 Moved")
+    no_json = answer(b"[" * 60_000)
+    return {
+        "the page of a proxy": ([page], "Something other than the API answers 502"),
+        "a refusal with another status": ([other_code], "Something other than the API"),
+        "deep JSON": ([no_json], "Something other than the API answers 200"),
+        "a redirect": ([elsewhere], "The address answers with a redirect 308"),
+        "garbage": ([b"\x00\xffgarbage\r\n\r\n"], "The answer is not HTTP"),
+        "nothing": ([], "The connection was closed before the answer was complete"),
+        "too much": ([OK, b"\r\n", b"x" * 99_999], "The answer is too large for the"),
+    }
+
+
+@on_sqlite
+@pytest.mark.parametrize("name", _foreign_answers())
+def test_something_else_than_the_api_is_not_blamed_on_the_key(alice, key, server, name):
+    parts, sentence = _foreign_answers()[name]
+    with peer(*parts) as other, api_at(other.url):
+        page = send(alice, key, "new/", key=server.api_key)
+
+    words = words_of(page)
+    assert sentence in words
+    assert NOT_THE_KEY in words and "run the probe" in words
+    assert SETTING not in words
+    assert "<script>alert" not in text_of(page)
+    assert not re.search("[\x1b\x00\u202e]", text_of(page))
+    assert len(page.content) < 40_000
+    assert len(other.requests) == 1
+
+
+@on_sqlite
+def test_an_answer_that_repeats_the_key_is_shown_without_it(alice, key, server):
+    repeated = answer(f"you sent {server.api_key}".encode())
+    with peer(repeated) as other, api_at(other.url):
+        page = send(alice, key, key=server.api_key)
+
+    assert f"you sent {key}" in words_of(page)
+    assert server.api_key not in text_of(page)
+
+
+@on_sqlite
+def test_a_text_that_comes_back_changed_is_compared_byte_by_byte(alice, key, server):
+    content = json.dumps({"choices": [{"message": {"content": "é\ud800"}}]})
+    with peer(answer(content.encode())) as other, api_at(other.url):
+        page = send(alice, key, text="e\u0301", key=server.api_key)
+
+    assert (
+        "Your text came back changed 3 bytes sent, 5 bytes received. The first "
+        "difference is at byte 1: 65 cc 81 → c3 a9 ed a0 Something between"
+    ) in words_of(page)
+
+
+@on_sqlite
+def test_an_address_that_cannot_be_reached_is_explained_to_operators(
+    alice, key, server
+):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with api_at(f"http://127.0.0.1:{port}/v1"):
+        visitors = words_of(send(alice, key, key=server.api_key))
+        alice.is_staff = True
+        alice.save()
+        operators = words_of(send(alice, key, key=server.api_key))
+
+    assert "The cabinet cannot connect to the API Connection refused" in visitors
+    assert "some networks do not let a server reach its own public address" in visitors
+    assert NOT_THE_KEY in visitors and SETTING not in visitors
+    assert f"http://127.0.0.1:{port}/v1" in operators and SETTING in operators
+
+
+@on_sqlite
+def test_an_address_that_hangs_costs_a_bounded_time(alice, key, server, monkeypatch):
+    monkeypatch.setattr(recorded_exchange, "SECONDS", 0.3)
+    with peer(hangs=True) as other, api_at(other.url):
+        page = send(alice, key, key=server.api_key)
+
+    assert "The API did not answer in time" in words_of(page)
+    assert len(wire_messages(page)) == 2
+
+
+@on_sqlite
+def test_while_others_hang_the_next_test_is_not_sent(alice, key, server):
+    with (
+        peer(OK, hangs=True) as other,
+        api_at(other.url),
+        ThreadPoolExecutor(MAX_AT_ONCE) as pool,
+    ):
+        for _ in range(MAX_AT_ONCE):
+            pool.submit(send_test.run, server.api_key, TEXT)
+        wait_until(lambda: len(other.requests) == MAX_AT_ONCE, "all have begun")
+        page = send(alice, key, "new/", key=server.api_key)
+        other.release()
+
+    assert page.status_code == 429
+    assert "the cabinet is busy with the tests of others" in words_of(page)
+    assert server.api_key in text_of(page)
+    assert len(other.requests) == MAX_AT_ONCE
+
+
+def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
+    with peer(answer(b"x")) as other, api_at(other.url):
+        pages = [send(alice, key, "new/", key=server.api_key) for _ in range(11)]
+        assert [page.status_code for page in pages] == [200] * 10 + [429]
+        assert len(other.requests) == 10
+        clock[0] += 61
+        assert send(alice, key, key=server.api_key).status_code == 200
+
+    words = words_of(pages[-1])
+    assert "you have sent many tests in the last minute" in words
+    # The limit must not cost the person the key.
+    assert text_of(pages[-1]).count(server.api_key) == 11
+    assert TEXT in words
+
+
+@on_sqlite
+def test_tests_are_also_limited_per_client_address(alice, key, server):
+    assert settings.ACCOUNT_RATE_LIMITS["send_test"] == "10/m/user,30/m/ip"
+    bob = account(BOB)
+    bobs_key = services.key_create(bob).key
+    fewer = override_settings(ACCOUNT_RATE_LIMITS={"send_test": "10/m/user,2/m/ip"})
+    with peer(answer(b"x")) as other, api_at(other.url), fewer:
+        statuses = [send(alice, key, key="x").status_code for _ in range(2)]
+        statuses.append(send(bob, bobs_key, key="x").status_code)
+
+    assert statuses == [200, 200, 429]
+
+
+@on_sqlite
+def test_only_a_form_of_the_owner_sends_anything(alice, key, server):
+    path = f"/keys/{key.pk}/"
+    fields = {"text": TEXT, "key": server.api_key}
+    bob = logged_in(account(BOB))
+    with peer(answer(b"x")) as other, api_at(other.url):
+        for page in ("", "new/"):
+            url = path + page
+            assert bob.send(url, fields, page="/keys/").status_code == 404
+            stranger = Visitor().send(url, fields, page="/accounts/login/")
+            assert stranger.headers["Location"].startswith("/accounts/login/")
+            visitor = logged_in(alice)
+            assert visitor.client.post(url, fields).status_code == 403
+            visitor.get(f"{url}?text=x&key={server.api_key}")
+            visitor.client.head(url)
+
+    assert other.requests == []
+
+
+def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
+    visitor, path = logged_in(alice), f"/keys/{key.pk}/"
+    fields = {"text": TEXT, "key": api.api_key}
+    page = visitor.send(f"{path}new/", fields, page=path)
+    assert UNCHANGED in words_of(page)
+    with peer(b"\xff", hangs=False) as other, api_at(other.url):
+        visitor.send(path, fields)
+
+    with connection.cursor() as cursor:
+        rows = []
+        for name in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT * FROM "{name}"')
+            rows += cursor.fetchall()
+    places = {
+        "tables": str(rows),
+        "sessions": str([row.get_decoded() for row in Session.objects.all()]),
+        "cache": str(cache),
+        "log": caplog.text + "".join(capfd.readouterr()),
+        "cookies": str(visitor.client.cookies),
+        "headers": str(page.headers),
+        "API": "".join(
+            path.read_bytes().decode("latin-1")
+            for path in api.folder.rglob("*")
+            if path.is_file() and path.name != "stdout"
+        ),
+    }
+    secret = api.api_key.removeprefix(keys.PREFIX)
+    for place, kept in places.items():
+        assert "zyzzyva-47" not in kept, place
+        assert secret not in kept, place
+
+
+def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
+    visitor, path = logged_in(alice), f"/keys/{key.pk}/arrived/"
+    waiting = visitor.get(path)
+    entry(key, user_agent="Readback-cabinet/0.1.0")
+
+    tested = visitor.get(f"{path}?seen={waiting.headers['X-Version']}")
+    words = words_of(tested)
+    assert "Waiting for your first request… accepted 200" in words
+    assert "This was the test from the cabinet." in words
+    assert "Connected" not in words
+    same = visitor.get(f"{path}?seen={tested.headers['X-Version']}")
+    assert same.status_code == 204
+
+    refused(key, "invalid_model", 400, "x", user_agent="curl/8.5.0")
+    entry(key, user_agent="Readback-cabinet/0.1.0")
+    assert "Connected refused 400 invalid_model" in words_of(visitor.get(path))
+
+
+def test_the_journal_names_the_test_page():
+    found = programs.recognise(f"{send_test.PROGRAM}/0.1.0")
+
+    assert found and found.name == "Readback's test page" and found.certain
+
+
+def test_without_a_public_address_the_only_unix_socket_is_asked():
+    path = "/run/readback/api.sock"
+    unix, tcp = Bind("", 0, path), Bind("::1", 8000)
+    config = replace(settings.CONFIG, public_base_url="", api_bind=(unix,))
+
+    target = send_test._target(config)
+    assert target.url == "http://localhost/v1/chat/completions"
+    assert target.unix_socket == path
+    target = send_test._target(replace(config, api_bind=(unix, tcp)))
+    assert target.url == "http://[::1]:8000/v1/chat/completions"
+    assert target.unix_socket == ""
+    public = "https://api.example.org/v1"
+    target = send_test._target(replace(config, public_base_url=public))
+    assert target.url == f"{public}/chat/completions"
+    assert target.unix_socket == ""
+
+
+def test_the_form_is_in_the_page_and_keeps_the_key_out_of_the_browsers_memory(
+    alice, mails
+):
+    visitor = logged_in(alice)
+    path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
+    page = text_of(visitor.get(path.removeprefix(CABINET)))
+
+    [form] = re.findall(r"<form class=\"send-test\".*?</form>", page, re.S)
+    assert 'method="post"' in form and 'enctype="multipart/form-data"' in form
+    assert re.search(r'<input type="hidden" name="key" [^>]*autocomplete="off">', form)
+    # Help comes before what it is about.
+    assert page.index('id="test-help"') < page.index(">Send a test</button>")

@@ -1,0 +1,70 @@
+"""From the landing page to the first answered request, without a program."""
+
+from secrets import token_hex
+
+from playwright.sync_api import Locator, expect
+
+from tests.journeys.person import PASSWORD
+from tests.support.mailbox import link_in
+
+NARROW = {"width": 360, "height": 740}
+# In pixels. The page used to show the latest request at 1,720, below a header of 180.
+HEADER_BOUND = 105
+BUTTON_BOUND = 860
+LATEST_REQUEST_BOUND = 940
+
+
+def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails):
+    alice = a_person(viewport=NARROW)
+    page = alice.page
+    page.goto("/")
+    page.locator(".hero .button").first.click()
+    alice.send_form(email=alice.email, password1=PASSWORD)
+    page.goto(link_in(mails.wait_for(alice.email)))
+    alice.send_form()
+    page.wait_for_url("**/keys/")
+    alice.send_form(label="phone")
+    page.wait_for_url("**/keys/*/new/")
+
+    assert bottom(page.locator("header")) <= HEADER_BOUND
+    button = page.locator("#send-test form button")
+    assert bottom(page.locator(".secret")) < bottom(button) <= BUTTON_BOUND
+    assert top(page.locator(".latest-request")) <= LATEST_REQUEST_BOUND
+    assert top(page.locator(".settings")) > top(page.locator(".latest-request"))
+
+    key, text = page.locator("#key").inner_text(), f"Приём {token_hex(8)}\nsecond ✓"
+    page.locator("#test-text").fill(text)
+    button.click()
+
+    result = page.locator("#test-result")
+    expect(result).to_contain_text("Your text came back unchanged")
+    size = len(text.encode())
+    equal = f"{size} bytes sent, {size} bytes received, all equal."
+    expect(result).to_contain_text(equal)
+    expect(result.locator("pre").first).to_contain_text(f"Bearer sk-echo-…{key[-4:]}")
+    assert key not in result.inner_text()
+    # The page is still the same, so nothing on it is lost.
+    expect(page.locator("#key")).to_have_text(key)
+    expect(page.locator(".side-column")).to_contain_text("the test from the cabinet")
+    alice.expect_no_sideways_scrolling()
+    alice.take_screenshot("test")
+
+    page.goto(alice.key_path)
+    alice.expect_to_see("Readback's test page")
+    written = [path for path in server.folder.rglob("*") if path.is_file()]
+    for secret in (text.split()[1].encode(), key.encode()):
+        assert not [path for path in written if secret in path.read_bytes()]
+
+
+def top(element: Locator) -> float:
+    return box(element)["y"]
+
+
+def bottom(element: Locator) -> float:
+    return box(element)["y"] + box(element)["height"]
+
+
+def box(element: Locator) -> dict[str, float]:
+    found = element.bounding_box()
+    assert found
+    return found
