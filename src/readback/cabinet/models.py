@@ -100,11 +100,15 @@ class Invitation(models.Model):
         return self.accepted_at is None and self.expires_at > timezone.now()
 
 
+def key_is_active() -> models.Q:
+    """Return the rule of `Key.state` for SQL."""
+    unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
+    return unexpired & models.Q(revoked_at=None)
+
+
 class KeyQuerySet(models.QuerySet["Key"]):
     def active(self) -> "KeyQuerySet":
-        """Filter by the same rule as `Key.state`, in SQL."""
-        unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
-        return self.filter(unexpired, revoked_at=None)
+        return self.filter(key_is_active())
 
 
 class Key(models.Model):
