@@ -4,15 +4,14 @@ The API may run elsewhere, hang or be something else entirely, so the question i
 in a thread of its own and never fails.
 """
 
+import json
 import socket
 import time
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
-
-import msgspec
 
 from readback.setting_values import Bind
 
@@ -22,19 +21,20 @@ _MAX_BYTES = 16_384
 _LATEST_TIMESTAMP = 253_402_300_799  # the last second of the year 9999
 _REQUEST = b"GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-_Line = Annotated[str, msgspec.Meta(max_length=300)]
+_STATES = ("ready", "not ready", "stopping")
+_MAX_ERRORS = 8
+_MAX_LENGTH = 300
 
 
-class ApiStatus(msgspec.Struct, frozen=True):
-    """The body of `/status`; a body that is different is refused."""
+class ApiStatus(NamedTuple):
+    """The body of `/status`."""
 
-    status: Literal["ready", "not ready", "stopping"]
-    errors: Annotated[list[_Line], msgspec.Meta(max_length=8)]
-    version: Annotated[str, msgspec.Meta(max_length=40)]
-    started_at: Annotated[int, msgspec.Meta(ge=0, le=_LATEST_TIMESTAMP)]
-    workers: _Count
-    open_connections: _Count
+    status: str
+    errors: list[str]
+    version: str
+    started_at: int
+    workers: int
+    open_connections: int
 
     @property
     def since(self) -> datetime:
@@ -76,7 +76,7 @@ class ApiQuestion:
             report = report._replace(status=_parse(self._exchange()))
         except OSError:
             pass  # the report says that nothing has answered
-        except ValueError:  # includes the exceptions of msgspec
+        except (ValueError, RecursionError):
             report = report._replace(is_strange=True)
         self._reports.put(report)
 
@@ -107,7 +107,30 @@ class ApiQuestion:
 
 
 def _parse(answer: bytes) -> ApiStatus:
+    """Return the status; raise ValueError if that is not what was answered."""
     head, _, body = answer.partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200 "):
         raise ValueError("not the answer of an API of this version")
-    return msgspec.json.decode(body, type=ApiStatus)
+    try:
+        status = ApiStatus(**json.loads(body))
+    except TypeError:  # not an object, or with other members
+        raise ValueError("not a status") from None
+    if not _is_valid(status):
+        raise ValueError("a status with strange values")
+    return status
+
+
+def _is_valid(status: ApiStatus) -> bool:
+    numbers = (status.started_at, status.workers, status.open_connections)
+    return (
+        status.status in _STATES
+        and all(
+            type(each) is int and 0 <= each <= _LATEST_TIMESTAMP for each in numbers
+        )
+        and type(status.errors) is list
+        and len(status.errors) <= _MAX_ERRORS
+        and all(
+            type(each) is str and len(each) <= _MAX_LENGTH
+            for each in (status.version, *status.errors)
+        )
+    )

@@ -10,7 +10,7 @@ import django
 from django.conf import settings
 from django.db import connection
 
-import readback
+from readback import __version__
 from readback.cabinet import schema
 
 
@@ -24,7 +24,7 @@ class DatabaseFacts(NamedTuple):
 def versions() -> dict[str, str]:
     """Return the version of each part of the cabinet, by name."""
     return {
-        "Readback": readback.__version__,
+        "Readback": __version__,
         "Python": platform.python_version(),
         "Django": django.__version__,
         "django-allauth": allauth.__version__,
