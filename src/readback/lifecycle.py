@@ -27,6 +27,8 @@ class Lifecycle:
 
     def __init__(self) -> None:
         self._cells = memoryview(mmap.mmap(-1, 4 * 8)).cast("d")
+        # By the wall clock. The master creates this, so a reload does not change it.
+        self.started_at = int(time.time())
 
     def stop(self) -> None:
         self._cells[_STOPPING] = 1

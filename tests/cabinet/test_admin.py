@@ -1,7 +1,11 @@
 """The operators' pages: search, actions and access."""
 
+import re
+
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet import services
 from readback.cabinet.models import Key, User
@@ -9,6 +13,10 @@ from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.support.mailbox import link_in
 
+LISTS = (
+    *(f"/admin/cabinet/{name}/" for name in ("user", "key", "usage", "journalentry")),
+    "/admin/admin/logentry/",
+)
 ALICE, OPERATOR = "alice@example.org", "operator@example.org"
 
 pytestmark = pytest.mark.usefixtures("mails")
@@ -88,6 +96,71 @@ def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, ke
     page = words_of(operator.get("/admin/cabinet/user/", data={"q": "ALICE@example"}))
     assert ALICE in page
     assert OPERATOR not in page.replace(f"Welcome, {OPERATOR}", "")
+
+
+def test_every_link_of_a_list_has_a_text(operator, key):
+    services.key_create(User.objects.get(email=ALICE), "")  # a key without a name
+    for path in LISTS:
+        page = text_of(operator.get(path))
+        links = re.findall(r"<a\b[^>]*>(.*?)</a>", page, re.DOTALL)
+        assert links
+        assert all(re.sub(r"<[^>]*>", "", link).strip() for link in links), path
+
+
+def test_the_pages_need_no_scripts_and_styles_but_our_own(operator, key):
+    change = f"/admin/cabinet/key/{key.pk}/change/"
+    for path in ("/admin/", change, *LISTS):
+        page = text_of(operator.get(path))
+        assert "/static/admin/" not in page, path
+        assert "jsi18n" not in page
+        assert not re.search(r"<style|<script(?! src)|\bstyle=|\bon[a-z]+=", page)
+
+
+def test_a_list_counts_and_shows_a_bounded_number_of_rows(operator, alice, monkeypatch):
+    monkeypatch.setattr("readback.cabinet.read_only_admin.MAX_ROWS", 40)
+    row = {"owner": alice, "last_four": "abcd"}
+    Key.objects.bulk_create(Key(digest=bytes([n]) * 32, **row) for n in range(60))
+
+    with CaptureQueriesContext(connection) as queries:
+        page = operator.get("/admin/cabinet/key/")
+
+    words = words_of(page)
+    assert words.count("sk-echo-…abcd") == 20
+    assert "Only the first 40 are listed." in words
+    assert "?p=2" in text_of(page)
+    assert "?p=3" not in text_of(page)
+    counts = [q["sql"] for q in queries.captured_queries if "COUNT(" in q["sql"]]
+    assert counts
+    assert all("LIMIT 40" in sql for sql in counts)
+    late = words_of(operator.get("/admin/cabinet/key/", data={"p": "3"}))
+    assert "sk-echo-…abcd" not in late
+
+
+def test_the_statements_of_a_list_do_not_depend_on_its_rows(operator, alice):
+    def statements(path: str) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert operator.get(path).status_code == 200
+        return len(queries)
+
+    before = [statements(path) for path in LISTS]
+    for number in range(8):
+        owner = services.account_create(f"bob{number}@example.org", confirmed=True)
+        created = services.key_create(owner, "a key").key
+        used(created, 1)
+        entry(created)
+        act(operator, "key", "revoke", created.pk)
+
+    # The actions of a list need two statements more as soon as it has rows.
+    for path, statements_before in zip(LISTS, before, strict=True):
+        assert statements(path) <= statements_before + 2, path
+
+
+def test_filters_reach_the_rows_of_one_code(operator, key):
+    page = operator.get("/admin/cabinet/usage/", data={"code": "unknown_field"})
+
+    assert "unknown_field" in words_of(page).partition("Outcome")[2]
+    accepted = operator.get("/admin/cabinet/usage/", data={"code": "accepted"})
+    assert "unknown_field" not in words_of(accepted).partition("Outcome")[2]
 
 
 def test_usage_and_journal_are_shown(operator, key):

@@ -79,7 +79,7 @@ def test_the_journal_can_be_filtered_by_code_and_by_program(alice, key):
 
 
 def test_every_link_keeps_the_other_filters(alice, key):
-    for _ in range(30):
+    for _ in range(20):
         refused(key, "unknown_field", 400, user_agent=CURL)
     chosen = "outcome=refused&code=unknown_field&program=curl"
 

@@ -13,7 +13,7 @@ from email.utils import formatdate
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from readback import logs
+from readback import __version__, logs
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
@@ -69,7 +69,7 @@ class Metrics:
 
 
 class Ops:
-    """Serves four paths to the operator."""
+    """Serves five paths to the operator."""
 
     def __init__(
         self,
@@ -100,6 +100,8 @@ class Ops:
             return self._readiness(self._keyring.is_trusted)
         if head.target == b"/readyz/strict":
             return self._readiness(self._keyring.is_trusted and self._has_database())
+        if head.target == b"/status":
+            return self._status()
         if head.target == b"/metrics":
             text = generate_latest(self._metrics)
             return _render(200, text, "text/plain; version=0.0.4; charset=utf-8")
@@ -122,12 +124,32 @@ class Ops:
         it gets both answers.
         """
         errors = self._health.errors()
-        if self._lifecycle.is_stopping:
-            return _render(503, _json(status="stopping", errors=errors))
-        if not ready:
-            return _render(503, _json(status="not ready", errors=errors))
+        if self._lifecycle.is_stopping or not ready:
+            return _render(503, _json(status=self._state(ready), errors=errors))
         self._lifecycle.note_readiness_check()
-        return _render(200, _json(status="ready", errors=errors))
+        return _render(200, _json(status=self._state(ready), errors=errors))
+
+    def _state(self, ready: bool) -> str:
+        if self._lifecycle.is_stopping:
+            return "stopping"
+        return "ready" if ready else "not ready"
+
+    def _status(self) -> bytes:
+        """Return what the cabinet shows to operators.
+
+        Not a check: a balancer that asks must be told of a stop first, a person not.
+        """
+        return _render(
+            200,
+            _json(
+                status=self._state(self._keyring.is_trusted),
+                errors=self._health.errors(),
+                version=__version__,
+                started_at=self._lifecycle.started_at,
+                workers=self._counters.total("alive"),
+                open_connections=self._counters.total("open_connections"),
+            ),
+        )
 
     def _has_database(self) -> bool:
         """Return whether every worker has reached the database recently.

@@ -4,18 +4,23 @@ Django's admin, read-only: changes are made by actions, which call a service and
 an entry to the audit trail. No column holds a key, so no page here can show one.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allauth.account.decorators import secure_admin_login
 from allauth.account.utils import get_next_redirect_url
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.db.models import Model, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.defaultfilters import yesno
+from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
+from readback.cabinet import admin_filters as filters
 from readback.cabinet import (
     second_factor_selectors,
     second_factor_services,
@@ -23,19 +28,32 @@ from readback.cabinet import (
     services,
 )
 from readback.cabinet.models import JournalEntry, Key, Usage, User
-from readback.cabinet.views import access
-
-if TYPE_CHECKING:  # generic only for the type checker
-    _ModelAdmin = admin.ModelAdmin[Any]
-else:
-    _ModelAdmin = admin.ModelAdmin
+from readback.cabinet.read_only_admin import ReadOnlyAdmin
+from readback.cabinet.views import access, overview
 
 
 class OperatorSite(admin.AdminSite):
     """The admin site, which uses the cabinet's login and password pages."""
 
     site_header = site_title = "Readback"
-    index_title = "Operators"
+    index_title = _("Overview")
+    index_template = "cabinet/overview.html"
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        return super().index(request, overview.context(request))
+
+    def app_index(
+        self,
+        request: HttpRequest,
+        app_label: str,
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        return redirect("admin:index")
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        return super().each_context(request) | {"nav": "operators"}
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether an operator is logged in, with a second factor if needed."""
@@ -62,90 +80,72 @@ class OperatorSite(admin.AdminSite):
 operator_site = OperatorSite(name="admin")
 
 
-class ReadOnlyAdmin(_ModelAdmin):
-    """Show rows without forms to add, change or delete them."""
-
-    actions_on_bottom = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
-
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may run actions: they need the change permission."""
-        name = f"{self.opts.app_label}.change_{self.opts.model_name}"
-        return bool(request.user.has_perm(name))
-
-    def _apply(
-        self,
-        request: HttpRequest,
-        rows: QuerySet[Any],
-        service: Callable[[Any], None],
-        message: str,
-    ) -> None:
-        """Call the service for each row and write it to the audit trail."""
-        for row in rows:
-            service(row)
-            self.log_change(request, row, message)
-        messages.success(request, f"{message}: {len(rows)}.")
-
-
 @admin.register(User, site=operator_site)
 class AccountAdmin(ReadOnlyAdmin):
     list_display = (
         "email",
-        "is_active",
+        "active",
         "confirmed",
         "active_keys",
         "date_joined",
         "last_login",
+        "operator",
+    )
+    list_filter = (
+        "is_active",
+        filters.ConfirmedFilter,
+        filters.ActiveFilter,
+        filters.JoinedFilter,
         "is_staff",
     )
-    list_filter = ("is_active", "is_staff", "date_joined")
     search_fields = ("email",)
-    ordering = ("-date_joined",)
+    search_help_text = _("By e-mail address.")
     fields = (*list_display, "language")
     actions = ("deactivate", "activate", "reset_second_factor")
 
-    @admin.display(boolean=True)
-    def confirmed(self, account: User) -> bool:
-        return selectors.account_is_confirmed(account)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        return selectors.accounts_with_state().order_by(*self.ordering)
 
-    @admin.display
-    def active_keys(self, account: User) -> int:
-        return selectors.keys_active(account).count()
+    @admin.display(description=_("active"))
+    def active(self, account: User) -> str:
+        return str(yesno(account.is_active))
+
+    @admin.display(description=_("confirmed"))
+    def confirmed(self, account: User) -> str:
+        return str(yesno(account.is_confirmed))  # type: ignore[attr-defined]
+
+    @admin.display(description=_("active keys"))
+    def active_keys(self, account: User) -> str:
+        return number_format(account.key_count)  # type: ignore[attr-defined]
+
+    @admin.display(description=_("operator"))
+    def operator(self, account: User) -> str:
+        return str(yesno(account.is_staff))
 
     @admin.action(
-        description="Deactivate: stop its keys and block login",
+        description=_("Deactivate: stop its keys and block login"),
         permissions=["operate"],
     )
     def deactivate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         # Operators who deactivate themselves could not log in to undo it.
         others = rows.exclude(email=request.user.get_username())
-        self._apply(request, others, services.account_deactivate, "Deactivated")
+        message = gettext_noop("Deactivated")
+        self._apply(request, others, services.account_deactivate, message)
 
-    @admin.action(description="Activate", permissions=["operate"])
+    @admin.action(description=_("Activate"), permissions=["operate"])
     def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        self._apply(request, rows, services.account_activate, "Activated")
+        message = gettext_noop("Activated")
+        self._apply(request, rows, services.account_activate, message)
 
     @admin.action(
-        description="Reset the second factor: remove it and end all sessions",
+        description=_("Reset the second factor: remove it and end all sessions"),
         permissions=["operate"],
     )
     def reset_second_factor(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         factors = second_factor_selectors.FACTORS
         protected = rows.filter(authenticator__type__in=factors).distinct()
         reset = second_factor_services.second_factor_reset
-        self._apply(request, protected, reset, "Second factor reset")
+        self._apply(request, protected, reset, gettext_noop("Second factor reset"))
 
 
 @admin.register(Key, site=operator_site)
@@ -158,48 +158,49 @@ class KeyAdmin(ReadOnlyAdmin):
         "created_at",
         "last_used_at",
     )
-    list_filter = ("created_at", "revoked_at", "last_used_at")
+    list_filter = (filters.StateFilter, filters.UsedFilter)
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
-    ordering = ("-created_at",)
+    search_help_text = _("By e-mail address, name or last four characters of a key.")
     fields = (*list_display, "expires_at", "revoked_at", "accepted", "refused")
     actions = ("revoke",)
 
-    @admin.display
+    @admin.display(description=_("state"))
     def state(self, key: Key) -> str:
         return str(key.state.label)
 
-    @admin.display(description="requests accepted")
-    def accepted(self, key: Key) -> int:
+    @admin.display(description=_("requests accepted"))
+    def accepted(self, key: Key) -> str:
         return _count_requests(key, Q(code=""))
 
-    @admin.display(description="requests refused")
-    def refused(self, key: Key) -> int:
+    @admin.display(description=_("requests refused"))
+    def refused(self, key: Key) -> str:
         return _count_requests(key, ~Q(code=""))
 
-    @admin.action(description="Revoke permanently", permissions=["operate"])
+    @admin.action(description=_("Revoke permanently"), permissions=["operate"])
     def revoke(self, request: HttpRequest, rows: QuerySet[Key]) -> None:
-        self._apply(request, rows, services.key_revoke, "Revoked")
+        self._apply(request, rows, services.key_revoke, gettext_noop("Revoked"))
 
 
-def _count_requests(key: Key, condition: Q) -> int:
+def _count_requests(key: Key, condition: Q) -> str:
     usage = Usage.objects.filter(condition, key=key)
-    return usage.aggregate(total=Sum("requests"))["total"] or 0
+    total = usage.aggregate(total=Sum("requests"))["total"] or 0
+    return number_format(total, force_grouping=True)
 
 
 @admin.register(Usage, site=operator_site)
 class UsageAdmin(ReadOnlyAdmin):
     list_display = ("hour", "key", "owner", "endpoint", "outcome", "requests")
-    list_filter = ("hour", "endpoint", "code")
+    list_filter = (filters.HourFilter, filters.CodeFilter, "endpoint")
     list_select_related = ("key__owner",)
     search_fields = ("key__owner__email", "key__last_four")
-    ordering = ("-hour",)
+    search_help_text = _("By e-mail address or last four characters of a key.")
 
-    @admin.display
+    @admin.display(description=_("owner"))
     def owner(self, usage: Usage) -> User:
         return usage.key.owner
 
-    @admin.display
+    @admin.display(description=_("outcome"))
     def outcome(self, usage: Usage) -> str:
         return usage.outcome
 
@@ -216,12 +217,12 @@ class JournalAdmin(ReadOnlyAdmin):
         "detail",
         "requests",
     )
-    list_filter = ("at", "accepted", "endpoint", "code")
+    list_filter = (filters.CodeFilter, "accepted", "endpoint")
     list_select_related = ("key__owner",)
     search_fields = ("key__owner__email", "key__last_four")
-    ordering = ("-id",)
+    search_help_text = _("By e-mail address or last four characters of a key.")
 
-    @admin.display
+    @admin.display(description=_("owner"))
     def owner(self, entry: JournalEntry) -> User:
         return entry.key.owner
 
@@ -231,11 +232,12 @@ class AuditAdmin(ReadOnlyAdmin):
     """The audit trail: which operator did what, and when."""
 
     list_display = ("action_time", "user", "content_type", "object_repr", "change")
-    list_filter = ("action_time", "content_type")
+    list_filter = ("content_type",)
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
+    search_help_text = _("By e-mail address or name of the object.")
     fields = list_display
 
-    @admin.display
+    @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:
-        return entry.get_change_message()
+        return gettext(entry.get_change_message())

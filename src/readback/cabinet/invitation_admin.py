@@ -10,11 +10,15 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import invitation_services
 from readback.cabinet.account_forms import NormalisedEmailField
-from readback.cabinet.admin import ReadOnlyAdmin, operator_site
+from readback.cabinet.admin import operator_site
 from readback.cabinet.models import Invitation, User
+from readback.cabinet.read_only_admin import ReadOnlyAdmin
 from readback.cabinet.services import ServiceError
 from readback.contract import INVITATION_DAYS
 
@@ -26,8 +30,13 @@ else:
 
 class InviteForm(_ModelForm):
     email = NormalisedEmailField(
-        help_text=f"They receive a link that works once, for {INVITATION_DAYS} days. "
-        "If you have invited them before, earlier links stop working."
+        help_text=format_lazy(
+            _(
+                "They receive a link that works once, for {days} days. If you have "
+                "invited them before, earlier links stop working."
+            ),
+            days=INVITATION_DAYS,
+        )
     )
 
     class Meta:
@@ -63,9 +72,9 @@ class InvitationAdmin(ReadOnlyAdmin):
     form = InviteForm
     actions = ("send_again", "withdraw")
 
-    @admin.display
+    @admin.display(description=_("state"))
     def state(self, invitation: Invitation) -> str:
-        return invitation.state.value
+        return str(invitation.state.label)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("cabinet.add_invitation"))
@@ -82,7 +91,7 @@ class InvitationAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         context = {
-            "title": "Invite somebody",
+            "title": gettext("Invite somebody"),
             "show_save_and_continue": False,
             **(extra_context or {}),
         }
@@ -100,27 +109,28 @@ class InvitationAdmin(ReadOnlyAdmin):
     def response_add(
         self, request: HttpRequest, obj: Invitation, post_url_continue: Any = None
     ) -> HttpResponse:
-        messages.success(request, f"Invited {obj.email}. {_mail_note()}")
+        invited = gettext("Invited %(email)s.") % {"email": obj.email}
+        messages.success(request, f"{invited} {_mail_note()}")
         page = "add" if "_addanother" in request.POST else "changelist"
         return redirect(f"admin:cabinet_invitation_{page}")
 
     @admin.action(
-        description="Send again: a new link, and earlier ones stop working",
+        description=_("Send again: a new link, and earlier ones stop working"),
         permissions=["operate"],
     )
     def send_again(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
         def send(row: Invitation) -> None:
             _invite(request, row)
 
-        if self._apply_to_each(request, rows, send, "Invited again"):
+        if self._apply_to_each(request, rows, send, gettext_noop("Invited again")):
             messages.info(request, _mail_note())
 
     @admin.action(
-        description="Withdraw: the link stops working", permissions=["operate"]
+        description=_("Withdraw: the link stops working"), permissions=["operate"]
     )
     def withdraw(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
         service = invitation_services.invitation_withdraw
-        self._apply_to_each(request, rows, service, "Withdrawn")
+        self._apply_to_each(request, rows, service, gettext_noop("Withdrawn"))
 
     def _apply_to_each(
         self,
@@ -140,7 +150,7 @@ class InvitationAdmin(ReadOnlyAdmin):
             self.log_change(request, row, message)
             changed += 1
         if changed:
-            messages.success(request, f"{message}: {changed}.")
+            messages.success(request, f"{gettext(message)}: {changed}.")
         return changed
 
 
@@ -151,5 +161,7 @@ def _invite(request: HttpRequest, invitation: Invitation) -> Invitation:
 
 def _mail_note() -> str:
     if settings.CONFIG.smtp_url:
-        return "The e-mail is on its way."
-    return "There is no mail server, so the server prints the e-mail to its terminal."
+        return gettext("The e-mail is on its way.")
+    return gettext(
+        "There is no mail server, so the server prints the e-mail to its terminal."
+    )

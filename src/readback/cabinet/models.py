@@ -95,9 +95,9 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 class InvitationState(models.TextChoices):
-    OPEN = "open"
-    ACCEPTED = "accepted"
-    EXPIRED = "expired"
+    OPEN = "open", _("open")
+    ACCEPTED = "accepted", _("accepted")
+    EXPIRED = "expired", _("expired")
 
 
 class Invitation(models.Model):
@@ -126,11 +126,15 @@ class Invitation(models.Model):
         return self.state is InvitationState.OPEN
 
 
+def key_is_active() -> models.Q:
+    """Return the rule of `Key.state` for SQL."""
+    unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
+    return unexpired & models.Q(revoked_at=None)
+
+
 class KeyQuerySet(models.QuerySet["Key"]):
     def active(self) -> "KeyQuerySet":
-        """Filter by the same rule as `Key.state`, in SQL."""
-        unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
-        return self.filter(unexpired, revoked_at=None)
+        return self.filter(key_is_active())
 
     def current(self) -> "KeyQuerySet":
         """Leave out keys that were rotated: they end soon or have ended."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
-from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -23,6 +23,7 @@ from readback.cabinet.models import (
     UnmatchedRequest,
     Usage,
     User,
+    key_is_active,
 )
 from readback.client_address import network_digest
 from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
@@ -80,6 +81,17 @@ def invitation_is_usable(invitation: Invitation) -> bool:
         return False
     account = account_find(invitation.email)
     return account is None or account_is_unused(account)
+
+
+def accounts_with_state() -> QuerySet[User]:
+    """Return all accounts with `is_confirmed` and `key_count`, of the active keys."""
+    addresses = EmailAddress.objects.filter(user=OuterRef("pk"))
+    active = Key.objects.filter(key_is_active(), owner=OuterRef("pk"))
+    counted = active.values("owner").annotate(keys=Count("pk")).values("keys")
+    return User.objects.annotate(
+        is_confirmed=Exists(addresses.filter(primary=True, verified=True)),
+        key_count=Coalesce(Subquery(counted), 0),
+    )
 
 
 def keys_of(account: User) -> KeyQuerySet:

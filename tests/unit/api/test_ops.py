@@ -1,9 +1,11 @@
-"""The strict check: one answer for all workers of a replica."""
+"""The strict check and the status: one answer for all workers of a replica."""
 
+import json
 import time
 
 import pytest
 
+from readback import __version__
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.head import Head
@@ -35,9 +37,17 @@ def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
     counters.row(worker).set("keys_confirmed", at)
 
 
-def status(ops: Ops, path: bytes) -> bytes:
+def answer(ops: Ops, path: bytes) -> bytes:
     head = Head(b"GET", path, [(b"host", b"localhost")], is_http_10=False)
-    return ops.begin(head, b"", NO_ORIGIN).split(b" ", 2)[1]
+    return ops.begin(head, b"", NO_ORIGIN)
+
+
+def status(ops: Ops, path: bytes) -> bytes:
+    return answer(ops, path).split(b" ", 2)[1]
+
+
+def shown_status(ops: Ops) -> dict[str, object]:
+    return json.loads(answer(ops, b"/status").partition(b"\r\n\r\n")[2])
 
 
 def test_a_replica_with_the_database_is_strictly_ready(ops, counters):
@@ -61,3 +71,48 @@ def test_a_replica_is_not_before_its_first_worker_has_reached_the_database(count
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
     ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle())
     assert status(ops, b"/readyz/strict") == b"503"
+
+
+def test_the_status_has_the_version_and_sums_over_the_workers(ops, counters):
+    for worker in (0, 1):
+        counters.row(worker).set("alive", 1)
+        counters.row(worker).set("open_connections", 20)
+
+    shown = shown_status(ops)
+
+    assert abs(shown.pop("started_at") - time.time()) < 60
+    assert shown == {
+        "status": "ready",
+        "errors": [],
+        "version": __version__,
+        "workers": 2,
+        "open_connections": 40,
+    }
+
+
+def test_the_status_says_what_does_not_work(counters):
+    health, lifecycle = Health(counters.row(0)), Lifecycle()
+    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
+    ops = Ops(counters, health, keyring, lifecycle)
+    health.reading.failed("a reason")
+
+    assert shown_status(ops)["status"] == "not ready"
+    assert shown_status(ops)["errors"] == [
+        "cannot read keys from the database: a reason"
+    ]
+    lifecycle.stop()
+    assert shown_status(ops)["status"] == "stopping"
+
+
+def test_the_status_is_not_the_check_of_a_balancer(counters, monkeypatch):
+    checks = []
+    lifecycle = Lifecycle()
+    monkeypatch.setattr(lifecycle, "note_readiness_check", lambda: checks.append(1))
+    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
+    keyring.confirm(time.monotonic())
+    ops = Ops(counters, Health(counters.row(0)), keyring, lifecycle)
+
+    answer(ops, b"/status")
+    assert not checks
+    answer(ops, b"/readyz")
+    assert checks

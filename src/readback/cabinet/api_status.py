@@ -1,0 +1,136 @@
+"""The state of the API: one question to its ops listener, answered within a second.
+
+The API may run elsewhere, hang or be something else entirely, so the question is asked
+in a thread of its own and never fails.
+"""
+
+import json
+import socket
+import time
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from readback.setting_values import Bind
+
+TIMEOUT_SECONDS = 1.0
+
+_MAX_BYTES = 16_384
+_LATEST_TIMESTAMP = 253_402_300_799  # the last second of the year 9999
+_REQUEST = b"GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+_STATES = ("ready", "not ready", "stopping")
+_MAX_ERRORS = 8
+_MAX_LENGTH = 300
+
+
+class ApiStatus(NamedTuple):
+    """The body of `/status`."""
+
+    status: str
+    errors: list[str]
+    version: str
+    started_at: int
+    workers: int
+    open_connections: int
+
+    @property
+    def since(self) -> datetime:
+        return datetime.fromtimestamp(self.started_at, UTC)
+
+
+class ApiReport(NamedTuple):
+    """What was heard at the address of the ops listener."""
+
+    address: str
+    status: ApiStatus | None = None
+    # Something has answered, but not as the API does.
+    is_strange: bool = False
+
+
+class ApiQuestion:
+    """A question that is on its way; ask it first and read the report last."""
+
+    def __init__(self, bind: Bind) -> None:
+        self._bind = bind
+        self._deadline = time.monotonic() + TIMEOUT_SECONDS
+        self._reports: SimpleQueue[ApiReport] = SimpleQueue()
+        Thread(target=self._ask, name="api-status", daemon=True).start()
+
+    def report(self) -> ApiReport:
+        """Return what was heard until the deadline."""
+        try:
+            return self._reports.get(timeout=max(self._remaining, 0.001))
+        except Empty:
+            return ApiReport(str(self._bind))
+
+    @property
+    def _remaining(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _ask(self) -> None:
+        report = ApiReport(str(self._bind))
+        try:
+            report = report._replace(status=_parse(self._exchange()))
+        except OSError:
+            pass  # the report says that nothing has answered
+        except (ValueError, RecursionError):
+            report = report._replace(is_strange=True)
+        self._reports.put(report)
+
+    def _exchange(self) -> bytes:
+        """Return all that the listener sends; raise OSError if that takes too long."""
+        answer = b""
+        with self._connect() as connection:
+            connection.sendall(_REQUEST)
+            while len(answer) <= _MAX_BYTES:
+                # Each byte may be late, but not all of them together.
+                connection.settimeout(max(self._remaining, 0.001))
+                received = connection.recv(_MAX_BYTES)
+                if not received:
+                    break
+                answer += received
+        return answer
+
+    def _connect(self) -> socket.socket:
+        if not self._bind.path:
+            origin = urlsplit(self._bind.origin)
+            return socket.create_connection(
+                (origin.hostname, origin.port), TIMEOUT_SECONDS
+            )
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(TIMEOUT_SECONDS)
+        connection.connect(self._bind.path)
+        return connection
+
+
+def _parse(answer: bytes) -> ApiStatus:
+    """Return the status; raise ValueError if that is not what was answered."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200 "):
+        raise ValueError("not the answer of an API of this version")
+    try:
+        status = ApiStatus(**json.loads(body))
+    except TypeError:  # not an object, or with other members
+        raise ValueError("not a status") from None
+    if not _is_valid(status):
+        raise ValueError("a status with strange values")
+    return status
+
+
+def _is_valid(status: ApiStatus) -> bool:
+    numbers = (status.started_at, status.workers, status.open_connections)
+    return (
+        status.status in _STATES
+        and all(
+            type(each) is int and 0 <= each <= _LATEST_TIMESTAMP for each in numbers
+        )
+        and type(status.errors) is list
+        and len(status.errors) <= _MAX_ERRORS
+        and all(
+            type(each) is str and len(each) <= _MAX_LENGTH
+            for each in (status.version, *status.errors)
+        )
+    )

@@ -1,0 +1,281 @@
+"""The operators' overview: its figures, who may see it, and an API that misbehaves."""
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.core.cache import cache
+from django.db import connection
+from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from readback.cabinet import api_status, outbox, services
+from readback.cabinet.models import (
+    Key,
+    MailOutcome,
+    OutgoingMail,
+    UnmatchedRequest,
+    User,
+)
+from readback.setting_values import Bind
+from tests.cabinet.ops_listener import STATUS, answering, http
+from tests.cabinet.owners import account, entry, logged_in, refused, used
+from tests.cabinet.visitor import Visitor, text_of, words_of
+
+OPERATOR = "operator@example.org"
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def operator() -> Visitor:
+    return logged_in(operator_account())
+
+
+def operator_account() -> User:
+    created = account(OPERATOR)
+    created.is_staff = created.is_superuser = True
+    created.save()
+    return created
+
+
+def overview(visitor: Visitor) -> str:
+    """Return the words of the page, with figures that are counted again."""
+    cache.clear()
+    response = visitor.get("/admin/")
+    assert response.status_code == 200
+    return words_of(response)
+
+
+def test_an_empty_installation_shows_zeros(operator):
+    page = overview(operator)
+
+    assert (
+        "Accounts 1 in total 1 with a confirmed address 1 active in the last 30 days"
+        in page
+    )
+    assert "Keys 0 active now 0 used in the last 24 hours" in page
+    assert "Last 24 hours 0 accepted 0 refused" in page
+    assert "No request was refused in the last 30 days." in page
+    assert "0 waiting 0 of them failed" in page
+    assert "Pending migrations none" in page
+
+
+def test_accounts_and_keys_are_counted_by_state(operator):
+    now = timezone.now()
+    alice = account()
+    long_ago = now - timedelta(days=60)
+    User.objects.filter(pk=alice.pk).update(date_joined=long_ago, last_login=now)
+    services.account_create("bob@example.org", confirmed=False)
+    keys = [services.key_create(alice, name).key for name in "abcd"]
+    services.key_revoke(keys[0])
+    changes = (
+        {"expires_at": now + timedelta(days=6), "last_used_at": now},
+        {"expires_at": now - timedelta(days=1)},
+        {"last_used_at": now - timedelta(days=20)},
+    )
+    for key, change in zip(keys[1:], changes, strict=True):
+        Key.objects.filter(pk=key.pk).update(**change)
+
+    page = overview(operator)
+
+    assert (
+        "3 in total 2 with a confirmed address 2 active in the last 30 days "
+        "2 new in the last 7 days"
+    ) in page
+    assert (
+        "2 active now 1 used in the last 24 hours 2 used in the last 30 days "
+        "1 expire within 7 days 1 revoked in total"
+    ) in page
+
+
+def test_each_count_of_accounts_and_keys_links_to_the_rows(operator):
+    alice = account()
+    key = services.key_create(alice).key
+    soon = timezone.now() + timedelta(days=1)
+    Key.objects.filter(pk=key.pk).update(last_used_at=timezone.now(), expires_at=soon)
+
+    for path, shown in (
+        ("user/?confirmed=yes", alice.email),
+        ("user/?active=30", alice.email),
+        ("user/?joined=7", alice.email),
+        ("key/?state=active", key.last_four),
+        ("key/?state=expiring", key.last_four),
+        ("key/?used=1", key.last_four),
+        ("key/?used=30", key.last_four),
+    ):
+        assert f"/admin/cabinet/{path}" in text_of(operator.get("/admin/"))
+        assert shown in words_of(operator.get(f"/admin/cabinet/{path}")), path
+    for path in ("user/?confirmed=no", "key/?state=revoked", "key/?state=expired"):
+        assert "Nothing found." in words_of(operator.get(f"/admin/cabinet/{path}"))
+
+
+def test_requests_of_all_keys_are_added_up(operator):
+    alice, bob = account(), account("bob@example.org")
+    for owner in (alice, bob):
+        key = services.key_create(owner).key
+        used(key, 1000)
+        used(key, 3, code="unknown_field")
+        used(key, 500, hours_ago=24 * 10)
+        used(key, 2, hours_ago=24 * 10, code="unknown_field")
+        used(key, 7, hours_ago=24 * 40)
+
+    page = overview(operator)
+
+    assert "Last 24 hours 2,000 accepted 6 refused" in page
+    assert "Last 30 days 3,000 accepted 10 refused" in page
+    assert "unknown_field 6 10" in page
+
+
+def test_numbers_are_written_as_the_language_does_it(operator):
+    used(services.key_create(account()).key, 1_234_567)
+
+    assert "1,234,567" in overview(operator)
+    russian = logged_in(User.objects.get(email=OPERATOR), "ru")
+    assert "1\xa0234\xa0567" in text_of(russian.get("/admin/"))
+
+
+def test_differences_are_shown_with_the_programs_that_send_them(operator):
+    for number, (agent, ids) in enumerate(
+        (
+            ("OpenAI/Python 1.99", "temperature stream"),
+            ("OpenAI/Python 1.98", "temperature"),
+            ("a program with a secret in its name", "temperature"),
+        )
+    ):
+        key = services.key_create(account(f"person{number}@example.org")).key
+        fields = {"user_agent": agent, "differences": ids, "requests": 1000}
+        refused(key, "unknown_field", 400, **fields)
+    entry(key)
+
+    page = overview(operator)
+
+    assert "temperature 3,000 openai for Python 2,000 , other programs 1,000" in page
+    assert "a secret" not in page
+
+
+def test_requests_without_a_key_are_counted_by_code(operator):
+    for cell, (code, minutes) in enumerate(
+        (("invalid_key", 1), ("invalid_key", 2), ("not_found", 3), ("not_found", 11))
+    ):
+        at = timezone.now() - timedelta(minutes=minutes)
+        fields = {"network": b"n", "digest": b"d", "endpoint": "chat", "requests": 40}
+        UnmatchedRequest.objects.create(cell=cell, at=at, code=code, **fields)
+
+    page = overview(operator)
+
+    assert "invalid_key 80 not_found 40 In the last 10 minutes." in page
+    config = replace(settings.CONFIG, unmatched_requests=False)
+    with override_settings(CONFIG=config):
+        assert "READBACK_UNMATCHED_REQUESTS is off" in overview(operator)
+
+
+def test_mails_are_counted(operator):
+    for _mail in range(2):
+        outbox.add("account/email/x", "mallory@example.org", timedelta(days=1))
+    early = timezone.now() - timedelta(hours=3)
+    oldest = OutgoingMail.objects.order_by("pk")[:1].values("pk")
+    OutgoingMail.objects.filter(pk__in=oldest).update(created_at=early, attempts=2)
+    outbox.count(MailOutcome.REFUSED)
+
+    page = overview(operator)
+
+    assert "2 waiting 1 of them failed" in page
+    assert "The oldest that waits has done so for 3 hours" in page
+    assert "1 refused by the mail server" in page
+
+
+def test_no_address_and_no_secret_is_shown(operator):
+    alice = account("alice@example.org")
+    created = services.key_create(alice, "the name of a key")
+    detail = {"detail": "a detail", "client_address": "203.0.113.0"}
+    refused(created.key, "unknown_field", 400, user_agent="wget/1", **detail)
+    outbox.add("account/email/x", "mallory@example.org", timedelta(days=1))
+
+    page = overview(operator)
+
+    for secret in (
+        *("alice@", "mallory@", "the name of a key", created.key.last_four),
+        *("a detail", "203.0.113", "wget", settings.SECRET_KEY),
+        *(created.text, connection.settings_dict["PASSWORD"] or "no password"),
+    ):
+        assert secret not in page
+
+
+def test_others_are_sent_to_the_login_or_refused():
+    assert Visitor().get("/admin/").headers["Location"].startswith("/admin/login/")
+    alice = logged_in(account())
+    login = alice.get("/admin/").headers["Location"]
+    assert alice.get(login).status_code == 403
+    assert "/admin/" not in text_of(alice.get("/account/"))
+
+
+def test_operators_find_the_overview_in_the_header(operator):
+    assert 'href="/admin/"' in text_of(operator.get("/account/"))
+
+
+def test_an_operator_without_permissions_sees_figures_but_no_links(operator):
+    User.objects.update(is_superuser=False)
+
+    page = operator.get("/admin/")
+
+    assert "1 in total" in words_of(page)
+    assert "/admin/cabinet/" not in text_of(page)
+
+
+def test_the_figures_are_counted_once_a_minute_with_few_statements(operator):
+    overview(operator)
+    cache.clear()
+    with CaptureQueriesContext(
+        connection,
+    ) as first:
+        operator.get("/admin/")
+    with CaptureQueriesContext(connection) as second:
+        operator.get("/admin/")
+
+    assert len(first) <= 25
+    counts = [query for query in second.captured_queries if "COUNT(" in query["sql"]]
+    assert not counts
+    assert len(second) <= 6
+
+
+def test_the_state_of_the_api_is_shown(operator):
+    with answering(http(STATUS)):
+        page = overview(operator)
+
+    assert (
+        "State ready Readback 9.8.7 Running since 2023-11-14 22:13 UTC "
+        "Workers 3 Open connections 1,234"
+    ) in page
+
+
+def test_what_is_wrong_with_the_api_is_shown_as_text(operator):
+    problem = {"status": "not ready", "errors": ["cannot read <b>keys</b>"]}
+    with answering(http(STATUS | problem)):
+        page = text_of(operator.get("/admin/"))
+
+    assert "not ready" in page
+    assert "cannot read &lt;b&gt;keys&lt;/b&gt;" in page
+
+
+def test_an_api_that_cannot_be_reached_is_said_calmly(operator):
+    with answering(None) as address:
+        pass
+    nowhere = Bind("127.0.0.1", int(address.rpartition(":")[2]))
+    with override_settings(CONFIG=replace(settings.CONFIG, ops_bind=nowhere)):
+        page = overview(operator)
+
+    assert f"Not reachable from here at {address}." in page
+
+
+def test_an_api_that_hangs_delays_the_page_by_its_timeout_at_most(operator):
+    with answering(None) as address:
+        begun = time.monotonic()
+        page = overview(operator)
+        elapsed = time.monotonic() - begun
+
+    assert f"Not reachable from here at {address}." in page
+    # Without a bound it would be for ever; the rest is the work of a busy machine.
+    assert elapsed < 30 * api_status.TIMEOUT_SECONDS

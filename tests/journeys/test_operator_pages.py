@@ -1,0 +1,51 @@
+"""The pages for operators keep the rules for every page, in one browser session.
+
+In Russian, whose words are longer and take twice as many bytes.
+"""
+
+from tests.journeys.test_every_page import BUDGET, NARROW, violations
+
+PROMOTE = "from readback.cabinet.models import User; User.objects.filter(email={!r})"
+# Of the page and everything it has loaded, also from the cache of the browser.
+WEIGHT = """[
+    ...performance.getEntriesByType("navigation"),
+    ...performance.getEntriesByType("resource"),
+].reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+PATHS = [
+    "/admin/",
+    "/admin/cabinet/user/",
+    "/admin/cabinet/key/?q=alice&state=active",
+    "/admin/cabinet/usage/",
+    "/admin/cabinet/journalentry/",
+    "/admin/admin/logentry/",
+]
+
+
+def test_the_pages_for_operators_keep_the_rules_for_every_page(a_person):
+    alice = a_person(locale="ru-RU")
+    alice.sign_up()
+    alice.create_key("a name that is rather long, as names of machines can be")
+    alice.send_request(temperature=0.7)
+    alice.expect_to_see("unknown_field")
+    rights = ".update(is_staff=True, is_superuser=True)"
+    alice.server.run("manage", "shell", "-c", PROMOTE.format(alice.email) + rights)
+    page = alice.page
+    page.goto(PATHS[2])
+    page.locator("#result_list th a").first.click()
+    details = page.url
+
+    found, sizes = [], {}
+    for path in (*PATHS, details, details.replace("/change/", "/history/")):
+        page.goto(path)
+        sizes[path] = page.evaluate(WEIGHT)
+        page.set_viewport_size(NARROW)
+        alice.expect_no_sideways_scrolling()
+        found += violations(page)
+    page.goto("/admin/")
+    alice.take_screenshot("overview")
+
+    assert not found
+    assert min(sizes.values()) > 20_000  # with the styles
+    assert max(sizes.values()) < BUDGET, sizes
+    # The API of this server was asked.
+    assert page.locator(".planes .accepted").count() == 1
