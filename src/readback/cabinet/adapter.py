@@ -11,7 +11,7 @@ from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context as allauth_context
 from allauth.core import ratelimit
-from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
@@ -29,7 +29,13 @@ from readback.cabinet import (
     selectors,
     services,
 )
-from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.middleware import SESSION_STARTED, no_passwords
+from readback.cabinet.reauthentication import (
+    needs_provider_again,
+    reauthentication_methods,
+    used_provider,
+)
+from readback.cabinet.single_sign_on import is_only_way
 from readback.cabinet.views import errors
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
@@ -92,6 +98,8 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
         """Start a session, and delete some of the expired ones."""
+        if is_only_way() and not used_provider(request, user):
+            raise ImmediateHttpResponse(no_passwords(request))
         super().login(request, user)
         services.session_delete_expired()
 
@@ -103,9 +111,18 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Require the password unless the login, by any method, is recent."""
-        session = (self.request or allauth_context.request).session
-        age = timezone.now().timestamp() - session.get(SESSION_STARTED, 0)
-        return bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
+        request = self.request or allauth_context.request
+        age = timezone.now().timestamp() - request.session.get(SESSION_STARTED, 0)
+        is_required = bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
+        if is_required and needs_provider_again(request):
+            # allauth itself asks only people who have a password or a second factor.
+            raise ReauthenticationRequired
+        return is_required
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """Offer the provider, too; if it is the only way, no password."""
+        methods = super().get_reauthentication_methods(user)
+        return reauthentication_methods(user, methods)
 
     # E-mails: they are put into the outbox, so that no page waits for the mail server
 

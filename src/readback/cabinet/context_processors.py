@@ -1,10 +1,11 @@
-"""Template context for every page: the API's address and where mail goes."""
+"""Template context for every page: the API's address, mail, single sign-on."""
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from readback.cabinet import selectors
+from readback.cabinet import single_sign_on as sso
 
 
 def address(request: HttpRequest) -> dict[str, object]:
@@ -15,3 +16,8 @@ def address(request: HttpRequest) -> dict[str, object]:
 def mail(request: HttpRequest) -> dict[str, object]:
     """Add whether e-mails are printed to the terminal, so that pages can say so."""
     return {"mail_is_printed": not settings.CONFIG.smtp_url}
+
+
+def single_sign_on(request: HttpRequest) -> dict[str, object]:
+    """Add the provider with which people can log in; None if there is none."""
+    return {"single_sign_on": sso.offered()}

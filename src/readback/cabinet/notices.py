@@ -45,6 +45,16 @@ def account_replaced(pk: int) -> None:
     _record("account_replaced", account=pk)
 
 
+def account_created_by_provider(account: User) -> None:
+    _record("account_created", account=account.pk)
+
+
+def provider_connected(account: User, provider: str) -> None:
+    """Report that a person at the provider can log in to an existing account."""
+    _record("provider_connected", account=account.pk)
+    _mail("provider_connected", account, {"provider": provider})
+
+
 def _describe(key: Key) -> str:
     return f"{key} ({key.label})" if key.label else str(key)
 

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -38,6 +39,12 @@ def account_find(email: str) -> User | None:
 def account_is_confirmed(account: User) -> bool:
     addresses = EmailAddress.objects.filter(user=account, primary=True, verified=True)
     return addresses.exists()
+
+
+def account_is_connected(account: User) -> bool:
+    """Return whether somebody at the provider can log in to the account."""
+    issuer = settings.CONFIG.oidc_issuer
+    return SocialAccount.objects.filter(user=account, provider=issuer).exists()
 
 
 def keys_of(account: User) -> KeyQuerySet:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from readback import config as readback_config
 from readback import logs
-from readback.cabinet import databases, mail, secret_key
+from readback.cabinet import databases, mail, secret_key, single_sign_on
 
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
@@ -36,7 +36,6 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
     "allauth.usersessions",
 ]
 MIDDLEWARE = [
@@ -55,6 +54,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.account_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "readback.cabinet.middleware.only_single_sign_on",
 ]
 TEMPLATES = [
     {
@@ -69,6 +69,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "readback.cabinet.context_processors.address",
                 "readback.cabinet.context_processors.mail",
+                "readback.cabinet.context_processors.single_sign_on",
             ],
         },
     },
@@ -206,6 +207,14 @@ ACCOUNT_RATE_LIMITS = {
     # Notices about changes to an account, to its owner.
     "notice_to": "60/h/key,200/d/key",
 }
+
+# Single sign-on. The provider is not an installed app, because that would import its
+# libraries at the start; the adapter knows it.
+
+SOCIALACCOUNT_ADAPTER = "readback.cabinet.social_adapter.CabinetSocialAdapter"
+SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(CONFIG)
+SOCIALACCOUNT_LOGIN_ON_GET = False
+SOCIALACCOUNT_STORE_TOKENS = False
 
 # Errors and the security log are written to stderr. Requests that fail because of the
 # client are not logged: otherwise anyone could fill the log.

@@ -4,6 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from readback.cabinet.admin import operator_site
+from readback.cabinet.single_sign_on import CALLBACK_PATH
 from readback.cabinet.views import (
     account,
     account_mails,
@@ -15,6 +16,7 @@ from readback.cabinet.views import (
     language,
     new_key,
     probe,
+    single_sign_on,
     unmatched,
 )
 
@@ -60,6 +62,9 @@ urlpatterns = [
         account_mails.reset_password,
         name="account_reset_password",
     ),
+    path("accounts/oidc/login/", single_sign_on.start, name="single_sign_on"),
+    path("accounts/oidc/again/", single_sign_on.again, name="single_sign_on_again"),
+    path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", operator_site.urls),
 ]

@@ -3,6 +3,9 @@
 allauth's pages change the e-mail address and the password.
 """
 
+from allauth.account.internal.flows.reauthentication import (
+    raise_if_reauthentication_required,
+)
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib import messages
@@ -17,8 +20,12 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet import services
-from readback.cabinet.account_forms import DeleteAccountForm, LanguageForm
+from readback.cabinet import selectors, services
+from readback.cabinet.account_forms import (
+    DeleteAccountForm,
+    LanguageForm,
+    asks_for_password,
+)
 from readback.cabinet.views.access import AccountRequest
 
 
@@ -28,6 +35,7 @@ def overview(request: AccountRequest) -> HttpResponse:
     context = {
         "nav": "account",
         "pending_email": EmailAddress.objects.get_new(request.user),
+        "is_connected": selectors.account_is_connected(request.user),
         "language_form": LanguageForm(initial={"language": request.user.language}),
     }
     return render(request, "cabinet/account.html", context)
@@ -52,6 +60,9 @@ def language(request: AccountRequest) -> HttpResponse:
 @login_required
 def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
+    if not asks_for_password(account):
+        # Nothing that the form asks for is secret.
+        raise_if_reauthentication_required(request, app="cabinet")
     form = DeleteAccountForm(request.POST or None, account=account)
     if request.method == "POST" and form.is_valid():
         services.account_delete(account)
