@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -34,6 +35,9 @@ def new_key() -> str:
     ).decode()
 
 
+_other_key = cache(new_key)
+
+
 # Defects of ID tokens: each gets the claims and returns the token.
 
 Claims = dict[str, Any]
@@ -42,9 +46,9 @@ Claims = dict[str, Any]
 def _sign(claims: Claims, key: str = "", kid: str = "") -> str:
     from allauth.core.internal import jwkkit
 
-    own = settings.IDP_OIDC_PRIVATE_KEY
-    jwk, _ = jwkkit.load_jwk_from_pem(own)
-    return jwt.encode(claims, key or own, "RS256", {"kid": kid or jwk["kid"]})
+    jwk, own = jwkkit.load_jwk_from_pem(settings.IDP_OIDC_PRIVATE_KEY)
+    used = jwkkit.load_pem(key) if key else own
+    return jwt.encode(claims, used, "RS256", {"kid": kid or jwk["kid"]})
 
 
 def _unsigned(claims: Claims) -> str:
@@ -70,8 +74,8 @@ DEFECTS: dict[str, Callable[[Claims], str | None]] = {
     "expired": lambda claims: _sign(claims | {"exp": int(time.time()) - 120}),
     "other-nonce": lambda claims: _sign(claims | {"nonce": "of another login"}),
     "no-nonce": lambda claims: _sign(claims | {"nonce": None}),
-    "other-key": lambda claims: _sign(claims, key=new_key()),
-    "unknown-key": lambda claims: _sign(claims, key=new_key(), kid="unknown"),
+    "other-key": lambda claims: _sign(claims, key=_other_key()),
+    "unknown-key": lambda claims: _sign(claims, key=_other_key(), kid="unknown"),
     "alg-none": _unsigned,
     "client-secret": _signed_with_the_client_secret,
     "no-token": lambda claims: None,
@@ -211,10 +215,13 @@ class _Handler(WSGIRequestHandler):
 def main(port: int, folder: Path) -> None:
     configure(folder)
     import django
+    from allauth.core.internal import jwkkit
     from django.core.management import call_command
     from django.core.wsgi import get_wsgi_application
 
     django.setup()
+    # Each token loads the key several times, which takes 0.2 s of CPU time.
+    jwkkit.load_pem = cache(jwkkit.load_pem)
     call_command("migrate", run_syncdb=True, verbosity=0)
     application = get_wsgi_application()
     with make_server("127.0.0.1", port, application, _Server, _Handler) as server:
