@@ -628,7 +628,8 @@ def test_somebody_without_a_password_logs_in_again_with_the_provider(provider):
     session = visitor.client.session
     session[records] = [{**each, "at": 0} for each in session[records]]
     session.save()
-    assert "again" in visitor.get("/account/delete/")["Location"]
+    for page in ("/account/delete/", "/accounts/password/set/"):
+        assert "/accounts/oidc/again/" in visitor.get(page)["Location"]
 
 
 @on_sqlite

@@ -62,6 +62,7 @@ urlpatterns = [
         account_mails.reset_password,
         name="account_reset_password",
     ),
+    path("accounts/password/set/", account.set_password, name="account_set_password"),
     path("accounts/oidc/login/", single_sign_on.start, name="single_sign_on"),
     path("accounts/oidc/again/", single_sign_on.again, name="single_sign_on_again"),
     path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),

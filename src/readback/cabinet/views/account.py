@@ -3,6 +3,8 @@
 allauth's pages change the e-mail address and the password.
 """
 
+from allauth.account import views as allauth_views
+from allauth.account.decorators import reauthentication_required
 from allauth.account.internal.flows.reauthentication import (
     raise_if_reauthentication_required,
 )
@@ -72,3 +74,8 @@ def delete(request: AccountRequest) -> HttpResponse:
     return render(
         request, "cabinet/account_delete.html", {"nav": "account", "form": form}
     )
+
+
+# allauth asks nobody to log in again who has no password yet, so whoever finds an open
+# session of such an account could give it a password.
+set_password = login_required(reauthentication_required(allauth_views.password_set))
