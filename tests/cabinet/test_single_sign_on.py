@@ -143,6 +143,7 @@ def test_a_verified_address_gets_a_confirmed_account_without_a_password(
     assert alice.keys.count() == 1
 
 
+@on_sqlite
 def test_only_the_issuers_name_of_the_person_is_kept(provider):
     provider.add("alice", ALICE)
     enter(Visitor(), provider, "alice")
@@ -157,6 +158,7 @@ def test_only_the_issuers_name_of_the_person_is_kept(provider):
         assert secret not in kept
 
 
+@on_sqlite
 def test_an_address_that_changes_at_the_provider_does_not_change_the_account(provider):
     provider.add("alice", ALICE)
     enter(Visitor(), provider, "alice")
@@ -231,6 +233,7 @@ def test_an_account_that_mallory_signed_up_with_alices_address_is_replaced(
     assert not mallory.is_logged_in
 
 
+@on_sqlite
 def test_an_unconfirmed_account_that_cannot_be_replaced_is_not_connected(
     provider, events
 ):
@@ -245,6 +248,7 @@ def test_an_unconfirmed_account_that_cannot_be_replaced_is_not_connected(
     assert enter(Visitor(), provider, "alice").status_code == 302
 
 
+@on_sqlite
 def test_an_address_that_bob_wants_to_change_to_is_not_bobs(provider):
     bob = services.account_create(BOB, PASSWORD, confirmed=True)
     EmailAddress.objects.create(user=bob, email=ALICE, verified=False)
@@ -256,6 +260,7 @@ def test_an_address_that_bob_wants_to_change_to_is_not_bobs(provider):
     assert SocialAccount.objects.get().user.email == ALICE
 
 
+@on_sqlite
 def test_a_deactivated_account_stays_deactivated(provider, events):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     services.account_deactivate(alice)
@@ -284,6 +289,7 @@ def test_the_same_person_twice_at_once_gets_one_account(provider):
     assert User.objects.count() == SocialAccount.objects.count() == 1
 
 
+@on_sqlite
 def test_the_same_name_at_another_issuer_is_another_person(provider):
     from readback.cabinet.single_sign_on_services import Identity, account_of_person
 

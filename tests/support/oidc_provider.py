@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import requests
 
@@ -37,38 +37,28 @@ class Provider:
     def log_in(self, name: str, url: str) -> str:
         """Log in where the client sent the browser; return where that is sent back."""
         with requests.Session() as browser:
-            page = browser.get(url)
-            fields = {"login": name, "password": PASSWORD}
-            sent = _send_form(browser, page, fields)
-            while urlsplit(sent.headers["Location"]).netloc in ("", self._host):
-                sent = browser.get(
-                    self.issuer + _path(sent.headers["Location"]),
-                    allow_redirects=False,
-                )
+            browser.get(f"{self.issuer}/enter/{name}").raise_for_status()
+            sent = browser.get(url, allow_redirects=False)
+            if "reauthenticate" in sent.headers["Location"]:
+                page = browser.get(urljoin(url, sent.headers["Location"]))
+                sent = _send_password(browser, page)
+                after = urljoin(url, sent.headers["Location"])
+                sent = browser.get(after, allow_redirects=False)
             return sent.headers["Location"]
-
-    @property
-    def _host(self) -> str:
-        return urlsplit(self.issuer).netloc
 
     def _prepare(self, **wanted: object) -> None:
         requests.post(f"{self.issuer}/prepare", json=wanted).raise_for_status()
 
 
-def _send_form(
-    browser: requests.Session, page: requests.Response, fields: dict[str, str]
+def _send_password(
+    browser: requests.Session, page: requests.Response
 ) -> requests.Response:
-    """Send the form of a page with its hidden fields, without following redirects."""
-    pattern = r'<input type="hidden" name="(\w+)" value="([^"]*)"'
-    hidden = dict(re.findall(pattern, page.text))
-    query = parse_qs(urlsplit(page.url).query)
-    hidden["next"] = query["next"][0]
-    return browser.post(page.url, data=hidden | fields, allow_redirects=False)
-
-
-def _path(location: str) -> str:
-    parts = urlsplit(location)
-    return f"{parts.path}?{parts.query}"
+    """Send the form that asks again, without following the redirect."""
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
+    assert token, page.text
+    [after] = parse_qs(urlsplit(page.url).query)["next"]
+    fields = {"csrfmiddlewaretoken": token[1], "password": PASSWORD, "next": after}
+    return browser.post(page.url, data=fields, allow_redirects=False)
 
 
 @contextmanager
