@@ -5,6 +5,8 @@ import json
 import logging
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ from readback.setting_values import SignUp
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.support.commands import environment_with
 from tests.support.mailbox import text_of as mail_text
 from tests.support.oidc_provider import Provider, oidc_provider
 from tests.support.oidc_provider_process import DEFECTS
@@ -397,6 +400,24 @@ def test_a_cancelled_login_returns_to_the_login_page(provider):
     [state] = parse_qs(urlsplit(leave(visitor)).query)["state"]
     visitor.get(f"{CALLBACK}?error=access_denied&state={state}")
     assert "You cancelled the login" in words_of(visitor.get("/accounts/login/"))
+
+
+def test_a_cabinet_starts_without_the_libraries_for_the_provider():
+    code = (
+        "import sys, readback.cabinet.wsgi, readback.cabinet.urls;"
+        "print({'requests', 'jwt', 'cryptography'} & set(sys.modules))"
+    )
+    environment = environment_with(
+        {
+            "DJANGO_SETTINGS_MODULE": "readback.cabinet.settings",
+            "READBACK_SECRET_KEY": "only-for-tests-" * 5,
+            "READBACK_OIDC_ISSUER": "https://login.example",
+            "READBACK_OIDC_CLIENT_ID": "readback",
+            "READBACK_OIDC_CLIENT_SECRET": "x",
+        }
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, env=environment, text=True) == "set()\n"
 
 
 # Attacks on the protocol

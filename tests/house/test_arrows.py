@@ -36,7 +36,9 @@ PACKAGES = {
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
     | {"uvloop"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
-    | {"psycopg", "whitenoise", "zxcvbn"},
+    | {"psycopg", "whitenoise", "zxcvbn"}
+    # For single sign-on; they come with django-allauth[socialaccount].
+    | {"jwt", "requests"},
     "probe": {"certifi", "openai", "rich"},
 }
 # What the modules of each room of the API may import beside their own room.

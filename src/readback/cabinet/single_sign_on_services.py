@@ -26,7 +26,7 @@ class Identity(NamedTuple):
     email: str
 
 
-class Refusal(StrEnum):
+class LoginRefusal(StrEnum):
     """Why a person whom the provider knows is not let in; also the log's event."""
 
     UNVERIFIED = "provider_refused_unverified"
@@ -37,7 +37,7 @@ class Refusal(StrEnum):
 
 
 class LoginRefusedError(Exception):
-    def __init__(self, refusal: Refusal, account: User | None = None) -> None:
+    def __init__(self, refusal: LoginRefusal, account: User | None = None) -> None:
         super().__init__(refusal)
         self.refusal = refusal
         self.account = account
@@ -76,7 +76,7 @@ def _account_of_person(person: Identity) -> SocialAccount:
     if account is None:
         return _create(person)
     if not account.is_active:
-        raise LoginRefusedError(Refusal.INACTIVE, account)
+        raise LoginRefusedError(LoginRefusal.INACTIVE, account)
     if selectors.account_is_confirmed(account):
         notices.provider_connected(account, settings.CONFIG.oidc_name)
         return _connect(person, account)
@@ -84,12 +84,12 @@ def _account_of_person(person: Identity) -> SocialAccount:
     # account is replaced, as by a second sign-up; one that is in use never is.
     if may_sign_up(person.email) and services.account_discard_unused(person.email):
         return _create(person)
-    raise LoginRefusedError(Refusal.UNCONFIRMED, account)
+    raise LoginRefusedError(LoginRefusal.UNCONFIRMED, account)
 
 
 def _create(person: Identity) -> SocialAccount:
     if not may_sign_up(person.email):
-        raise LoginRefusedError(Refusal.CLOSED)
+        raise LoginRefusedError(LoginRefusal.CLOSED)
     language = translation.get_language() or ""
     account = User.objects.create_user(person.email, language=language)
     EmailAddress.objects.create(

@@ -18,8 +18,8 @@ from readback.cabinet.account_forms import NormalisedEmailField
 from readback.cabinet.single_sign_on import AGAIN
 from readback.cabinet.single_sign_on_services import (
     Identity,
+    LoginRefusal,
     LoginRefusedError,
-    Refusal,
     account_of_person,
 )
 from readback.cabinet.views import single_sign_on_errors as pages
@@ -53,7 +53,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
     def _accept_again(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Continue where the person was, if it is the person who is logged in."""
         if not sociallogin.is_existing or sociallogin.user != request.user:
-            raise LoginRefusedError(Refusal.OTHER_PERSON)
+            raise LoginRefusedError(LoginRefusal.OTHER_PERSON)
         uid, next_url = sociallogin.account.uid, sociallogin.state.get("next")
         raise ImmediateHttpResponse(reauthentication.accept(request, uid, next_url))
 
@@ -65,7 +65,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
             sociallogin.account = account_of_person(person)
             sociallogin.user = sociallogin.account.user
         if not sociallogin.user.is_active:  # type: ignore[union-attr]
-            raise LoginRefusedError(Refusal.INACTIVE, sociallogin.user)  # type: ignore[arg-type]
+            raise LoginRefusedError(LoginRefusal.INACTIVE, sociallogin.user)  # type: ignore[arg-type]
 
     def on_authentication_error(
         self,
@@ -92,4 +92,4 @@ def _verified_address(sociallogin: SocialLogin) -> str:
                 return NormalisedEmailField().clean(address.email)
             except ValidationError:
                 break
-    raise LoginRefusedError(Refusal.UNVERIFIED)
+    raise LoginRefusedError(LoginRefusal.UNVERIFIED)

@@ -13,7 +13,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from readback.cabinet.single_sign_on_services import Refusal
+from readback.cabinet.single_sign_on_services import LoginRefusal
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class _Explanation(NamedTuple):
 
 
 _EXPLANATIONS = {
-    Refusal.UNVERIFIED: _Explanation(
+    LoginRefusal.UNVERIFIED: _Explanation(
         gettext_lazy("Your e-mail address is not verified"),
         gettext_lazy(
             "{name} did not tell us an e-mail address of yours that it has verified, "
@@ -37,7 +37,7 @@ _EXPLANATIONS = {
             "and email_verified, the latter with the JSON value true."
         ),
     ),
-    Refusal.CLOSED: _Explanation(
+    LoginRefusal.CLOSED: _Explanation(
         gettext_lazy("You have no account here"),
         gettext_lazy(
             "There is no account with your e-mail address, and new accounts cannot be "
@@ -45,7 +45,7 @@ _EXPLANATIONS = {
         ),
         gettext_lazy("Ask the operator of this service to invite you."),
     ),
-    Refusal.UNCONFIRMED: _Explanation(
+    LoginRefusal.UNCONFIRMED: _Explanation(
         gettext_lazy("The address of your account is not confirmed"),
         gettext_lazy(
             "There is an account with your e-mail address, but nobody has confirmed "
@@ -56,14 +56,14 @@ _EXPLANATIONS = {
             "the operator of this service to confirm it. Then log in with {name}."
         ),
     ),
-    Refusal.INACTIVE: _Explanation(
+    LoginRefusal.INACTIVE: _Explanation(
         gettext_lazy("This account is deactivated"),
         gettext_lazy(
             "The operator of this service has deactivated it, so its keys do not work."
         ),
         gettext_lazy("If you think this is a mistake, contact the operator."),
     ),
-    Refusal.OTHER_PERSON: _Explanation(
+    LoginRefusal.OTHER_PERSON: _Explanation(
         gettext_lazy("That is another person"),
         gettext_lazy("You logged in at {name} with an account that is not this one's."),
         gettext_lazy(
@@ -83,7 +83,7 @@ _FAILED = _Explanation(
 )
 
 
-def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+def refused(request: HttpRequest, refusal: LoginRefusal) -> HttpResponse:
     return _page(request, _EXPLANATIONS[refusal], HTTPStatus.FORBIDDEN)
 
 
