@@ -114,9 +114,9 @@ class Config:
     )
     oidc_issuer: str = _setting(
         "",
-        values.url("https://", "http://"),
-        "Issuer of an OpenID Connect provider with which people can log in. Empty: no "
-        "single sign-on.",
+        values.issuer,
+        "Issuer of an OpenID Connect provider with which people can log in, as in the "
+        "provider's own configuration. Empty: no single sign-on.",
     )
     oidc_client_id: str = _setting(
         "", str, "Client id that the provider gave to this cabinet."

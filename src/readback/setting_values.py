@@ -14,6 +14,8 @@ from readback.contract import VERSION_PREFIX
 
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 SQLITE = "sqlite:///"
+# The length of the column that holds it.
+ISSUER_LENGTH = 200
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}"
 )
@@ -113,6 +115,19 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
     # A database URL needs no host if it names a file or a PostgreSQL unix socket.
     is_local = parts.scheme in ("sqlite", "postgresql") and len(parts.path) > 1
     return f"{parts.scheme}://" in schemes and (bool(parts.hostname) or is_local)
+
+
+def issuer(value: str) -> str:
+    parsed = url("https://", "http://")(value)
+    parts = urlsplit(parsed)
+    is_local = Bind(parts.hostname or "", 0).is_loopback
+    if parts.query or parts.fragment or len(parsed) > ISSUER_LENGTH:
+        raise ValueError(
+            f"must be a URL of at most {ISSUER_LENGTH} characters without ? and #."
+        )
+    if parts.scheme == "http" and not is_local:
+        raise ValueError("must begin with https://, except on this machine.")
+    return parsed
 
 
 def database_url(value: str) -> str:

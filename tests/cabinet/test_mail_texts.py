@@ -79,6 +79,9 @@ MAILS = {
         f"{RESET}key/", "your password does not change"
     ),
     "account/email/password_set": Sample(RESET, "set a new password now"),
+    "account/email/provider_connected": Sample(
+        "/account/", "contact the operator", {"provider": "SSO"}
+    ),
     "account/email/recovery_code_used": Sample(FACTORS, SECURE, {"left": "9"}),
     "account/email/recovery_codes_created": Sample(FACTORS, SECURE),
     "account/email/second_factor_added": Sample(FACTORS, SECURE, FACTOR),

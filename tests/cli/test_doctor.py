@@ -1,14 +1,20 @@
 """The checks of `readback doctor` and the actions it suggests."""
 
+import json
 import os
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from tests.cli.program import Program
 from tests.support.bad_mail_servers import server_that_is_down
+from tests.support.commands import free_port
 from tests.support.mailbox import mailbox
 
 
@@ -171,3 +177,75 @@ def test_an_invalid_certificate_fails(program, tmp_path):
     code, results = diagnose(program)
 
     assert (code, results["certificate"][0]) == (1, "fail")
+
+
+def test_a_provider_that_answers_is_ok_with_the_url_to_register(program):
+    port = free_port()
+    with provider_at(port, issuer=f"http://127.0.0.1:{port}"):
+        use_provider(program, port)
+        code, results = diagnose(program)
+
+    status, found, _ = results["single sign-on"]
+    assert (code, status) == (0, "ok")
+    assert "/accounts/oidc/callback/" in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"issuer": "https://mallory.example"}, "another issuer"),
+        ({"token_endpoint": "http://example.org/token"}, "token_endpoint"),
+    ],
+)
+def test_a_provider_that_must_not_be_trusted_fails(program, changes, reason):
+    port = free_port()
+    with provider_at(port, **{"issuer": f"http://127.0.0.1:{port}"} | changes):
+        use_provider(program, port)
+        code, results = diagnose(program)
+
+    status, found, action = results["single sign-on"]
+    assert (code, status) == (1, "fail")
+    assert reason in found and "READBACK_OIDC_ISSUER" in action
+    assert "a secret of the client" not in str(results)
+
+
+def test_a_provider_that_is_down_fails(program):
+    use_provider(program, free_port())
+    code, results = diagnose(program)
+
+    assert code == 1 and results["single sign-on"][0] == "fail"
+
+
+def use_provider(program: Program, port: int) -> None:
+    program.settings |= {
+        "READBACK_OIDC_ISSUER": f"http://127.0.0.1:{port}",
+        "READBACK_OIDC_CLIENT_ID": "readback",
+        "READBACK_OIDC_CLIENT_SECRET": "a secret of the client",
+    }
+
+
+@contextmanager
+def provider_at(port: int, **changes: str) -> Iterator[None]:
+    """Serve the documents of a provider, without anything behind them."""
+    origin = f"http://127.0.0.1:{port}"
+    document = {
+        "authorization_endpoint": f"{origin}/login",
+        "token_endpoint": f"{origin}/token",
+        "jwks_uri": f"{origin}/keys",
+        "keys": [],
+        **changes,
+    }
+
+    class Documents(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(document).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing."""
+
+    with HTTPServer(("127.0.0.1", port), Documents) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield
+        server.shutdown()

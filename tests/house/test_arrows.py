@@ -37,8 +37,8 @@ PACKAGES = {
     | {"uvloop"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
     | {"psycopg", "whitenoise", "zxcvbn"}
-    # What allauth uses for second factors.
-    | {"cryptography", "fido2", "qrcode"},
+    # What allauth uses for second factors and for single sign-on.
+    | {"cryptography", "fido2", "jwt", "qrcode", "requests"},
     "probe": {"certifi", "openai", "rich"},
 }
 # What the modules of each room of the API may import beside their own room.

@@ -41,6 +41,9 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_SIGNUP", "alice@example.org", "open, closed, invitation"),
         ("READBACK_SIGNUP", ".example.org", "open, closed, invitation"),
         ("READBACK_OIDC_ISSUER", "login.example", "https://"),
+        ("READBACK_OIDC_ISSUER", "http://login.example", "https://"),
+        ("READBACK_OIDC_ISSUER", "https://login.example/?realm=x", "without ?"),
+        ("READBACK_OIDC_ISSUER", f"https://{'x' * 200}.example", "200 characters"),
         ("READBACK_CONTACT", "alice", "e-mail address"),
     ],
 )

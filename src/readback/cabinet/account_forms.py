@@ -28,6 +28,7 @@ from django.utils.translation import gettext_lazy as _
 from readback.cabinet import services, sign_up_rules
 from readback.cabinet.email_addresses import validate_deliverable
 from readback.cabinet.models import User
+from readback.cabinet.single_sign_on import is_only_way
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
 PASSWORD_HELP = format_lazy(
@@ -221,6 +222,10 @@ class LanguageForm(forms.Form):
     )
 
 
+def asks_for_password(account: User) -> bool:
+    return account.has_usable_password() and not is_only_way()
+
+
 class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
     """Ask for the password, or for the address if the account has no password."""
 
@@ -236,7 +241,7 @@ class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
     def __init__(self, *args: Any, account: User, **options: Any) -> None:
         super().__init__(*args, **options)
         self._account = account
-        del self.fields["email" if account.has_usable_password() else "password"]
+        del self.fields["email" if asks_for_password(account) else "password"]
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]

@@ -37,7 +37,13 @@ from readback.cabinet import (
     session_services,
     sign_up_rules,
 )
-from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.middleware import SESSION_STARTED, no_passwords
+from readback.cabinet.reauthentication import (
+    must_log_in_again,
+    reauthentication_methods,
+    used_provider,
+)
+from readback.cabinet.single_sign_on import is_only_way
 from readback.cabinet.views import errors
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
@@ -123,6 +129,8 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
         """Start a session, and delete some of the expired ones."""
+        if is_only_way() and not used_provider(request, user):
+            raise ImmediateHttpResponse(no_passwords(request))
         super().login(request, user)
         services.session_delete_expired()
         services.counter_delete_expired()
@@ -152,16 +160,17 @@ class CabinetAdapter(DefaultAccountAdapter):
         request = self.request or allauth_context.request
         age = timezone.now().timestamp() - request.session.get(SESSION_STARTED, 0)
         is_required = bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
-        if is_required and not super().get_reauthentication_methods(request.user):
+        if is_required and must_log_in_again(request):
             raise ReauthenticationRequired
         return is_required
 
     def get_reauthentication_methods(
         self, user: AbstractBaseUser | AnonymousUser
     ) -> list[dict[str, Any]]:
-        methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        """Offer the provider, too; if it is the only way, no password."""
+        methods = super().get_reauthentication_methods(user)
         again = {"id": "log_in_again", "url": reverse("log_in_again")}
-        return methods or [again | {"description": ""}]
+        return reauthentication_methods(user, methods) or [again | {"description": ""}]
 
     # E-mails: they are put into the outbox, so that no page waits for the mail server
 

@@ -1,4 +1,4 @@
-"""Template context for every page: addresses, where mail goes, who may sign up."""
+"""Template context for every page: addresses, mail, and how to get and log in."""
 
 from functools import partial
 
@@ -8,6 +8,7 @@ from django.utils.functional import SimpleLazyObject
 
 from readback.cabinet import passkeys as passkey_support
 from readback.cabinet import selectors, sign_up_rules
+from readback.cabinet import single_sign_on as sso
 
 
 def address(request: HttpRequest) -> dict[str, object]:
@@ -28,7 +29,7 @@ def mail(request: HttpRequest) -> dict[str, object]:
 def sign_up(request: HttpRequest) -> dict[str, object]:
     """Add whether there is a sign-up form, and the only domains that it accepts."""
     return {
-        "sign_up_is_open": sign_up_rules.form_is_open(),
+        "sign_up_is_open": sign_up_rules.form_is_open() and not sso.is_only_way(),
         "sign_up_domains": sign_up_rules.domains(),
     }
 
@@ -41,3 +42,8 @@ def passkeys(request: HttpRequest) -> dict[str, object]:
         "passkeys_log_in": partial(passkey_support.can_log_in, request),
         "passkeys_at": partial(passkey_support.local_address, request),
     }
+
+
+def single_sign_on(request: HttpRequest) -> dict[str, object]:
+    """Add the provider with which people can log in; None if there is none."""
+    return {"single_sign_on": sso.offered()}

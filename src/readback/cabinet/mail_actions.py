@@ -144,5 +144,6 @@ ACTIONS = {
     "account/email/second_factor_reset": Action(
         _SET_PASSWORD, page("account_reset_password")
     ),
+    "account/email/provider_connected": Action(_("Open your account"), page("account")),
     "account/email/unknown_account": Action(_("Sign up"), page("account_signup")),
 }

@@ -1,13 +1,15 @@
-"""The cabinet's middleware: security headers, health checks, sessions, language."""
+"""The cabinet's middleware: headers, health checks, sessions, language, sign-on."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.conf import settings
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.utils import timezone, translation
 
-from readback.cabinet import metrics, session_services
+from readback.cabinet import metrics, session_services, single_sign_on
 from readback.cabinet.security_headers import headers_of
 from readback.cabinet.worker import LIFECYCLE
 from readback.lifecycle import Lifecycle
@@ -21,6 +23,21 @@ _SESSION_SEEN = "seen"
 
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600
+
+# The pages that have no purpose if single sign-on is the only way to log in.
+_PASSWORD_PAGES = frozenset(
+    {
+        "account_signup",
+        "account_signup_by_passkey",
+        "account_reset_password",
+        "account_reset_password_done",
+        "account_reset_password_from_key",
+        "account_reset_password_from_key_done",
+        "account_change_password",
+        "account_set_password",
+        "mfa_login_webauthn",
+    }
+)
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -118,3 +135,34 @@ def account_language(get_response: Handler) -> Handler:
         return get_response(request)
 
     return handle
+
+
+def only_single_sign_on(get_response: Handler) -> Handler:
+    """Refuse passwords, passkeys and sign-ups if READBACK_OIDC_ONLY is on.
+
+    The adapter's `login` refuses every other way into a session as well.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
+
+    def process_view(request: HttpRequest, *_: object) -> HttpResponse | None:
+        if not single_sign_on.is_only_way() or not _is_password_page(request):
+            return None
+        if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
+            return redirect("account_login")
+        return no_passwords(request)
+
+    handle.process_view = process_view  # type: ignore[attr-defined]
+    return handle
+
+
+def no_passwords(request: HttpRequest) -> HttpResponse:
+    """Say that single sign-on is the only way to log in."""
+    return render(request, "cabinet/no_passwords.html", status=HTTPStatus.FORBIDDEN)
+
+
+def _is_password_page(request: HttpRequest) -> bool:
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    is_login = name == "account_login" and request.method == "POST"
+    return is_login or name in _PASSWORD_PAGES

@@ -143,6 +143,16 @@ def other_sessions_ended(account: User) -> None:
     _record("other_sessions_ended", account=account.pk)
 
 
+def account_created_by_provider(account: User) -> None:
+    _record("account_created", account=account.pk)
+
+
+def provider_connected(account: User, provider: str) -> None:
+    """Report that a person at the provider can log in to an existing account."""
+    _record("provider_connected", account=account.pk)
+    _mail("provider_connected", account, {"provider": provider})
+
+
 def _describe(key: Key) -> str:
     return f"{key} ({key.name})" if key.label else str(key)
 

@@ -72,8 +72,9 @@ def _signed_up(user: User, **_: Any) -> None:
 
 
 @receiver(signals.user_logged_in)
-def _logged_in(user: User, **_: Any) -> None:
-    record("login", account=user.pk)
+def _logged_in(user: User, **details: Any) -> None:
+    event = "login_by_provider" if "sociallogin" in details else "login"
+    record(event, account=user.pk)
 
 
 @receiver(user_login_failed)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -92,6 +93,12 @@ def accounts_with_state() -> QuerySet[User]:
         is_confirmed=Exists(addresses.filter(primary=True, verified=True)),
         key_count=Coalesce(Subquery(counted), 0),
     )
+
+
+def account_is_connected(account: User) -> bool:
+    """Return whether somebody at the provider can log in to the account."""
+    issuer = settings.CONFIG.oidc_issuer
+    return SocialAccount.objects.filter(user=account, provider=issuer).exists()
 
 
 def keys_of(account: User) -> KeyQuerySet:

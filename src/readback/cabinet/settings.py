@@ -9,7 +9,13 @@ from urllib.parse import urlsplit
 
 from readback import config as readback_config
 from readback import logs
-from readback.cabinet import databases, mail, secret_key, security_headers
+from readback.cabinet import (
+    databases,
+    mail,
+    secret_key,
+    security_headers,
+    single_sign_on,
+)
 
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
@@ -36,7 +42,6 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
     "readback.cabinet.apps.SessionTableConfig",
 ]
 MIDDLEWARE = [
@@ -56,6 +61,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.account_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "readback.cabinet.middleware.only_single_sign_on",
 ]
 TEMPLATES = [
     {
@@ -73,6 +79,7 @@ TEMPLATES = [
                 "readback.cabinet.context_processors.public_url",
                 "readback.cabinet.context_processors.sign_up",
                 "readback.cabinet.context_processors.passkeys",
+                "readback.cabinet.context_processors.single_sign_on",
             ],
         },
     },
@@ -238,6 +245,14 @@ MFA_TOTP_TOLERANCE = 1
 # Otherwise, allauth does not let an account with a second factor change its address.
 # Here, an address that is not confirmed identifies no account.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
+
+# Single sign-on. The provider is not an installed app, because that would import its
+# libraries at the start; the adapter knows it.
+
+SOCIALACCOUNT_ADAPTER = "readback.cabinet.social_adapter.CabinetSocialAdapter"
+SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(CONFIG)
+SOCIALACCOUNT_LOGIN_ON_GET = False
+SOCIALACCOUNT_STORE_TOKENS = False
 
 # Errors and the security log are written to stderr. Requests that fail because of the
 # client are not logged: otherwise anyone could fill the log.

@@ -4,6 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from readback.cabinet.admin import operator_site
+from readback.cabinet.single_sign_on import CALLBACK_PATH
 from readback.cabinet.views import (
     account,
     account_data,
@@ -23,6 +24,7 @@ from readback.cabinet.views import (
     second_factor,
     second_factor_login,
     sessions,
+    single_sign_on,
     undo_email_change,
     unmatched,
     well_known,
@@ -166,6 +168,10 @@ urlpatterns = [
         invitation.accept,
         name="account_invitation",
     ),
+    path("accounts/password/set/", account.set_password, name="account_set_password"),
+    path("accounts/oidc/login/", single_sign_on.start, name="single_sign_on"),
+    path("accounts/oidc/again/", single_sign_on.again, name="single_sign_on_again"),
+    path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", operator_site.urls),
 ]

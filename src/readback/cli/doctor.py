@@ -49,7 +49,7 @@ CheckResults = Iterator[CheckResult]
 @click.command()
 @click.pass_context
 def doctor(context: click.Context) -> None:
-    """Check settings, files, disk, database, mail server, outbox and addresses.
+    """Check settings, files, disk, database, mail, single sign-on and addresses.
 
     Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
@@ -270,6 +270,27 @@ def _mail(config: Config) -> CheckResults:
         )
 
 
+def _provider(config: Config) -> CheckResults:
+    if not config.oidc_issuer:
+        return
+    from readback.cabinet import provider_documents
+    from readback.cabinet.single_sign_on import CALLBACK_PATH
+
+    try:
+        provider_documents.keys(config.oidc_issuer)
+    except provider_documents.ProviderError as error:
+        yield CheckResult(
+            CheckStatus.FAIL,
+            "single sign-on",
+            f"the provider cannot be used: {error}",
+            "Check READBACK_OIDC_ISSUER, and that this machine reaches the provider.",
+        )
+        return
+    callback = f"{config.effective_cabinet_url}/{CALLBACK_PATH}"
+    found = f"the provider answers; register {callback} there"
+    yield CheckResult(CheckStatus.OK, "single sign-on", found)
+
+
 def _outbox(config: Config) -> CheckResults:
     """Report what waits, if the database is in a state to tell."""
     try:
@@ -329,6 +350,7 @@ _CHECKS: tuple[Callable[[Config], CheckResults], ...] = (
     _addresses,
     _database,
     _mail,
+    _provider,
     _outbox,
     _binds,
 )

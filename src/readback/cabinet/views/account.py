@@ -3,6 +3,7 @@
 allauth's pages change the e-mail address and the password.
 """
 
+from allauth.account import views as allauth_views
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -18,8 +19,12 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet import services, session_services
-from readback.cabinet.account_forms import DeleteAccountForm, LanguageForm
+from readback.cabinet import selectors, services, session_services
+from readback.cabinet.account_forms import (
+    DeleteAccountForm,
+    LanguageForm,
+    asks_for_password,
+)
 from readback.cabinet.second_factor_selectors import second_factors_of
 from readback.cabinet.views.access import AccountRequest
 
@@ -30,6 +35,7 @@ def overview(request: AccountRequest) -> HttpResponse:
     context = {
         "nav": "account",
         "pending_email": EmailAddress.objects.get_new(request.user),
+        "is_connected": selectors.account_is_connected(request.user),
         "language_form": LanguageForm(initial={"language": request.user.language}),
         "factors": second_factors_of(request.user),
         "session_count": len(session_services.sessions_of(request.user)),
@@ -52,14 +58,14 @@ def language(request: AccountRequest) -> HttpResponse:
     return response
 
 
-def _has_no_password(request: AccountRequest) -> bool:
-    return not request.user.has_usable_password()
+def _asks_for_nothing_secret(request: AccountRequest) -> bool:
+    return not asks_for_password(request.user)
 
 
-# The form asks for the password. An account without one needs another proof.
+# The form asks for the password. Where it cannot, another proof is needed.
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-@reauthentication_required(enabled=_has_no_password)  # type: ignore[untyped-decorator]
+@reauthentication_required(enabled=_asks_for_nothing_secret)  # type: ignore[untyped-decorator]
 def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
     form = DeleteAccountForm(request.POST or None, account=account)
@@ -71,3 +77,8 @@ def delete(request: AccountRequest) -> HttpResponse:
     return render(
         request, "cabinet/account_delete.html", {"nav": "account", "form": form}
     )
+
+
+# allauth asks nobody to log in again who has no password yet, so whoever finds an open
+# session of such an account could give it a password.
+set_password = login_required(reauthentication_required(allauth_views.password_set))

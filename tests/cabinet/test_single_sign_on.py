@@ -1,0 +1,739 @@
+"""Single sign-on with a real OpenID Connect provider, which is attacked as well."""
+
+import html
+import json
+import logging
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount, SocialToken
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.test import override_settings
+from django.utils import timezone
+
+from readback.cabinet import services, single_sign_on
+from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.models import Invitation, User
+from readback.setting_values import SignUp
+from tests.cabinet.outgoing import wait_until_sent
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.support.commands import environment_with
+from tests.support.mailbox import text_of as mail_text
+from tests.support.oidc_provider import Provider, oidc_provider
+from tests.support.oidc_provider_process import DEFECTS
+from tests.support.waiting import wait_until
+
+ALICE, BOB, MALLORY = "alice@example.org", "bob@example.org", "mallory@example.org"
+CALLBACK = "/accounts/oidc/callback/"
+
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def running_provider() -> Iterator[Provider]:
+    with oidc_provider() as provider:
+        provider.allow(CABINET + CALLBACK)
+        yield provider
+
+
+@contextmanager
+def configured(**changes) -> Iterator[None]:
+    """Change settings of single sign-on, as a restart with other settings would."""
+    from readback.cabinet import provider_documents
+
+    provider_documents.forget()
+    config = replace(settings.CONFIG, **changes)
+    providers = single_sign_on.providers(config)
+    with override_settings(CONFIG=config, SOCIALACCOUNT_PROVIDERS=providers):
+        yield
+    provider_documents.forget()
+
+
+@pytest.fixture
+def provider(running_provider, mails, settings_without_limits) -> Iterator[Provider]:
+    with configured(
+        oidc_issuer=running_provider.issuer,
+        oidc_client_id=running_provider.client_id,
+        oidc_client_secret=running_provider.client_secret,
+        oidc_name="Example Staff",
+    ):
+        yield running_provider
+
+
+class Events(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+    @property
+    def names(self) -> list[str]:
+        return [json.loads(line)["event"] for line in self.lines]
+
+
+@pytest.fixture
+def events() -> Iterator[Events]:
+    handler, logger = Events(), logging.getLogger("readback.security")
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+
+
+def leave(visitor: Visitor, path: str = "/accounts/oidc/login/", **fields: str) -> str:
+    """Press the button; return the URL at the provider to which the page leads."""
+    page = "/accounts/login/" if "login/" in path else path
+    answer = visitor.send(path, fields, page=page)
+    assert answer.status_code == 200, answer
+    [url] = re.findall(
+        r'http-equiv="refresh" content="0; url=([^"]*)"', text_of(answer)
+    )
+    return html.unescape(url)
+
+
+def enter(visitor: Visitor, provider: Provider, name: str, **fields: str):
+    """Log in with the provider as this person, and return to the cabinet."""
+    return visitor.get(provider.log_in(name, leave(visitor, **fields)))
+
+
+def age_session(visitor: Visitor, seconds: int) -> None:
+    """Let the login be older than it is."""
+    session = visitor.client.session
+    session[SESSION_STARTED] = timezone.now().timestamp() - seconds
+    session.save()
+
+
+def stored() -> str:
+    """Return everything that the tables of providers and sessions contain."""
+    rows = [*SocialAccount.objects.values(), *SocialToken.objects.values()]
+    sessions = [each.get_decoded() for each in Session.objects.all()]
+    return json.dumps([rows, sessions], default=str)
+
+
+# Accounts and addresses
+
+
+def test_a_verified_address_gets_a_confirmed_account_without_a_password(
+    provider, events
+):
+    provider.add("alice", "Alice@Example.org")
+    visitor = Visitor("ru")
+    answer = enter(visitor, provider, "alice", next="/account/")
+
+    alice = User.objects.get()
+    assert answer.status_code == 302 and answer["Location"] == "/account/"
+    assert visitor.is_logged_in
+    assert (alice.email, alice.language) == (ALICE, "ru")
+    assert not alice.has_usable_password()
+    assert EmailAddress.objects.get().verified
+    assert events.names == ["account_created", "login_by_provider"]
+    assert "Example Staff" in words_of(visitor.get("/account/"))
+    visitor.send("/keys/", {"label": "by single sign-on"})
+    assert alice.keys.count() == 1
+
+
+@on_sqlite
+def test_only_the_issuers_name_of_the_person_is_kept(provider):
+    provider.add("alice", ALICE)
+    enter(Visitor(), provider, "alice")
+
+    row = SocialAccount.objects.get()
+    assert row.provider == provider.issuer
+    assert row.extra_data == {}
+    assert not SocialToken.objects.exists()
+    kept = stored()
+    assert ALICE not in kept
+    for secret in ("id_token", "access_token", provider.client_secret):
+        assert secret not in kept
+
+
+@on_sqlite
+def test_an_address_that_changes_at_the_provider_does_not_change_the_account(provider):
+    provider.add("alice", ALICE)
+    enter(Visitor(), provider, "alice")
+    for email, verified in ((BOB, True), (MALLORY, False), ("", False)):
+        provider.add("alice", email, verified=verified)
+        visitor = Visitor()
+        enter(visitor, provider, "alice")
+        assert visitor.is_logged_in
+
+    assert User.objects.get().email == ALICE
+
+
+def test_a_confirmed_account_is_connected_and_its_owner_is_told(
+    provider, mails, events
+):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    provider.add("alice", ALICE)
+    for _ in range(2):
+        enter(Visitor(), provider, "alice")
+
+    assert SocialAccount.objects.get().user == alice
+    assert events.names.count("provider_connected") == 1
+    mail = mails.wait_for(ALICE, "Single sign-on")
+    assert "Example Staff" in mail_text(mail)
+    wait_until_sent()
+    assert len(mails.to(ALICE)) == 1
+    # The password keeps working.
+    other = Visitor()
+    other.log_in(ALICE)
+    assert other.is_logged_in
+
+
+@on_sqlite
+def test_an_address_that_is_not_verified_is_refused(provider, events):
+    names = ["unverified", "no-claim", "text-true", "no-address"]
+    visitor = Visitor()
+    for name in names:
+        email = f"{name}@example.org"
+        services.account_create(email, confirmed=True)
+        is_verified = name not in ("unverified", "no-address")
+        provider.add(name, email * (name != "no-address"), verified=is_verified)
+        answer = enter(visitor, provider, name)
+
+        assert answer.status_code == 403, name
+        assert "email_verified" in words_of(answer)
+    assert not visitor.is_logged_in
+    assert User.objects.count() == len(names) and not SocialAccount.objects.exists()
+    assert set(events.names) == {"provider_refused_unverified"}
+
+
+@on_sqlite
+def test_an_address_that_the_sign_up_form_would_refuse_is_refused(provider):
+    for number, email in enumerate(("ἀlice@example.org", "alice@example", "x" * 300)):
+        provider.add(f"odd{number}", email)
+        assert enter(Visitor(), provider, f"odd{number}").status_code == 403
+    assert not User.objects.exists()
+
+
+def test_an_account_that_mallory_signed_up_with_alices_address_is_replaced(
+    provider, events
+):
+    Visitor().sign_up(ALICE, "the password of mallory")
+    provider.add("alice", ALICE)
+    visitor = Visitor()
+    enter(visitor, provider, "alice")
+
+    assert visitor.is_logged_in
+    assert not User.objects.get().has_usable_password()
+    assert "account_replaced" in events.names
+    mallory = Visitor()
+    mallory.log_in(ALICE, "the password of mallory")
+    assert not mallory.is_logged_in
+
+
+@on_sqlite
+def test_an_unconfirmed_account_that_cannot_be_replaced_is_not_connected(
+    provider, events
+):
+    User.objects.create_superuser(ALICE, PASSWORD)
+    provider.add("alice", ALICE)
+    answer = enter(Visitor(), provider, "alice")
+
+    assert answer.status_code == 403 and "not confirmed" in words_of(answer)
+    assert not SocialAccount.objects.exists()
+    assert events.names == ["provider_refused_unconfirmed"]
+    services.account_confirm(User.objects.get())
+    assert enter(Visitor(), provider, "alice").status_code == 302
+
+
+@on_sqlite
+def test_an_address_that_bob_wants_to_change_to_is_not_bobs(provider):
+    bob = services.account_create(BOB, PASSWORD, confirmed=True)
+    EmailAddress.objects.create(user=bob, email=ALICE, verified=False)
+    provider.add("alice", ALICE)
+    visitor = Visitor()
+    enter(visitor, provider, "alice")
+
+    assert visitor.is_logged_in
+    assert SocialAccount.objects.get().user.email == ALICE
+
+
+@on_sqlite
+def test_a_deactivated_account_stays_deactivated(provider, events):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    services.account_deactivate(alice)
+    provider.add("alice", ALICE)
+    visitor = Visitor()
+    answer = enter(visitor, provider, "alice")
+    assert answer.status_code == 403 and "deactivated" in words_of(answer)
+    assert not SocialAccount.objects.exists()
+
+    services.account_activate(alice)
+    enter(visitor, provider, "alice")
+    services.account_deactivate(alice)
+    again = Visitor()
+    assert enter(again, provider, "alice").status_code == 403
+    assert not again.is_logged_in and not visitor.is_logged_in
+    assert events.names.count("provider_refused_inactive") == 2
+
+
+def test_the_same_person_twice_at_once_gets_one_account(provider):
+    from readback.cabinet.single_sign_on_services import Identity, account_of_person
+
+    person = Identity(provider.issuer, "7", ALICE)
+    found = in_parallel(lambda: account_of_person(person).pk, 4)
+
+    assert len(set(found)) == 1
+    assert User.objects.count() == SocialAccount.objects.count() == 1
+
+
+@on_sqlite
+def test_the_same_name_at_another_issuer_is_another_person(provider):
+    from readback.cabinet.single_sign_on_services import Identity, account_of_person
+
+    alice = account_of_person(Identity(provider.issuer, "7", ALICE))
+    other = account_of_person(Identity("https://other.example", "7", MALLORY))
+
+    assert alice.user != other.user
+
+
+# Who may sign up
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [SignUp("closed"), SignUp("invitation"), SignUp("domains", frozenset({"x.org"}))],
+    ids=lambda rule: rule.mode,
+)
+@on_sqlite
+def test_the_rules_for_signing_up_hold(provider, events, rule):
+    provider.add("alice", ALICE)
+    services.account_create(BOB, PASSWORD, confirmed=True)
+    provider.add("bob", BOB)
+    with configured(signup=rule):
+        answer = enter(Visitor(), provider, "alice")
+        assert answer.status_code == 403 and "no account" in words_of(answer)
+        assert events.names == ["provider_refused_closed"]
+        assert User.objects.get().email == BOB
+        # Somebody who has an account may log in.
+        assert enter(Visitor(), provider, "bob").status_code == 302
+
+
+@on_sqlite
+def test_an_invitation_is_used_up_by_the_account(provider):
+    provider.add("alice", ALICE)
+    tomorrow = timezone.now() + timedelta(days=1)
+    invitation = Invitation.objects.create(email=ALICE, expires_at=tomorrow)
+    with configured(signup=SignUp("invitation")):
+        assert enter(Visitor(), provider, "alice").status_code == 302
+        invitation.refresh_from_db()
+        assert not invitation.is_open
+        User.objects.get().delete()
+        assert enter(Visitor(), provider, "alice").status_code == 403
+
+
+# Pages
+
+
+@on_sqlite
+def test_only_a_button_starts_a_login(provider):
+    visitor = Visitor()
+    for page in ("/accounts/login/", "/accounts/signup/"):
+        assert "Log in with Example Staff" in words_of(visitor.get(page))
+    for method in (visitor.client.get, visitor.client.head):
+        answer = method("/accounts/oidc/login/")
+        assert answer.status_code == 302 and answer["Location"] == "/accounts/login/"
+    assert visitor.client.post("/accounts/oidc/login/").status_code == 403
+    assert "oidc" not in stored()
+
+
+@on_sqlite
+def test_without_a_provider_nothing_shows_it(mails):
+    visitor = Visitor()
+    assert "Log in with" not in words_of(visitor.get("/accounts/login/"))
+    for path in ("login", "callback"):
+        assert visitor.get(f"/accounts/oidc/{path}/").status_code == 404
+
+
+@on_sqlite
+def test_what_a_visitor_adds_does_not_reach_the_provider(provider):
+    visitor = Visitor()
+    extra = urlencode({"scope": "admin", "auth_params": "prompt=none&x=y"})
+    url = leave(visitor, process="connect", scope="admin", next="//evil.example")
+    query = parse_qs(urlsplit(url).query)
+    url_too = leave(visitor, f"/accounts/oidc/login/?{extra}")
+
+    assert set(query["scope"][0].split()) == {"openid", "email"}
+    assert query["code_challenge_method"] == ["S256"]
+    assert len(query["nonce"][0]) == 32 and len(query["state"][0]) >= 16
+    assert query["redirect_uri"] == [CABINET + CALLBACK]
+    assert "admin" not in url_too and "prompt" not in url_too
+    assert "evil" not in stored() and "connect" not in stored()
+
+
+@on_sqlite
+def test_a_login_never_continues_on_another_site(provider):
+    provider.add("alice", ALICE)
+    for bad in ("//evil.example", "https://evil.example/", "/\\evil.example"):
+        answer = enter(Visitor(), provider, "alice", next=bad)
+        assert answer["Location"] == "/keys/"
+
+
+@on_sqlite
+def test_logins_are_limited(provider):
+    with override_settings(ACCOUNT_RATE_LIMITS={"login": "2/m/ip"}):
+        visitor = Visitor()
+        leave(visitor)
+        leave(visitor)
+        limited = visitor.send("/accounts/oidc/login/", page="/accounts/login/")
+        assert limited.status_code == 429
+
+
+@on_sqlite
+def test_a_cancelled_login_returns_to_the_login_page(provider):
+    visitor = Visitor()
+    [state] = parse_qs(urlsplit(leave(visitor)).query)["state"]
+    visitor.get(f"{CALLBACK}?error=access_denied&state={state}")
+    assert "You cancelled the login" in words_of(visitor.get("/accounts/login/"))
+
+
+def test_a_cabinet_starts_without_the_libraries_for_the_provider():
+    code = (
+        "import sys, readback.cabinet.wsgi, readback.cabinet.urls;"
+        "print({'requests', 'jwt', 'cryptography'} & set(sys.modules))"
+    )
+    environment = environment_with(
+        {
+            "DJANGO_SETTINGS_MODULE": "readback.cabinet.settings",
+            "READBACK_SECRET_KEY": "only-for-tests-" * 5,
+            "READBACK_OIDC_ISSUER": "https://login.example",
+            "READBACK_OIDC_CLIENT_ID": "readback",
+            "READBACK_OIDC_CLIENT_SECRET": "x",
+        }
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, env=environment, text=True) == "set()\n"
+
+
+# Attacks on the protocol
+
+
+@on_sqlite
+def test_a_token_that_is_not_for_this_login_is_refused(provider, caplog):
+    harmless = {"text-true", "no-claim", "only-userinfo", "old-login"}
+    visitor = Visitor()
+    for defect in sorted(set(DEFECTS) - harmless):
+        caplog.clear()
+        provider.add(defect, f"{defect}@example.org")
+        answer = enter(visitor, provider, defect)
+
+        assert answer.status_code == 502, defect
+        assert "The login did not work" in words_of(answer)
+        assert "token" in caplog.text or "userinfo" in caplog.text
+        assert "eyJ" not in caplog.text and "@" not in caplog.text
+    assert not visitor.is_logged_in and not User.objects.exists()
+
+
+@on_sqlite
+def test_the_address_may_come_from_the_userinfo_of_the_same_person(provider):
+    provider.add("only-userinfo", "only-userinfo@example.org")
+    visitor = Visitor()
+    enter(visitor, provider, "only-userinfo")
+    assert visitor.is_logged_in
+
+
+@on_sqlite
+def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
+    provider.add("mallory", MALLORY)
+    mallory = Visitor()
+    returned = provider.log_in("mallory", leave(mallory))
+    code = parse_qs(urlsplit(returned).query)["code"][0]
+    alice = Visitor()
+    [state] = parse_qs(urlsplit(leave(alice)).query)["state"]
+    forged = [
+        returned,  # the state of another browser
+        f"{CALLBACK}?code={code}&state=forged",
+        f"{CALLBACK}?code={code}",
+        CALLBACK,
+    ]
+    for url in forged:
+        answer = alice.get(url)
+        assert answer.status_code == 302 and answer["Location"] == "/accounts/login/"
+        assert not alice.is_logged_in
+    assert not caplog.text  # anybody can open these, so they must not fill the log
+    # Mallory's code in Alice's login: the code belongs to another PKCE verifier.
+    assert alice.get(f"{CALLBACK}?code={code}&state={state}").status_code == 502
+    assert not alice.is_logged_in and not User.objects.exists()
+
+
+@on_sqlite
+def test_a_callback_works_once(provider):
+    provider.add("alice", ALICE)
+    visitor = Visitor()
+    returned = provider.log_in("alice", leave(visitor))
+    visitor.get(returned)
+    visitor.send("/accounts/logout/")
+
+    assert visitor.get(returned)["Location"] == "/accounts/login/"
+    assert not visitor.is_logged_in
+
+
+@on_sqlite
+def test_a_code_of_another_client_is_refused(provider):
+    provider.allow(CABINET + CALLBACK, client_id="another")
+    provider.add("alice", ALICE)
+    visitor = Visitor()
+    url = leave(visitor).replace("client_id=readback", "client_id=another")
+    assert visitor.get(provider.log_in("alice", url)).status_code == 502
+    assert not visitor.is_logged_in
+
+
+# A provider that fails
+
+
+@contextmanager
+def tcp_server(answer: bytes = b"", drip: float = 0) -> Iterator[str]:
+    """Accept connections and send this answer, or one byte of it in each interval."""
+    listener, done = socket.create_server(("127.0.0.1", 0)), threading.Event()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                threading.Thread(target=speak, args=(client,), daemon=True).start()
+
+    def speak(client: socket.socket) -> None:
+        with client, suppress(OSError):
+            client.recv(65_536)
+            if not drip:
+                client.sendall(answer)
+            for octet in answer if drip else b"":
+                client.sendall(bytes([octet]))
+                done.wait(drip)
+            if drip or not answer:
+                done.wait(60)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        done.set()
+        listener.close()
+        wait_until(no_request_waits, "no thread of the cabinet waits for the server")
+
+
+def no_request_waits() -> bool:
+    from readback.cabinet import provider_documents
+
+    return provider_documents._slots._value == provider_documents._MAX_REQUESTS
+
+
+def answer_with(body: bytes, status: str = "200 OK", fields: str = "") -> bytes:
+    return f"HTTP/1.0 {status}\r\n{fields}\r\n".encode() + body
+
+
+BAD_ANSWERS = {
+    "not JSON": answer_with(b"<html>"),
+    "a list": answer_with(b"[]"),
+    "another issuer": answer_with(b'{"issuer": "https://mallory.example"}'),
+    "an error": answer_with(b"", "500 No"),
+    "a redirect": answer_with(b"", "302 No", "Location: http://127.0.0.1:9/\r\n"),
+    "too large": answer_with(b"x" * (1 << 21)),
+    "not HTTP": b"hello\r\n",
+}
+
+
+@on_sqlite
+def test_a_provider_with_a_bad_configuration_gets_our_page(provider, caplog):
+    visitor = Visitor()
+    for name, bad in BAD_ANSWERS.items():
+        caplog.clear()
+        with tcp_server(bad) as issuer, configured(oidc_issuer=issuer):
+            answer = visitor.send("/accounts/oidc/login/", page="/accounts/login/")
+
+        assert answer.status_code == 502, name
+        assert "Example Staff did not answer" in words_of(answer)
+        assert f"{issuer}/" in caplog.text or "another issuer" in caplog.text, name
+
+
+@pytest.mark.parametrize("drip", [0, 0.5], ids=["silent", "dripping"])
+@on_sqlite
+def test_a_provider_that_hangs_holds_nobody(provider, monkeypatch, caplog, drip):
+    from readback.cabinet import provider_documents
+
+    monkeypatch.setattr(provider_documents, "DEADLINE_SECONDS", 0.5)
+    with (
+        tcp_server(b"HTTP/1.0 200 OK\r\n" * bool(drip), drip) as issuer,
+        configured(oidc_issuer=issuer),
+    ):
+        visitor, began = Visitor(), time.monotonic()
+        answers = [
+            visitor.send("/accounts/oidc/login/", page="/accounts/login/")
+            for _ in range(5)
+        ]
+        took = time.monotonic() - began
+
+    assert {answer.status_code for answer in answers} == {502}
+    assert took < 30
+    # Three requests wait for it, and no more: the others are refused at once.
+    assert caplog.text.count("no answer within 0.5 seconds") == 3
+    assert caplog.text.count("too many requests") == 2
+
+
+@on_sqlite
+def test_a_provider_that_is_down_leaves_the_login_page_as_it_is(provider, caplog):
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    with configured(oidc_issuer="http://127.0.0.1:9"):
+        visitor = Visitor()
+        answer = visitor.send("/accounts/oidc/login/", page="/accounts/login/")
+        assert answer.status_code == 502 and "no connection" in caplog.text
+        visitor.log_in(ALICE)
+        assert visitor.is_logged_in
+
+
+@on_sqlite
+def test_a_wrong_secret_is_named_in_the_log_and_not_shown(provider, caplog):
+    provider.add("alice", ALICE)
+    with configured(oidc_client_secret="a-secret-that-is-wrong"):
+        answer = enter(Visitor(), provider, "alice")
+
+    assert answer.status_code == 502
+    assert "token endpoint refuses this client" in caplog.text
+    assert "a-secret-that-is-wrong" not in caplog.text + text_of(answer)
+
+
+@on_sqlite
+def test_the_configuration_is_read_once_and_not_by_the_login_page(
+    provider, monkeypatch
+):
+    from readback.cabinet import provider_documents
+
+    fetched = []
+    fetch = provider_documents._fetch_json
+    monkeypatch.setattr(
+        provider_documents, "_fetch_json", lambda url: fetched.append(url) or fetch(url)
+    )
+    visitor = Visitor()
+    visitor.get("/accounts/login/")
+    assert fetched == []
+    provider.add("alice", ALICE)
+    enter(visitor, provider, "alice")
+    enter(Visitor(), provider, "alice")
+    assert len(fetched) == 2  # the configuration and the keys
+
+
+# Logging in again
+
+
+@on_sqlite
+def test_somebody_without_a_password_logs_in_again_with_the_provider(provider):
+    provider.add("alice", ALICE)
+    visitor = Visitor()
+    enter(visitor, provider, "alice")
+    age_session(visitor, 3600)
+    asked = visitor.send("/keys/", {"label": "of alice"})
+    assert asked["Location"] == "/accounts/oidc/again/?next=%2Fkeys%2F"
+    alice = User.objects.get()
+    assert not alice.keys.exists()
+
+    page = visitor.get(asked["Location"])
+    assert "Log in again" in words_of(page)
+    url = leave(visitor, "/accounts/oidc/again/", next="/keys/")
+    assert parse_qs(urlsplit(url).query)["prompt"] == ["login"]
+    done = visitor.get(provider.log_in("alice", url))
+    # The form that was sent before the question takes effect.
+    assert alice.keys.get().label == "of alice"
+    assert done["Location"] == f"/keys/{alice.keys.get().pk}/new/"
+    assert visitor.get("/account/delete/").status_code == 200
+    age_session(visitor, 3600)
+    records = "account_authentication_methods"
+    session = visitor.client.session
+    session[records] = [{**each, "at": 0} for each in session[records]]
+    session.save()
+    for page in ("/account/delete/", "/accounts/password/set/"):
+        assert "/accounts/oidc/again/" in visitor.get(page)["Location"]
+
+
+@on_sqlite
+def test_another_person_at_the_provider_cannot_confirm_it(provider, events):
+    for name, email in (("alice", ALICE), ("mallory", MALLORY)):
+        provider.add(name, email)
+        enter(Visitor(), provider, name)
+    visitor = Visitor()
+    enter(visitor, provider, "alice")
+    age_session(visitor, 3600)
+    url = leave(visitor, "/accounts/oidc/again/", next="/keys/")
+    answer = visitor.get(provider.log_in("mallory", url))
+
+    assert answer.status_code == 403 and "another person" in words_of(answer)
+    assert events.names[-1] == "provider_refused_other_person"
+    assert visitor.send("/keys/", {"label": "x"})["Location"].startswith("/accounts/")
+
+
+@on_sqlite
+def test_a_provider_that_did_not_ask_again_confirms_nothing(provider):
+    provider.add("old-login", "old-login@example.org")
+    visitor = Visitor()
+    enter(visitor, provider, "old-login")
+    assert visitor.is_logged_in
+    age_session(visitor, 3600)
+    url = leave(visitor, "/accounts/oidc/again/", next="/keys/")
+    assert visitor.get(provider.log_in("old-login", url)).status_code == 502
+
+
+# Only single sign-on
+
+
+@on_sqlite
+def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, mails):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    before = Visitor()
+    before.log_in(ALICE)
+    pending = Visitor()
+    pending.sign_up(BOB)
+    with configured(oidc_only=True):
+        visitor = Visitor()
+        page = visitor.get("/accounts/login/")
+        assert "Log in with Example Staff" in words_of(page)
+        assert 'type="password"' not in text_of(page)
+        assert "Sign up" not in words_of(page)
+        for path, fields in (
+            ("/accounts/login/", {"login": ALICE, "password": PASSWORD}),
+            ("/accounts/signup/", {"email": MALLORY, "password1": PASSWORD}),
+            ("/accounts/password/reset/", {"email": ALICE}),
+        ):
+            answer = visitor.send(path, fields, page="/accounts/login/")
+            assert answer.status_code == 403, path
+            assert "no passwords here" in words_of(answer)
+        assert not visitor.is_logged_in
+        assert visitor.get("/accounts/signup/")["Location"] == "/accounts/login/"
+        assert not User.objects.filter(email=MALLORY).exists()
+
+        # Sessions from before stay, without a password.
+        assert before.is_logged_in
+        assert "Change password" not in words_of(before.get("/account/"))
+        for path in ("/accounts/password/change/", "/accounts/password/set/"):
+            assert before.get(path).status_code == 403
+            assert before.send(path, page="/account/").status_code == 403
+
+        # A sign-up from before must not become a login.
+        address = EmailAddress.objects.get(email=BOB)
+        from allauth.account.models import EmailConfirmationHMAC
+
+        link = f"/accounts/confirm-email/{EmailConfirmationHMAC(address).key}/"
+        pending.send(link)
+        assert not pending.is_logged_in
+
+        provider.add("alice", ALICE)
+        enter(visitor, provider, "alice")
+        assert visitor.is_logged_in
+        age_session(visitor, 3600)
+        asked = visitor.send("/keys/", {"label": "x"})
+        assert asked["Location"].startswith("/accounts/oidc/again/")
+        assert visitor.get("/accounts/reauthenticate/").status_code == 302
+    assert alice.has_usable_password()

@@ -1,0 +1,243 @@
+"""An OpenID Connect provider as a process: allauth's own, with its own database.
+
+Run as `python -m tests.support.oidc_provider_process PORT FOLDER`. It differs from an
+ordinary provider in two ways. `/prepare` creates people and clients, and `/enter` logs
+them in. A person whose address begins with the name of a defect gets tokens with that
+defect, so that a test needs nothing but a login to see how a client treats them.
+"""
+
+import base64
+import json
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from django.conf import settings
+
+PASSWORD = "the provider's password"
+CLIENT_ID, CLIENT_SECRET = "readback", "only-for-tests-of-the-provider"
+
+
+def new_key() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+
+
+_other_key = cache(new_key)
+
+
+# Defects of ID tokens: each gets the claims and returns the token.
+
+Claims = dict[str, Any]
+
+
+def _sign(claims: Claims, key: str = "", kid: str = "") -> str:
+    from allauth.core.internal import jwkkit
+
+    jwk, own = jwkkit.load_jwk_from_pem(settings.IDP_OIDC_PRIVATE_KEY)
+    used = jwkkit.load_pem(key) if key else own
+    return jwt.encode(claims, used, "RS256", {"kid": kid or jwk["kid"]})
+
+
+def _unsigned(claims: Claims) -> str:
+    parts = ({"alg": "none", "typ": "JWT"}, claims)
+    encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts]
+    return b".".join(part.rstrip(b"=") for part in encoded).decode() + "."
+
+
+def _signed_with_the_client_secret(claims: Claims) -> str:
+    return jwt.encode(claims, CLIENT_SECRET.ljust(32), "HS256")
+
+
+def _without_address(claims: Claims) -> str:
+    return _sign({k: v for k, v in claims.items() if not k.startswith("email")})
+
+
+DEFECTS: dict[str, Callable[[Claims], str | None]] = {
+    "other-audience": lambda claims: _sign(claims | {"aud": "another-client"}),
+    "other-party": lambda claims: _sign(
+        claims | {"aud": [CLIENT_ID, "x"], "azp": "another-client"}
+    ),
+    "other-issuer": lambda claims: _sign(claims | {"iss": "https://mallory.example"}),
+    "expired": lambda claims: _sign(claims | {"exp": int(time.time()) - 120}),
+    "other-nonce": lambda claims: _sign(claims | {"nonce": "of another login"}),
+    "no-nonce": lambda claims: _sign(claims | {"nonce": None}),
+    "other-key": lambda claims: _sign(claims, key=_other_key()),
+    "unknown-key": lambda claims: _sign(claims, key=_other_key(), kid="unknown"),
+    "alg-none": _unsigned,
+    "client-secret": _signed_with_the_client_secret,
+    "no-token": lambda claims: None,
+    "not-a-token": lambda claims: "x.y.z",
+    "text-true": lambda claims: _sign(claims | {"email_verified": "true"}),
+    "no-claim": lambda claims: _sign(
+        {k: v for k, v in claims.items() if k != "email_verified"}
+    ),
+    "only-userinfo": _without_address,
+    "other-userinfo": _without_address,
+    "old-login": lambda claims: _sign(claims | {"auth_time": int(time.time()) - 600}),
+}
+
+
+def _defect_of(email: str) -> str:
+    name = email.partition("@")[0]
+    return name if name in DEFECTS else ""
+
+
+def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Middleware that replaces tokens and userinfo of people with a defect."""
+
+    def handle(request: Any) -> Any:
+        response = get_response(request)
+        if response.status_code != 200:
+            return response
+        if request.path.endswith("/token"):
+            answer = json.loads(response.content)
+            claims = jwt.decode(answer["id_token"], options={"verify_signature": False})
+            if defect := _defect_of(claims.get("email", "")):
+                answer["id_token"] = DEFECTS[defect](claims)
+                response.content = json.dumps(answer).encode()
+        if request.path.endswith("/userinfo"):
+            answer = json.loads(response.content)
+            if _defect_of(answer.get("email", "")) == "other-userinfo":
+                response.content = json.dumps(answer | {"sub": "another"}).encode()
+        return response
+
+    return handle
+
+
+def prepare(request: Any) -> Any:
+    """Create or change people, and allow the client to return to these URLs."""
+    from allauth.account.models import EmailAddress
+    from allauth.idp.oidc.models import Client
+    from django.contrib.auth import get_user_model
+    from django.http import HttpResponse
+
+    wanted = json.loads(request.body)
+    users = get_user_model().objects
+    for name, address in wanted.get("people", {}).items():
+        user, is_new = users.get_or_create(username=name)
+        if is_new:
+            user.set_password(PASSWORD)
+        user.email = address["email"]
+        user.save()
+        EmailAddress.objects.filter(user=user).delete()
+        EmailAddress.objects.filter(email=user.email).delete()
+        if user.email:
+            EmailAddress.objects.create(
+                user=user, email=user.email, verified=address["verified"], primary=True
+            )
+    for client_id, urls in wanted.get("clients", {}).items():
+        client = Client.objects.filter(pk=client_id).first() or Client(id=client_id)
+        client.name, client.skip_consent = client_id, True
+        client.scopes = "openid\nemail\nprofile"
+        client.redirect_uris = "\n".join(urls)
+        client.set_secret(CLIENT_SECRET)
+        client.save()
+    return HttpResponse()
+
+
+def enter(request: Any, name: str) -> Any:
+    """Log a person in without the form, which takes most of the time of a login."""
+    from django.contrib.auth import get_user_model, login
+    from django.http import HttpResponse
+
+    user = get_user_model().objects.get(username=name)
+    login(request, user, settings.AUTHENTICATION_BACKENDS[0])
+    return HttpResponse()
+
+
+def configure(folder: Path) -> None:
+    settings.configure(
+        SECRET_KEY="only-for-tests-of-the-provider-" * 2,
+        ALLOWED_HOSTS=["127.0.0.1"],
+        ROOT_URLCONF="tests.support.oidc_provider_urls",
+        USE_TZ=True,
+        INSTALLED_APPS=[
+            "django.contrib.auth",
+            "django.contrib.contenttypes",
+            "django.contrib.sessions",
+            "django.contrib.messages",
+            "allauth",
+            "allauth.account",
+            "allauth.idp.oidc",
+        ],
+        MIDDLEWARE=[
+            "tests.support.oidc_provider_process.with_defects",
+            "django.contrib.sessions.middleware.SessionMiddleware",
+            "django.contrib.auth.middleware.AuthenticationMiddleware",
+            "django.contrib.messages.middleware.MessageMiddleware",
+            "allauth.account.middleware.AccountMiddleware",
+        ],
+        TEMPLATES=[
+            {
+                "BACKEND": "django.template.backends.django.DjangoTemplates",
+                "APP_DIRS": True,
+                "OPTIONS": {
+                    "context_processors": [
+                        "django.template.context_processors.request",
+                        "django.contrib.auth.context_processors.auth",
+                        "django.contrib.messages.context_processors.messages",
+                    ]
+                },
+            }
+        ],
+        DATABASES={
+            "default": {
+                "ENGINE": "django.db.backends.sqlite3",
+                "NAME": folder / "provider.sqlite3",
+            }
+        },
+        DEFAULT_AUTO_FIELD="django.db.models.AutoField",
+        # The tables are created from the models, which is quicker.
+        MIGRATION_MODULES=dict.fromkeys(
+            ("auth", "contenttypes", "sessions", "account", "allauth_idp_oidc")
+        ),
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+        AUTHENTICATION_BACKENDS=["allauth.account.auth_backends.AuthenticationBackend"],
+        ACCOUNT_LOGIN_METHODS={"username"},
+        ACCOUNT_EMAIL_VERIFICATION="none",
+        ACCOUNT_RATE_LIMITS=False,
+        SESSION_COOKIE_NAME="provider_session",
+        IDP_OIDC_PRIVATE_KEY=new_key(),
+    )
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Handler(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Write nothing: the test has its own record."""
+
+
+def main(port: int, folder: Path) -> None:
+    configure(folder)
+    import django
+    from allauth.core.internal import jwkkit
+    from django.core.management import call_command
+    from django.core.wsgi import get_wsgi_application
+
+    django.setup()
+    # Each token loads the key several times, which takes 0.2 s of CPU time.
+    jwkkit.load_pem = cache(jwkkit.load_pem)
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    application = get_wsgi_application()
+    with make_server("127.0.0.1", port, application, _Server, _Handler) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))
