@@ -153,6 +153,7 @@ def test_error_pages():
 @pytest.mark.parametrize("ip", ["192.0.2.1", ""])
 def test_every_mail(alice, ip):
     services.key_create(alice)
+    invitation_create(MAILS["account/email/invitation"].address, mail=False)
     EmailAddress.objects.update(verified=False)
     for name in MAILS:
         mail = rendered(name, alice, "ru", ip)

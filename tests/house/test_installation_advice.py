@@ -29,7 +29,7 @@ FOLDERS = (
     "soak",
     "requirements",
 )
-BINARY = {".png", ".mo", ".pyc"}
+BINARY = {".ico", ".mo", ".png", ".pyc"}
 
 
 def test_no_file_installs_readback_by_its_name() -> None:

@@ -114,7 +114,7 @@ ACTIONS = {
     CONFIRMATION: Action(_("Confirm the address"), _confirmation_link),
     SIGN_UP_CONFIRMATION: Action(_("Confirm the address"), _confirmation_link),
     PASSWORD_RESET: Action(_SET_PASSWORD, _reset_link),
-    INVITATION: Action(_("Create your account"), _invitation_link),
+    INVITATION: Action(_("Accept the invitation"), _invitation_link),
     "account/email/account_already_exists": Action(_("Log in"), page("account_login")),
     "account/email/account_deleted": Action(_("Sign up again"), page("account_signup")),
     EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),
