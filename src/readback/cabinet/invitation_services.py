@@ -29,7 +29,7 @@ from readback.cabinet.services import AccountExistsError, ServiceError
 from readback.contract import INVITATION_DAYS
 
 # How long operators can see what became of an invitation.
-_KEPT = timedelta(days=30)
+KEPT = timedelta(days=30)
 
 
 @transaction.atomic
@@ -106,7 +106,7 @@ def invitation_close(invitation: Invitation, account: User) -> None:
 
 def invitation_delete_old() -> None:
     """Delete invitations that ended some time ago; called at logins and invitations."""
-    end = timezone.now() - _KEPT
+    end = timezone.now() - KEPT
     Invitation.objects.filter(Q(accepted_at__lt=end) | Q(expires_at__lt=end)).delete()
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
-from readback.cabinet import adapter, login_limits, shown_once
+from readback.cabinet import adapter, invitation_services, login_limits, shown_once
 from readback.cabinet.views import unmatched
 from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
 
@@ -36,6 +36,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "session_days": settings.SESSION_COOKIE_AGE // _DAY,
         "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,
         "mail_days": adapter.NOTICE_LIFETIME.days,
+        "invitation_days": invitation_services.KEPT.days,
         "limit_hours": _longest_limit() // 3600,
         "cookies": _cookies(),
         "contact": config.contact,
