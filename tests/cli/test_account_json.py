@@ -3,6 +3,8 @@
 import json
 from datetime import datetime
 
+from readback.cli.account import account
+from readback.cli.key import key
 from tests.cli.program import Program
 
 ALICE, BOB = "alice@example.org", "bob@example.org"
@@ -29,6 +31,17 @@ INVITATION_FIELDS = {
 def as_json(program: Program, *arguments: str) -> object:
     """Run a command with --json; its standard output must be JSON and nothing else."""
     return json.loads(program.output("account", *arguments, "--json"))
+
+
+def test_every_command_for_accounts_and_keys_has_the_option():
+    commands = [*account.commands.values(), *key.commands.values()]
+    without = [
+        command.name
+        for command in commands
+        if not any("--json" in option.opts for option in command.params)
+    ]
+    assert len(commands) > 12
+    assert without == []
 
 
 def test_every_account_command_prints_json(migrated):

@@ -116,7 +116,8 @@ def activate(email: str, confirmed: bool, as_json: bool) -> None:
 
 @account.command("reset-second-factor")
 @click.argument("email")
-def reset_second_factor(email: str) -> None:
+@tables.json_option
+def reset_second_factor(email: str, as_json: bool) -> None:
     """Remove the second factor of an owner who has lost it.
 
     Its passkeys, authenticator app and recovery codes stop working, and all its
@@ -125,8 +126,11 @@ def reset_second_factor(email: str) -> None:
     with open_cabinet():
         from readback.cabinet import second_factor_services
 
-        second_factor_services.second_factor_reset(find_account(email))
-    click.echo(f"Removed the second factor of {email} and ended its sessions.")
+        user = find_account(email)
+        second_factor_services.second_factor_reset(user)
+        shown = _as_json(user)
+    done = f"Removed the second factor of {email} and ended its sessions."
+    tables.print_result(done, shown, as_json)
     print_mail_note()
 
 
