@@ -11,6 +11,8 @@ from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.support.mailbox import link_in
 
+DATABASES = ["sqlite"]
+
 ALICE, NEW = "alice@example.org", "alice@example.net"
 EMAIL = "/accounts/email/"
 

@@ -8,6 +8,8 @@ from readback.cabinet import mail_actions, services
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of
 
+DATABASES = ["sqlite"]
+
 ALICE, NEW = "alice@example.org", "alice@example.net"
 NEW_PASSWORD = "another lamp, another harbour"
 

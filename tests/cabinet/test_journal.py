@@ -13,6 +13,8 @@ from readback.cabinet.models import JournalEntry, Key
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
+DATABASES = ["sqlite"]
+
 pytestmark = pytest.mark.usefixtures("database")
 
 CURL, LIBRARY = "curl/8.5.0", "OpenAI/Python 3.49.0"

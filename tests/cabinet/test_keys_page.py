@@ -13,6 +13,8 @@ from tests.cabinet.owners import BOB, account, logged_in, used
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import Visitor, text_of, token_in, words_of
 
+DATABASES = ["sqlite"]
+
 # For what does not depend on the database.
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

@@ -24,6 +24,8 @@ from readback.config import Config
 from readback.setting_values import SignUp
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor
 
+DATABASES = ["sqlite"]
+
 ALICE, MALLORY = "alice@example.org", "mallory@example.net"
 BOB = "bob@example.net"
 TEMPLATES = Path(readback.cabinet.__file__).parent / "templates"
