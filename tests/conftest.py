@@ -10,7 +10,7 @@ import pytest
 
 _HERE = Path(__file__).parent
 # Folders with files that take a minute, the longest first.
-_LONG = ("soak", "journeys", "faults", "scale", "cabinet", "cli")
+_LONG = ("journeys", "faults", "scale", "cabinet", "cli")
 
 # So that a failing assertion in a helper shows its values.
 pytest.register_assert_rewrite("tests.support")

@@ -1,4 +1,4 @@
-"""The short form of `make soak`: the same code, one round of faults, 51 seconds."""
+"""The command behind `make soak`, and the page that describes it."""
 
 import subprocess
 import sys
@@ -17,15 +17,6 @@ def soak(*options: str) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
     )
-
-
-# It starts and stops PostgreSQL and both planes, too.
-@pytest.mark.timeout(240)
-def test_every_promise_is_kept_while_things_break():
-    done = soak("--minutes", "0.85", "--trial")
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "BROKEN" not in done.stdout
 
 
 @pytest.mark.parametrize("minutes", ["abc", "0", "-1", "0.5", "100000"])
