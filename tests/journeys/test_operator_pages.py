@@ -3,14 +3,9 @@
 In Russian, whose words are longer and take twice as many bytes.
 """
 
-from tests.journeys.test_every_page import BUDGET, NARROW, violations
+from tests.journeys.test_every_page import BUDGET, NARROW, WEIGHT, violations
 
 PROMOTE = "from readback.cabinet.models import User; User.objects.filter(email={!r})"
-# Of the page and everything it has loaded, also from the cache of the browser.
-WEIGHT = """[
-    ...performance.getEntriesByType("navigation"),
-    ...performance.getEntriesByType("resource"),
-].reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
 PATHS = [
     "/admin/",
     "/admin/cabinet/user/",
