@@ -1,6 +1,5 @@
 """The operators' page for invitations: invite an address, send again, withdraw."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -122,7 +121,7 @@ class InvitationAdmin(ReadOnlyAdmin):
         def send(row: Invitation) -> None:
             _invite(request, row)
 
-        if self._apply_to_each(request, rows, send, gettext_noop("Invited again")):
+        if self._apply(request, rows, send, gettext_noop("Invited again")):
             messages.info(request, _mail_note())
 
     @admin.action(
@@ -130,28 +129,7 @@ class InvitationAdmin(ReadOnlyAdmin):
     )
     def withdraw(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
         service = invitation_services.invitation_withdraw
-        self._apply_to_each(request, rows, service, gettext_noop("Withdrawn"))
-
-    def _apply_to_each(
-        self,
-        request: HttpRequest,
-        rows: QuerySet[Invitation],
-        service: Callable[[Invitation], None],
-        message: str,
-    ) -> int:
-        """Call the service for each row; say which could not be changed and why."""
-        changed = 0
-        for row in rows:
-            try:
-                service(row)
-            except ServiceError as error:
-                messages.error(request, f"{row.email}: {error}")
-                continue
-            self.log_change(request, row, message)
-            changed += 1
-        if changed:
-            messages.success(request, f"{gettext(message)}: {changed}.")
-        return changed
+        self._apply(request, rows, service, gettext_noop("Withdrawn"))
 
 
 def _invite(request: HttpRequest, invitation: Invitation) -> Invitation:

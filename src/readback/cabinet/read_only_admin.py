@@ -13,6 +13,8 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
+from readback.cabinet.services import ServiceError
+
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
 # Keeps a page with long rows below its limit of 60 KB.
@@ -80,9 +82,20 @@ class ReadOnlyAdmin(_ModelAdmin):
         rows: QuerySet[Any],
         service: Callable[[Any], None],
         message: str,
-    ) -> None:
-        """Call the service for each row and write it to the audit trail, in English."""
+    ) -> int:
+        """Call the service for each row and write it to the audit trail, in English.
+
+        Say which rows could not be changed and why; return how many were.
+        """
+        changed = 0
         for row in rows:
-            service(row)
+            try:
+                service(row)
+            except ServiceError as error:
+                messages.error(request, f"{row}: {error}")
+                continue
             self.log_change(request, row, message)
-        messages.success(request, f"{gettext(message)}: {len(rows)}.")
+            changed += 1
+        if changed or not rows:
+            messages.success(request, f"{gettext(message)}: {changed}.")
+        return changed
