@@ -29,6 +29,7 @@ from fido2.webauthn import (
 )
 
 from readback.cabinet.models import User
+from readback.cabinet.single_sign_on import is_only_way
 
 Purpose = Literal["add", "login", "second factor", "confirm"]
 _SESSION_PREFIX = "passkey:"
@@ -63,7 +64,7 @@ def is_available(request: HttpRequest) -> bool:
 
 def can_log_in(request: HttpRequest) -> bool:
     """Return whether people may log in with a passkey instead of a password."""
-    return is_available(request) and not settings.CONFIG.oidc_only
+    return is_available(request) and not is_only_way()
 
 
 def local_address(request: HttpRequest) -> str:
