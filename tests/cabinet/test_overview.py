@@ -277,5 +277,5 @@ def test_an_api_that_hangs_delays_the_page_by_its_timeout_at_most(operator):
         elapsed = time.monotonic() - begun
 
     assert f"Not reachable from here at {address}." in page
-    # Without a bound it would be for ever; the rest is the work of a busy machine.
+    # Without a time limit the page would never end. The margin is for a busy machine.
     assert elapsed < 30 * api_status.TIMEOUT_SECONDS

@@ -96,7 +96,7 @@ def test_passwords_that_many_people_had_are_refused(settings_without_limits):
 
 
 def test_the_estimate_of_a_hostile_password_is_bounded():
-    # Every character stands for several letters, so there are very many readings.
+    # Each character can replace several letters, so there are very many words to try.
     hostile = "1!i|l4@a0o3e$5s7t" * 60_000
     StrengthValidator().validate(hostile)
 

@@ -1,4 +1,4 @@
-"""One HTTP request whose bytes are recorded: what was sent, and what came back.
+"""Send one HTTP request, and record the bytes that are sent and received.
 
 For pages that show what goes over the wire. Everything is bounded: the time, the bytes
 that are read, and the number of exchanges at once. No redirect is followed, and no

@@ -1,7 +1,7 @@
 """Recovery codes: what they look like, and how they are stored.
 
 A code has 80 random bits. Only its HMAC with the cabinet's secret key is stored, so a
-copy of the database reveals no code. A fast hash is enough for so many random bits.
+copy of the database reveals no code. With 80 random bits, a fast hash is enough.
 """
 
 import secrets
