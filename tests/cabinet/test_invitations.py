@@ -20,6 +20,7 @@ from readback.cabinet import (
 from readback.cabinet.invitation_services import invitation_create
 from readback.cabinet.models import Invitation, MailOutcome, OutgoingMail, User
 from readback.cabinet.services import ServiceError
+from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.parallel import in_parallel
@@ -35,7 +36,6 @@ OPERATOR = "operator@example.org"
 SUBJECT = "Your invitation"
 
 pytestmark = pytest.mark.usefixtures("mails")
-on_sqlite_only = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 def invited(email: str = ALICE) -> str:
@@ -59,7 +59,7 @@ def answer_to(link: str) -> tuple[int, str]:
     return page.status_code, text.replace(link.removeprefix(CABINET), "")
 
 
-@on_sqlite_only
+@ON_SQLITE
 @pytest.mark.parametrize("mode", ["open", "closed", "invitation", "example.org"])
 def test_an_invited_person_chooses_a_password_and_is_logged_in(mails, mode):
     with sign_up_for(mode):
@@ -79,7 +79,7 @@ def test_an_invited_person_chooses_a_password_and_is_logged_in(mails, mode):
     services.key_create(created)
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_opening_the_link_uses_nothing_up_and_the_button_needs_its_token(mails):
     link = invited()
     path = link.removeprefix(CABINET)
@@ -94,7 +94,7 @@ def test_opening_the_link_uses_nothing_up_and_the_button_needs_its_token(mails):
     assert accept(link)[0].is_logged_in
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_every_link_that_does_not_work_gets_the_same_page(mails):
     """Used, expired, withdrawn, replaced, forged and foreign links, and accounts."""
     used = invited("used@example.org")
@@ -142,7 +142,7 @@ def test_two_clicks_at_the_same_moment_create_one_account():
     assert User.objects.count() == 1
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_a_weak_password_is_refused_and_the_link_stays(mails):
     link = invited()
     for password in ("hunter2", "", ALICE):
@@ -153,7 +153,7 @@ def test_a_weak_password_is_refused_and_the_link_stays(mails):
     assert response.status_code == 302
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_a_domain_that_is_no_longer_allowed_cannot_use_its_link():
     link = invited(BOB)
     with sign_up_for("example.org"):
@@ -170,7 +170,7 @@ def accept_closed(link: str) -> int:
     return Visitor().send(path, fields, page="/accounts/login/").status_code
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_somebody_who_is_logged_in_is_asked_to_log_out():
     link = invited()
     bob = logged_in(account(BOB))
@@ -196,7 +196,7 @@ def test_a_sign_up_that_nobody_confirmed_is_replaced(mails):
     assert "no longer works" in words_of(Visitor().get(mallorys))
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_the_operator_is_told_why_an_address_cannot_be_invited():
     account(ALICE)
     services.account_deactivate(account(BOB))
@@ -238,7 +238,7 @@ def test_after_an_account_is_deleted_its_address_can_be_invited_again():
     assert answer_to(link)[0] == 404
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_the_link_is_made_when_the_mail_is_sent_and_only_if_it_is_of_use(mails):
     with server_that_is_down() as url, mail_server_at(url):
         invitation_create(ALICE)
@@ -255,7 +255,7 @@ def test_the_link_is_made_when_the_mail_is_sent_and_only_if_it_is_of_use(mails):
     assert outbox.totals()[MailOutcome.UNNEEDED] == 1
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_the_mail_says_until_when_the_link_works(mails):
     invitation = invitation_create(ALICE, days=3)
     mail = mails.wait_for(ALICE, SUBJECT)
@@ -267,7 +267,7 @@ def test_the_mail_says_until_when_the_link_works(mails):
     assert token not in _everything_stored() and token not in mail["Subject"]
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_the_events_are_logged_without_the_address_or_the_link(log):  # noqa: F811
     link = invited()
     accept(link)
@@ -291,7 +291,7 @@ def test_the_events_are_logged_without_the_address_or_the_link(log):  # noqa: F8
         assert not any(secret in text for text in log.texts)
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_invitations_are_deleted_a_month_after_they_ended():
     accept(invited())
     invited(BOB)
@@ -354,7 +354,7 @@ def test_an_operator_invites_sends_again_and_withdraws(operator, mails):
     ]
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_the_admin_says_why_it_cannot_invite_send_again_or_withdraw(operator):
     accept(invited())
     accepted = Invitation.objects.get()
@@ -372,7 +372,7 @@ def test_the_admin_says_why_it_cannot_invite_send_again_or_withdraw(operator):
     assert Invitation.objects.count() == 1
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_the_admin_does_not_flood_a_mailbox(operator):
     with override_settings(ACCOUNT_RATE_LIMITS={"notice_to": "1/h/key"}):
         for address in (ALICE, "alice+tag@example.org"):
@@ -382,7 +382,7 @@ def test_the_admin_does_not_flood_a_mailbox(operator):
     assert Invitation.objects.get().email == ALICE
 
 
-@on_sqlite_only
+@ON_SQLITE
 def test_only_operators_with_the_permission_invite(operator):
     User.objects.filter(email=OPERATOR).update(is_superuser=False)
     viewer = User.objects.get(email=OPERATOR)

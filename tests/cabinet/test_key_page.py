@@ -292,7 +292,6 @@ def test_revoking_asks_first_and_is_permanent(alice, key):
     assert f"sk-echo-…{key.last_four} is revoked" in words
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_key_can_be_renamed_even_if_it_is_revoked(alice, key):
     services.key_revoke(key)
     visitor, path = logged_in(alice), f"/keys/{key.pk}/rename/"

@@ -15,8 +15,6 @@ from tests.cabinet.visitor import Visitor, text_of, token_in, words_of
 
 DATABASES = ["sqlite"]
 
-# For what does not depend on the database.
-ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 pytestmark = pytest.mark.usefixtures("mails")
 
@@ -121,7 +119,6 @@ def test_a_revoked_key_makes_room_and_is_listed_as_inactive(alice):
     assert "Create key" in words_of(page)
 
 
-@ON_SQLITE
 def test_the_list_says_the_state_of_each_key(alice):
     services.key_create(alice, "lasting")
     soon = timezone.now() + timedelta(days=3)
@@ -141,7 +138,6 @@ def test_the_list_says_the_state_of_each_key(alice):
     assert words.count("Rotate old") == 1 and words.count("Revoke old") == 2
 
 
-@ON_SQLITE
 def test_keys_that_were_rotated_do_not_count_towards_the_limit(alice):
     for _ in range(MAX_ACTIVE_KEYS - 1):
         key = services.key_create(alice).key
@@ -150,7 +146,6 @@ def test_keys_that_were_rotated_do_not_count_towards_the_limit(alice):
     assert "Create key" in words_of(logged_in(alice).get("/keys/"))
 
 
-@ON_SQLITE
 def test_a_name_from_right_to_left_is_isolated_everywhere(alice):
     name = "מפתח (ישן) 1"
     key = services.key_create(alice, name).key
@@ -166,7 +161,6 @@ def test_a_name_from_right_to_left_is_isolated_everywhere(alice):
     assert f"<title>\u2068{name}\u2069 · Readback</title>" in title
 
 
-@ON_SQLITE
 def test_the_help_of_the_form_is_before_its_button_and_belongs_to_its_field(alice):
     text = text_of(logged_in(alice).get("/keys/"))
 

@@ -22,10 +22,9 @@ ALICE, OPERATOR = "alice@example.org", "operator@example.org"
 ADMIN, USERS = "/admin/", "/admin/cabinet/user/"
 CONFIRM = "/accounts/reauthenticate/code/?next="
 
-pytestmark = [
-    pytest.mark.usefixtures("mails"),
-    pytest.mark.parametrize("database_url", ["sqlite"], indirect=True),
-]
+DATABASES = ["sqlite"]
+
+pytestmark = pytest.mark.usefixtures("mails")
 __all__ = ["LogLines", "log"]
 
 

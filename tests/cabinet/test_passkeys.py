@@ -30,10 +30,9 @@ from tests.support.mailbox import text_of as body_of
 ALICE, BOB = "alice@example.org", "bob@example.org"
 LOGIN = "/accounts/login/"
 
-pytestmark = [
-    pytest.mark.usefixtures("mails"),
-    pytest.mark.parametrize("database_url", ["sqlite"], indirect=True),
-]
+DATABASES = ["sqlite"]
+
+pytestmark = pytest.mark.usefixtures("mails")
 
 
 @pytest.fixture

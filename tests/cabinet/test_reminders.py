@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from readback.cabinet import mail_sender, outbox, reminders, services
 from readback.cabinet.models import Key, OutgoingMail, User
+from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account
 from tests.cabinet.parallel import in_parallel
@@ -17,8 +18,6 @@ from tests.support.mailbox import html_of, link_in, text_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
-# For what does not depend on the database.
-ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -11,6 +11,7 @@ from readback.cabinet import selectors, services
 from readback.cabinet.models import Key, KeyState, OutgoingMail, User
 from readback.cabinet.services import AlreadyRotated, ServiceError
 from readback.contract import MAX_ACTIVE_KEYS
+from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import ALICE, BOB, account, logged_in
 from tests.cabinet.parallel import in_parallel
@@ -22,8 +23,6 @@ from tests.support import mailbox
 NOW, HOUR, DAY, WEEK = (timedelta(hours=hours) for hours in (0, 1, 24, 168))
 SECOND = timedelta(seconds=1)
 
-# For what does not depend on the database.
-ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 pytestmark = pytest.mark.usefixtures("mails")
 

@@ -20,6 +20,7 @@ from tests.cabinet.factors import (
     log_in,
     recovery_codes_in,
 )
+from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.test_password_reset import choose
 from tests.cabinet.test_security_log import LogLines, _everything_stored, log
@@ -32,7 +33,6 @@ NEW = "another lamp, another harbour"
 PERIOD = 30
 
 pytestmark = pytest.mark.usefixtures("mails")
-on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 __all__ = ["LogLines", "log"]
 
 
@@ -64,7 +64,7 @@ def forget_the_login(visitor: Visitor) -> None:
     session.save()
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock, mails):
     app = add_app(owner)
     assert "authenticator app" in body_of(mails.wait_for(ALICE, "New second factor"))
@@ -82,7 +82,7 @@ def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock,
     assert visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, app):
     forget_the_login(owner)
 
@@ -99,7 +99,7 @@ def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, ap
     assert owner.get(CODES).status_code == 200
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_wrong_code_adds_no_app_and_a_reload_keeps_the_secret(alice, owner):
     app = App(owner.get(APP))
     account = "Readback%20%28127.0.0.1%29%3Aalice%40example.org"
@@ -113,14 +113,14 @@ def test_a_wrong_code_adds_no_app_and_a_reload_keeps_the_secret(alice, owner):
     assert not Authenticator.objects.exists()
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_code_works_once(alice, app):
     used = app.code
     assert log_in(ALICE, used).is_logged_in
     assert not log_in(ALICE, used).is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_code_that_added_the_app_does_not_log_in(alice, owner):
     app = App(owner.get(APP))
     code = app.code
@@ -183,7 +183,7 @@ def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
     assert "9 codes are left" in words_of(owner.get(PAGE))
 
 
-@on_sqlite
+@ON_SQLITE
 def test_new_recovery_codes_replace_the_old_ones(alice, owner, mails):
     app = App(owner.get(APP))
     shown = owner.send(APP, {"code": app.code}).headers["Location"]
@@ -196,7 +196,7 @@ def test_new_recovery_codes_replace_the_old_ones(alice, owner, mails):
     assert log_in(ALICE, new).is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_no_table_mail_or_log_line_contains_a_secret_or_a_code(
     alice, owner, mails, log
 ):
@@ -224,7 +224,7 @@ def _sessions() -> str:
     return "".join(str(row.get_decoded()) for row in Session.objects.all())
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_password_reset_does_not_replace_the_second_factor(alice, app, mails):
     Visitor().send("/accounts/password/reset/", {"email": ALICE})
     link = link_in(mails.wait_for(ALICE, "Set a new password"))
@@ -239,7 +239,7 @@ def test_a_password_reset_does_not_replace_the_second_factor(alice, app, mails):
     assert visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_removing_the_app_turns_the_second_factor_off(alice, owner, app, mails):
     page = owner.get(f"{PAGE}app/remove/")
     assert "your only second factor" in words_of(page)
@@ -252,7 +252,7 @@ def test_removing_the_app_turns_the_second_factor_off(alice, owner, app, mails):
     assert visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_events_are_logged(alice, owner, clock, log):
     app = App(owner.get(APP))
     shown = owner.send(APP, {"code": app.code}).headers["Location"]
@@ -274,7 +274,7 @@ def test_the_events_are_logged(alice, owner, clock, log):
     assert {line["account"] for line in log.events} == {alice.pk}
 
 
-@on_sqlite
+@ON_SQLITE
 def test_get_and_head_change_nothing(alice, owner, app):
     before = list(Authenticator.objects.values("pk", "data"))
     for page in ("app/add/", "app/remove/", "passkeys/add/", "recovery-codes/", ""):
@@ -284,7 +284,7 @@ def test_get_and_head_change_nothing(alice, owner, app):
     assert list(Authenticator.objects.values("pk", "data")) == before
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_form_without_its_token_is_refused(alice, owner, app):
     paths = (
         f"{PAGE}app/remove/",
@@ -298,7 +298,7 @@ def test_a_form_without_its_token_is_refused(alice, owner, app):
     assert Authenticator.objects.count() == 2
 
 
-@on_sqlite
+@ON_SQLITE
 def test_another_secret_key_refuses_the_code_and_says_why_in_the_log(
     alice, app, capsys, caplog
 ):
@@ -311,7 +311,7 @@ def test_another_secret_key_refuses_the_code_and_says_why_in_the_log(
     assert "another READBACK_SECRET_KEY" in capsys.readouterr().err + caplog.text
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_address_can_be_changed_with_a_second_factor(alice, owner, app, mails):
     fields = {"email": "alice@example.net", "action_add": ""}
     owner.send("/accounts/email/", fields)
@@ -321,7 +321,7 @@ def test_the_address_can_be_changed_with_a_second_factor(alice, owner, app, mail
     assert alice.email == "alice@example.net"
 
 
-@on_sqlite
+@ON_SQLITE
 def test_odd_codes_are_refused_without_an_error(alice, app, settings_without_limits):
     visitor = Visitor()
     visitor.log_in(ALICE)
@@ -340,7 +340,7 @@ def test_odd_codes_are_refused_without_an_error(alice, app, settings_without_lim
     assert not visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app):
     User.objects.filter(pk=alice.pk).update(password="!")
     alice.refresh_from_db()
@@ -357,7 +357,7 @@ def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app)
     assert alice.keys.count() == 1
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_account_without_any_proof_logs_in_again(mails):
     bob = services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()

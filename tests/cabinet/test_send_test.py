@@ -25,6 +25,7 @@ from readback.cabinet import recorded_exchange, send_test, services
 from readback.cabinet.models import Key
 from readback.cabinet.recorded_exchange import MAX_AT_ONCE
 from readback.setting_values import Bind
+from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.peers import OK, answer, peer
 from tests.cabinet.visitor import CABINET, Visitor, text_of, words_of
@@ -44,7 +45,6 @@ FILES = Path(send_test.__file__).parent / "static" / "cabinet"
 LOADED = {"cabinet.css", "cabinet.js", "mark.svg"}
 
 # What does not depend on the database runs on one.
-on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_the_exchange_is_shown_as_it_went_over_the_wire_without_the_key(
     assert re.search(r"Answer after \d+ ms", words_of(page))
 
 
-@on_sqlite
+@ON_SQLITE
 @pytest.mark.parametrize(
     "text, code",
     [
@@ -147,7 +147,7 @@ def test_a_text_that_the_contract_forbids_is_refused_by_the_api(
     assert len(page.content) < 40_000 + len(text.encode())
 
 
-@on_sqlite
+@ON_SQLITE
 @pytest.mark.parametrize(
     "text",
     [
@@ -173,7 +173,7 @@ def test_odd_texts_come_back_unchanged_and_are_shown_as_text(alice, key, api, te
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2028]", message)
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_long_text_is_compared_in_full_and_shown_in_part(alice, key, api):
     page = send(alice, key, text="Щ" * 4096, key=api.api_key)
 
@@ -183,7 +183,7 @@ def test_a_long_text_is_compared_in_full_and_shown_in_part(alice, key, api):
     assert len(page.content) < 40_000
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_page_stays_below_60_kilobytes_with_a_full_journal(alice, key, api):
     for number in range(60):
         refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")
@@ -195,7 +195,7 @@ def test_the_page_stays_below_60_kilobytes_with_a_full_journal(alice, key, api):
     assert len(page.content) + loaded < 60_000
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_mistyped_key_gets_the_answer_of_the_api(alice, key, api):
     page = send(alice, key, key=mistyped(api.api_key))
 
@@ -207,7 +207,7 @@ def test_a_mistyped_key_gets_the_answer_of_the_api(alice, key, api):
     assert mistyped(api.api_key) not in text_of(page)
 
 
-@on_sqlite
+@ON_SQLITE
 @pytest.mark.parametrize(
     "entered",
     ["", "e", "two words", "ключ", "sk-proj-" + "a" * 40, "x" * 9_000, "a\r\nB: c"],
@@ -224,7 +224,7 @@ def test_whatever_is_entered_as_a_key_gets_an_answer_and_is_not_shown(
     assert "\nB: c" not in wire_messages(page)[0]
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_revoked_key_and_a_key_of_another_account_are_told_apart(alice, key, api):
     other = api.new_key("another account")
     accepted = words_of(send(alice, key, key=other))
@@ -238,7 +238,7 @@ def test_a_revoked_key_and_a_key_of_another_account_are_told_apart(alice, key, a
     assert OTHER_KEY not in words_of(send(alice, key, key=f" {api.api_key}\n"))
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_page_of_a_new_key_accepts_only_its_own_key(alice, key, api):
     for entered in (mistyped(api.api_key), "", "ключ"):
         page = send(alice, key, "new/", key=entered)
@@ -262,7 +262,7 @@ def _foreign_answers() -> dict[str, tuple[list[bytes], str]]:
     }
 
 
-@on_sqlite
+@ON_SQLITE
 @pytest.mark.parametrize("name", _foreign_answers())
 def test_something_else_than_the_api_is_not_blamed_on_the_key(alice, key, server, name):
     parts, sentence = _foreign_answers()[name]
@@ -279,7 +279,7 @@ def test_something_else_than_the_api_is_not_blamed_on_the_key(alice, key, server
     assert len(other.requests) == 1
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_answer_that_repeats_the_key_is_shown_without_it(alice, key, server):
     repeated = answer(f"you sent {server.api_key}".encode())
     with peer(repeated) as other, api_at(other.url):
@@ -289,7 +289,7 @@ def test_an_answer_that_repeats_the_key_is_shown_without_it(alice, key, server):
     assert server.api_key not in text_of(page)
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_text_that_comes_back_changed_is_compared_byte_by_byte(alice, key, server):
     content = json.dumps({"choices": [{"message": {"content": "é\ud800"}}]})
     with peer(answer(content.encode())) as other, api_at(other.url):
@@ -301,7 +301,7 @@ def test_a_text_that_comes_back_changed_is_compared_byte_by_byte(alice, key, ser
     ) in words_of(page)
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_address_that_cannot_be_reached_is_explained_to_operators(
     alice, key, server
 ):
@@ -319,7 +319,7 @@ def test_an_address_that_cannot_be_reached_is_explained_to_operators(
     assert f"http://127.0.0.1:{port}/v1" in operators and SETTING in operators
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_address_that_hangs_costs_a_bounded_time(alice, key, server, monkeypatch):
     monkeypatch.setattr(recorded_exchange, "SECONDS", 0.3)
     with peer(hangs=True) as other, api_at(other.url):
@@ -329,7 +329,7 @@ def test_an_address_that_hangs_costs_a_bounded_time(alice, key, server, monkeypa
     assert len(wire_messages(page)) == 2
 
 
-@on_sqlite
+@ON_SQLITE
 def test_while_others_hang_the_next_test_is_not_sent(alice, key, server):
     with (
         peer(OK, hangs=True) as other,
@@ -363,7 +363,7 @@ def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
     assert TEXT in words
 
 
-@on_sqlite
+@ON_SQLITE
 def test_tests_are_also_limited_per_client_address(alice, key, server):
     assert settings.ACCOUNT_RATE_LIMITS["send_test"] == "10/m/user,30/m/ip"
     bob = account(BOB)
@@ -376,7 +376,7 @@ def test_tests_are_also_limited_per_client_address(alice, key, server):
     assert statuses == [200, 200, 429]
 
 
-@on_sqlite
+@ON_SQLITE
 def test_only_a_form_of_the_owner_sends_anything(alice, key, server):
     path = f"/keys/{key.pk}/"
     fields = {"text": TEXT, "key": server.api_key}

@@ -20,10 +20,9 @@ from tests.support.mailbox import text_of as text_of_mail
 ALICE, BOB = "alice@example.org", "bob@example.com"
 DOMAINS = "example.org,example.net"
 # The rules do not depend on the database.
-pytestmark = [
-    pytest.mark.usefixtures("mails"),
-    pytest.mark.parametrize("database_url", ["sqlite"], indirect=True),
-]
+DATABASES = ["sqlite"]
+
+pytestmark = pytest.mark.usefixtures("mails")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from readback.cabinet import services, single_sign_on
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, User
 from readback.setting_values import SignUp
+from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
@@ -38,8 +39,6 @@ from tests.support.waiting import wait_until
 
 ALICE, BOB, MALLORY = "alice@example.org", "bob@example.org", "mallory@example.org"
 CALLBACK = "/accounts/oidc/callback/"
-
-on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -146,7 +145,7 @@ def test_a_verified_address_gets_a_confirmed_account_without_a_password(
     assert alice.keys.count() == 1
 
 
-@on_sqlite
+@ON_SQLITE
 def test_only_the_issuers_name_of_the_person_is_kept(provider):
     provider.add("alice", ALICE)
     enter(Visitor(), provider, "alice")
@@ -161,7 +160,7 @@ def test_only_the_issuers_name_of_the_person_is_kept(provider):
         assert secret not in kept
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_address_that_changes_at_the_provider_does_not_change_the_account(provider):
     provider.add("alice", ALICE)
     enter(Visitor(), provider, "alice")
@@ -194,7 +193,7 @@ def test_a_confirmed_account_is_connected_and_its_owner_is_told(
     assert other.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_address_that_is_not_verified_is_refused(provider, events):
     names = ["unverified", "no-claim", "text-true", "no-address"]
     visitor = Visitor()
@@ -212,7 +211,7 @@ def test_an_address_that_is_not_verified_is_refused(provider, events):
     assert set(events.names) == {"provider_refused_unverified"}
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_address_that_the_sign_up_form_would_refuse_is_refused(provider):
     for number, email in enumerate(("ἀlice@example.org", "alice@example", "x" * 300)):
         provider.add(f"odd{number}", email)
@@ -236,7 +235,7 @@ def test_an_account_that_mallory_signed_up_with_alices_address_is_replaced(
     assert not mallory.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_unconfirmed_account_that_cannot_be_replaced_is_not_connected(
     provider, events
 ):
@@ -251,7 +250,7 @@ def test_an_unconfirmed_account_that_cannot_be_replaced_is_not_connected(
     assert enter(Visitor(), provider, "alice").status_code == 302
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_address_that_bob_wants_to_change_to_is_not_bobs(provider):
     bob = services.account_create(BOB, PASSWORD, confirmed=True)
     EmailAddress.objects.create(user=bob, email=ALICE, verified=False)
@@ -263,7 +262,7 @@ def test_an_address_that_bob_wants_to_change_to_is_not_bobs(provider):
     assert SocialAccount.objects.get().user.email == ALICE
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_deactivated_account_stays_deactivated(provider, events):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     services.account_deactivate(alice)
@@ -292,7 +291,7 @@ def test_the_same_person_twice_at_once_gets_one_account(provider):
     assert User.objects.count() == SocialAccount.objects.count() == 1
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_same_name_at_another_issuer_is_another_person(provider):
     from readback.cabinet.single_sign_on_services import Identity, account_of_person
 
@@ -310,7 +309,7 @@ def test_the_same_name_at_another_issuer_is_another_person(provider):
     [SignUp("closed"), SignUp("invitation"), SignUp("domains", frozenset({"x.org"}))],
     ids=lambda rule: rule.mode,
 )
-@on_sqlite
+@ON_SQLITE
 def test_the_rules_for_signing_up_hold(provider, events, rule):
     provider.add("alice", ALICE)
     services.account_create(BOB, PASSWORD, confirmed=True)
@@ -324,7 +323,7 @@ def test_the_rules_for_signing_up_hold(provider, events, rule):
         assert enter(Visitor(), provider, "bob").status_code == 302
 
 
-@on_sqlite
+@ON_SQLITE
 def test_an_invitation_is_used_up_by_the_account(provider):
     provider.add("alice", ALICE)
     tomorrow = timezone.now() + timedelta(days=1)
@@ -340,7 +339,7 @@ def test_an_invitation_is_used_up_by_the_account(provider):
 # Pages
 
 
-@on_sqlite
+@ON_SQLITE
 def test_only_a_button_starts_a_login(provider):
     visitor = Visitor()
     for page in ("/accounts/login/", "/accounts/signup/"):
@@ -352,7 +351,7 @@ def test_only_a_button_starts_a_login(provider):
     assert "oidc" not in stored()
 
 
-@on_sqlite
+@ON_SQLITE
 def test_without_a_provider_nothing_shows_it(mails):
     visitor = Visitor()
     assert "Log in with" not in words_of(visitor.get("/accounts/login/"))
@@ -360,7 +359,7 @@ def test_without_a_provider_nothing_shows_it(mails):
         assert visitor.get(f"/accounts/oidc/{path}/").status_code == 404
 
 
-@on_sqlite
+@ON_SQLITE
 def test_what_a_visitor_adds_does_not_reach_the_provider(provider):
     visitor = Visitor()
     extra = urlencode({"scope": "admin", "auth_params": "prompt=none&x=y"})
@@ -376,7 +375,7 @@ def test_what_a_visitor_adds_does_not_reach_the_provider(provider):
     assert "evil" not in stored() and "connect" not in stored()
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_login_never_continues_on_another_site(provider):
     provider.add("alice", ALICE)
     for bad in ("//evil.example", "https://evil.example/", "/\\evil.example"):
@@ -384,7 +383,7 @@ def test_a_login_never_continues_on_another_site(provider):
         assert answer["Location"] == "/keys/"
 
 
-@on_sqlite
+@ON_SQLITE
 def test_logins_are_limited(provider):
     with override_settings(ACCOUNT_RATE_LIMITS={"login": "2/m/ip"}):
         visitor = Visitor()
@@ -394,7 +393,7 @@ def test_logins_are_limited(provider):
         assert limited.status_code == 429
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_cancelled_login_returns_to_the_login_page(provider):
     visitor = Visitor()
     [state] = parse_qs(urlsplit(leave(visitor)).query)["state"]
@@ -423,7 +422,7 @@ def test_a_cabinet_starts_without_the_libraries_for_the_provider():
 # Attacks on the protocol
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_token_that_is_not_for_this_login_is_refused(provider, caplog):
     harmless = {"text-true", "no-claim", "only-userinfo", "old-login"}
     visitor = Visitor()
@@ -439,7 +438,7 @@ def test_a_token_that_is_not_for_this_login_is_refused(provider, caplog):
     assert not visitor.is_logged_in and not User.objects.exists()
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_address_may_come_from_the_userinfo_of_the_same_person(provider):
     provider.add("only-userinfo", "only-userinfo@example.org")
     visitor = Visitor()
@@ -447,7 +446,7 @@ def test_the_address_may_come_from_the_userinfo_of_the_same_person(provider):
     assert visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
     provider.add("mallory", MALLORY)
     mallory = Visitor()
@@ -471,7 +470,7 @@ def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
     assert not alice.is_logged_in and not User.objects.exists()
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_callback_works_once(provider):
     provider.add("alice", ALICE)
     visitor = Visitor()
@@ -483,7 +482,7 @@ def test_a_callback_works_once(provider):
     assert not visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_code_of_another_client_is_refused(provider):
     provider.allow(CABINET + CALLBACK, client_id="another")
     provider.add("alice", ALICE)
@@ -548,7 +547,7 @@ BAD_ANSWERS = {
 }
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_provider_with_a_bad_configuration_gets_our_page(provider, caplog):
     visitor = Visitor()
     for name, bad in BAD_ANSWERS.items():
@@ -562,7 +561,7 @@ def test_a_provider_with_a_bad_configuration_gets_our_page(provider, caplog):
 
 
 @pytest.mark.parametrize("drip", [0, 0.5], ids=["silent", "dripping"])
-@on_sqlite
+@ON_SQLITE
 def test_a_provider_that_hangs_holds_nobody(provider, monkeypatch, caplog, drip):
     from readback.cabinet import provider_documents
 
@@ -585,7 +584,7 @@ def test_a_provider_that_hangs_holds_nobody(provider, monkeypatch, caplog, drip)
     assert caplog.text.count("too many requests") == 2
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_provider_that_is_down_leaves_the_login_page_as_it_is(provider, caplog):
     services.account_create(ALICE, PASSWORD, confirmed=True)
     with configured(oidc_issuer="http://127.0.0.1:9"):
@@ -596,7 +595,7 @@ def test_a_provider_that_is_down_leaves_the_login_page_as_it_is(provider, caplog
         assert visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_wrong_secret_is_named_in_the_log_and_not_shown(provider, caplog):
     provider.add("alice", ALICE)
     with configured(oidc_client_secret="a-secret-that-is-wrong"):
@@ -607,7 +606,7 @@ def test_a_wrong_secret_is_named_in_the_log_and_not_shown(provider, caplog):
     assert "a-secret-that-is-wrong" not in caplog.text + text_of(answer)
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_configuration_is_read_once_and_not_by_the_login_page(
     provider, monkeypatch
 ):
@@ -630,7 +629,7 @@ def test_the_configuration_is_read_once_and_not_by_the_login_page(
 # Logging in again
 
 
-@on_sqlite
+@ON_SQLITE
 def test_somebody_without_a_password_logs_in_again_with_the_provider(provider):
     provider.add("alice", ALICE)
     visitor = Visitor()
@@ -659,7 +658,7 @@ def test_somebody_without_a_password_logs_in_again_with_the_provider(provider):
         assert "/accounts/oidc/again/" in visitor.get(page)["Location"]
 
 
-@on_sqlite
+@ON_SQLITE
 def test_another_person_at_the_provider_cannot_confirm_it(provider, events):
     for name, email in (("alice", ALICE), ("mallory", MALLORY)):
         provider.add(name, email)
@@ -675,7 +674,7 @@ def test_another_person_at_the_provider_cannot_confirm_it(provider, events):
     assert visitor.send("/keys/", {"label": "x"})["Location"].startswith("/accounts/")
 
 
-@on_sqlite
+@ON_SQLITE
 def test_a_provider_that_did_not_ask_again_confirms_nothing(provider):
     provider.add("old-login", "old-login@example.org")
     visitor = Visitor()
@@ -689,7 +688,7 @@ def test_a_provider_that_did_not_ask_again_confirms_nothing(provider):
 # Only single sign-on
 
 
-@on_sqlite
+@ON_SQLITE
 def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, mails):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     before = Visitor()

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet import services, session_services
 from readback.cabinet.models import User
+from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.test_security_log import LogLines, log
 from tests.cabinet.test_sessions import Clock, clock
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -23,7 +24,6 @@ IPHONE = (
 )
 
 pytestmark = pytest.mark.usefixtures("mails")
-on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 __all__ = ["Clock", "LogLines", "clock", "log"]
 
 
@@ -74,7 +74,7 @@ def test_ending_a_session_ends_it_at_once(alice, log):
     assert UserSession.objects.count() == Session.objects.count() == 1
 
 
-@on_sqlite
+@ON_SQLITE
 def test_ending_all_others_keeps_this_one(alice, log):
     others = [log_in() for _ in range(2)]
     visitor = log_in()
@@ -86,7 +86,7 @@ def test_ending_all_others_keeps_this_one(alice, log):
     assert log.last("other_sessions_ended")["account"] == alice.pk
 
 
-@on_sqlite
+@ON_SQLITE
 def test_another_accounts_session_cannot_be_ended(alice):
     visitor = log_in()
     services.account_create(BOB, PASSWORD, confirmed=True)
@@ -112,7 +112,7 @@ def test_changing_the_password_leaves_one_session_in_the_list(alice):
     assert UserSession.objects.count() == Session.objects.count() == 1
 
 
-@on_sqlite
+@ON_SQLITE
 def test_deactivating_an_account_ends_its_sessions(alice):
     visitor = log_in()
 
@@ -122,7 +122,7 @@ def test_deactivating_an_account_ends_its_sessions(alice):
     assert not visitor.is_logged_in
 
 
-@on_sqlite
+@ON_SQLITE
 def test_logging_out_removes_the_row(alice):
     log_in().send("/accounts/logout/")
 
@@ -146,7 +146,7 @@ def test_the_table_is_written_at_most_once_in_ten_minutes(alice, clock):
     assert writes() == []
 
 
-@on_sqlite
+@ON_SQLITE
 def test_expired_sessions_are_not_listed_and_their_rows_are_removed(alice, clock):
     for _ in range(2):
         log_in()
@@ -160,7 +160,7 @@ def test_expired_sessions_are_not_listed_and_their_rows_are_removed(alice, clock
     assert UserSession.objects.count() == 1
 
 
-@on_sqlite
+@ON_SQLITE
 def test_the_oldest_of_very_many_sessions_end(alice, monkeypatch):
     monkeypatch.setattr(session_services, "MAX_SESSIONS", 2)
     visitors = [log_in() for _ in range(3)]
