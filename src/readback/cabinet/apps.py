@@ -12,10 +12,9 @@ class CabinetConfig(AppConfig):
     verbose_name = "Readback"
 
     def ready(self) -> None:
-        # Importing them registers the checks, admin pages and signal handlers.
+        # Importing them registers the checks and signal handlers.
         from readback.cabinet import (  # noqa: F401
             checks,
-            invitation_admin,
             security_log,
             session_services,
         )
