@@ -15,9 +15,11 @@ CODE = [
     for path in (ROOT / "src" / "readback").rglob("*")
     if path.suffix in {".py", ".html", ".txt", ".js"}
 ]
-# /docs/errors#code, docs/errors.md#code and {% url 'docs_page' 'errors' %}#code
+# /docs/errors#code, docs/errors.md#code and {% url 'docs_page' 'errors' %}#code;
+# docs/openapi.yaml is not a page.
 IN_CODE = re.compile(
-    r"""\bdocs(?:/|_page['"] ['"])([a-z]+)(?:\.md)?(?:['"] %\})?(?:#([\w-]+))?"""
+    r"""\bdocs(?:/|_page['"] ['"])([a-z]+)\b(?!\.yaml)"""
+    r"""(?:\.md)?(?:['"] %\})?(?:#([\w-]+))?"""
 )
 IN_MARKDOWN = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
 

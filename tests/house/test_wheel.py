@@ -1,27 +1,54 @@
-"""The wheel contains every file that the installed package needs, and has its name."""
+"""The wheel has its name, every file it needs, and a description that works alone.
 
+The description is README.md without links and pictures that need the repository.
+"""
+
+import re
 import subprocess
 import sys
+from email import message_from_bytes
 from pathlib import Path
 from zipfile import ZipFile
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 CABINET = "readback/cabinet"
 
 
-def test_the_wheel_contains_templates_snippets_translations_and_docs(tmp_path):
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
         cwd=ROOT,
         check=True,
         capture_output=True,
         timeout=60,
     )
-    [wheel] = tmp_path.glob("*.whl")
-    with ZipFile(wheel) as archive:
-        names = set(archive.namelist())
+    [path] = folder.glob("*.whl")
+    return path
 
-    docs = [path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md")]
+
+@pytest.fixture(scope="module")
+def names(wheel):
+    with ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def description(wheel, names):
+    [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
+    with ZipFile(wheel) as archive:
+        message = message_from_bytes(archive.read(metadata))
+    assert message["Description-Content-Type"] == "text/markdown"
+    return message.get_payload(decode=True).decode()
+
+
+def test_the_wheel_contains_templates_snippets_translations_and_docs(names):
+    files = (ROOT / "docs").rglob("*")
+    docs = [path.relative_to(ROOT) for path in files if path.suffix in (".md", ".yaml")]
+
     assert {f"{CABINET}/{path}" for path in docs} <= names
     assert {
         f"{CABINET}/templates/base.html",
@@ -29,5 +56,24 @@ def test_the_wheel_contains_templates_snippets_translations_and_docs(tmp_path):
         f"{CABINET}/snippets/curl.sh",
         f"{CABINET}/locale/ru/LC_MESSAGES/django.mo",
     } <= names
-    # The page tells people to install this file.
+
+
+def test_the_wheel_has_the_name_that_the_page_tells_people_to_install(wheel):
     assert f"'./{wheel.name}[server]'" in (ROOT / "docs/cli.md").read_text()
+
+
+def test_the_description_has_no_link_or_picture_that_needs_the_repository(description):
+    targets = re.findall(r"""(?:\]\(|(?:src|href)=["'])([^)"'\s]*)""", description)
+
+    assert description.startswith("# Readback\n")
+    assert not [each for each in targets if not each.startswith(("http", "#"))]
+
+
+def test_every_page_that_the_description_names_is_in_the_wheel(description, names):
+    pages = set(re.findall(r"`/docs/([a-z-]+)(?:#[\w-]+)?`", description))
+    linked = set(re.findall(r"\]\(https://\S+/docs/([a-z-]+)\.md", description))
+
+    assert {"connect", "contract", "operations"} <= pages | linked
+    assert {f"{CABINET}/docs/{page}.md" for page in pages | linked} <= names
+    # The description explains what such an address means.
+    assert bool(pages) == ("are pages of every cabinet" in description)

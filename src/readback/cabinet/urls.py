@@ -20,6 +20,7 @@ from readback.cabinet.views import (
     landing,
     language,
     new_key,
+    openapi,
     privacy,
     probe,
     second_factor,
@@ -65,10 +66,13 @@ urlpatterns = [
     ),
     path("docs/", docs.index, name="docs"),
     path("docs/probe-report.schema.json", docs.report_schema, name="report_schema"),
+    # Pages in docs/ link to the file beside them.
+    path("docs/openapi.yaml", RedirectView.as_view(pattern_name="openapi")),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("docs/<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
     # Programs rely on this path and on docs/errors (the API's Link header).
     path("address.json", address.address_json, name="address"),
+    path("openapi.yaml", openapi.download, name="openapi"),
     path("probe.pyz", probe.download, name="probe"),
     path("probe.pyz.sha256", probe.checksum, name="probe_checksum"),
     path(".well-known/security.txt", well_known.security_txt, name="security_txt"),

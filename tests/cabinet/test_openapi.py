@@ -1,0 +1,74 @@
+"""The OpenAPI document at /openapi.yaml, with the addresses of this installation."""
+
+from dataclasses import replace
+
+import pytest
+import yaml
+from django.conf import settings
+from django.test import override_settings
+
+from tests.cabinet.visitor import Visitor, text_of
+
+DATABASES = ["sqlite"]
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def installed_at():
+    """Return a function that fetches the document of a cabinet with these URLs."""
+
+    def fetch(base_url: str, cabinet_url: str) -> dict:
+        config = replace(settings.CONFIG, public_base_url=base_url)
+        with override_settings(CONFIG=config, CABINET_URL=cabinet_url):
+            return yaml.safe_load(Visitor().get("/openapi.yaml").content)
+
+    return fetch
+
+
+def base_url_of(document: dict) -> str:
+    [server] = document["servers"]
+    return server["url"].format(base_url=server["variables"]["base_url"]["default"])
+
+
+def test_it_contains_the_addresses_of_the_installation_and_no_others(installed_at):
+    document = installed_at("https://api.example.org/v1", "https://example.org")
+
+    assert base_url_of(document) == "https://api.example.org/v1"
+    assert document["externalDocs"]["url"] == "https://example.org/docs/contract"
+    assert "127.0.0.1" not in str(document)
+
+
+def test_an_address_that_contains_a_default_one_stays_as_it_is(installed_at):
+    document = installed_at("http://127.0.0.1:8001/v1", "http://127.0.0.1:8000/v1")
+
+    assert base_url_of(document) == "http://127.0.0.1:8001/v1"
+    assert document["externalDocs"]["url"] == "http://127.0.0.1:8000/v1/docs/contract"
+
+
+def test_an_odd_address_does_not_break_the_document(installed_at):
+    document = installed_at(
+        'https://a"\\.example.org/\n- x: é/v1', "https://example.org"
+    )
+
+    expected = "https://a%22%5C.example.org/%0A-%20x:%20%C3%A9/v1"
+    assert base_url_of(document) == expected
+
+
+def test_any_tool_can_fetch_it_and_ask_whether_it_has_changed():
+    first = Visitor().get("/openapi.yaml")
+    again = Visitor().get("/openapi.yaml", headers={"If-None-Match": first["ETag"]})
+
+    assert first["Content-Type"] == "application/yaml"
+    assert first["Access-Control-Allow-Origin"] == "*"
+    assert first["Cache-Control"] == "no-cache"
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_pages_about_the_api_link_to_it():
+    beside_the_pages = Visitor().get("/docs/openapi.yaml")
+
+    assert beside_the_pages["Location"] == "/openapi.yaml"
+    assert 'href="/openapi.yaml"' in text_of(Visitor().get("/docs/"))
+    assert 'href="openapi.yaml"' in text_of(Visitor().get("/docs/contract"))
+    assert 'href="../openapi.yaml"' in text_of(Visitor("ru").get("/docs/contract"))

@@ -1,0 +1,74 @@
+"""The API behaves as /openapi.yaml says: schemathesis sends what it allows and forbids.
+
+What the document says is compared with the contract in tests/house/test_openapi.py.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.support.server import Server
+
+ROOT = Path(__file__).parents[2]
+CABINET_URL, BASE_URL = "http://127.0.0.1:8001", "http://127.0.0.1:8000/v1"
+
+
+@pytest.fixture
+def server(own_server: Server | None) -> Server:
+    if own_server is None:
+        pytest.skip("needs the cabinet, so not with --base-url")
+    return own_server
+
+
+def documented_command() -> str:
+    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    [command] = re.findall(r"^```sh\n(schemathesis run .*?)\n```$", page, re.M | re.S)
+    return command
+
+
+def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run schemathesis in a folder, where it stores what it has found."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command.replace(BASE_URL, server.base_url),
+        shell=True,
+        cwd=folder,
+        env={**os.environ, "PATH": path, "READBACK_API_KEY": server.api_key},
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+
+def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: Path):
+    command = documented_command().replace(CABINET_URL, server.cabinet_url)
+    # A slow machine is not a difference.
+    options = "--max-examples 20 --suppress-health-check all --no-color"
+
+    done = run(server, f"{command} {options}", tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    for phase in ("Examples", "Coverage", "Fuzzing"):
+        assert f"✅ {phase}\n" in done.stdout
+    assert "Tested: 2\n" in done.stdout
+
+
+def test_a_document_that_differs_from_the_api_is_found_out(
+    server: Server, tmp_path: Path
+):
+    with urlopen(f"{server.cabinet_url}/openapi.yaml", timeout=10) as answer:
+        document = answer.read().decode()
+    differing = document.replace("const: chat.completion", "const: completion")
+    assert differing != document
+    (tmp_path / "openapi.yaml").write_text(differing, encoding="utf-8")
+    command = documented_command().replace(CABINET_URL, ".")
+
+    done = run(server, f"{command} --phases examples --no-color", tmp_path)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Response violates schema: 1\n" in done.stdout
