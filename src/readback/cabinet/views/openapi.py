@@ -35,7 +35,8 @@ def download(request: HttpRequest) -> HttpResponse:
     }
     # A URI contains no quote, backslash or line break, so it cannot break the YAML.
     # One pass, because an address may contain one of those that are replaced.
-    text = re.sub("|".join(own), lambda found: iri_to_uri(own[found[0]]), _template())
+    addresses = "|".join(map(re.escape, own))
+    text = re.sub(addresses, lambda found: iri_to_uri(own[found[0]]), _template())
     response = HttpResponse(text, "application/yaml")  # RFC 9512; always UTF-8
     # It is public, so browser-based tools of any site may import it.
     response["Access-Control-Allow-Origin"] = "*"
