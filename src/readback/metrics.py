@@ -5,10 +5,10 @@ them. What is measured is up to each plane. The names here lack the prefix.
 """
 
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -16,7 +16,7 @@ from prometheus_client.core import (
     InfoMetricFamily,
     Metric,
 )
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 from readback import __version__
@@ -27,6 +27,10 @@ from readback.shared_counters import WORKER_DEATHS, Histogram, SharedCounters
 Labels = tuple[str, ...]
 
 PREFIX = "readback_"
+# How to write a format, and its name.
+_Format = tuple[Callable[[CollectorRegistry], bytes], str]
+_PLAIN_TEXT: _Format = (generate_latest, "text/plain; version=0.0.4; charset=utf-8")
+_OPENMETRICS: _Format = (openmetrics.generate_latest, openmetrics.CONTENT_TYPE_LATEST)
 BOTH_PLANES = {
     "build_info": "Always 1: plane, version, Python and database are the labels.",
     "start_time_seconds": "When the plane was started, in Unix time.",
@@ -121,9 +125,17 @@ def of_both_planes(
 def encode(collector: Collector, accept: str) -> tuple[bytes, str]:
     """Return all metrics in a format that the client accepts, and its content type.
 
-    Prometheus asks for OpenMetrics; a client that asks for nothing gets plain text.
+    Prometheus asks for OpenMetrics. We choose ourselves, because the choice of
+    prometheus_client promises any version that the client names, and repeats its words.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
-    encoder, content_type = choose_encoder(accept)
-    return encoder(registry), content_type
+    asks_for_openmetrics = any(map(_is_openmetrics, accept.split(",")))
+    generate, content_type = _OPENMETRICS if asks_for_openmetrics else _PLAIN_TEXT
+    return generate(registry), content_type
+
+
+def _is_openmetrics(accepted: str) -> bool:
+    kind, *parameters = (part.strip() for part in accepted.lower().split(";"))
+    versions = {each for each in parameters if each.startswith("version=")}
+    return kind == "application/openmetrics-text" and versions <= {"version=1.0.0"}

@@ -105,7 +105,10 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
         set(),
     ),
     "ReadbackCabinetDatabaseUnavailable": (
-        {metric("cabinet_database_up", CABINET): broken(1, 0)},
+        {
+            metric("cabinet_database_up", CABINET): broken(1, 0),
+            metric("pages_total", CABINET, 'status="503"'): growing(10),
+        },
         set(),
     ),
     "ReadbackUsageNotWritten": (

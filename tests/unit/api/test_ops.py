@@ -155,6 +155,20 @@ def test_a_metric_that_does_not_apply_is_left_out(counters, tmp_path):
         assert name not in text
 
 
+@pytest.mark.parametrize(
+    "accept",
+    [
+        b"application/openmetrics-text;version=abc",
+        b"application/openmetrics-text;version=1.0.0-marker",
+        b"application/openmetrics-text;version=2.0.0",
+        b"text/plain;version=marker;escaping=marker",
+        b";;;,,\xff=",
+    ],
+)
+def test_a_format_that_does_not_exist_is_plain_text(ops, accept):
+    assert samples(ops, accept)[0] == "text/plain; version=0.0.4; charset=utf-8"
+
+
 def test_prometheus_gets_the_format_that_it_asks_for(ops):
     plain, _text = samples(ops)
     asked, text = samples(ops, b"application/openmetrics-text;version=1.0.0,*/*;q=0.1")
