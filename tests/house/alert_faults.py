@@ -8,7 +8,7 @@ from readback import metrics
 API = '{job="readback-api",instance="10.0.0.1:8002"}'
 CABINET = '{job="readback-cabinet",instance="10.0.0.3:8001"}'
 # A series has one value per step; in these steps the fault begins, ends and is over.
-BEGIN, END, LAST = 10, 27, 47
+BEGIN, END, LAST = 4, 21, 41
 MINUTES_PER_STEP = 2
 # Some alerts look at a whole hour.
 LONG_STEPS = {"ReadbackVersionsDiffer": 4, "ReadbackMailsNotDelivered": 4}

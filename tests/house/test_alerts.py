@@ -175,6 +175,11 @@ def test_every_panel_says_what_it_shows_and_uses_metrics_that_exist():
             assert used <= METRICS, panel["title"]
 
 
+def test_the_dashboard_shows_every_metric():
+    queries = [each["expr"] for panel in panels() for each in panel.get("targets", ())]
+    assert names_in(" ".join(queries)) == METRICS
+
+
 def test_grafana_finds_the_dashboard_and_its_data_source():
     provisioning = GRAFANA / "provisioning"
     dashboards = yaml.safe_load((provisioning / "dashboards/readback.yml").read_text())

@@ -1,4 +1,4 @@
-"""When a certificate expires. OpenSSL itself is only asked to use certificates."""
+"""When a certificate expires; the context of `http/tls.py` does not tell."""
 
 from pathlib import Path
 

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from tests.support.promtool import run_promtool
 
 from readback import __version__, metrics
 from readback.api.data.health import Health
@@ -138,12 +139,17 @@ def test_each_metric_has_its_meaning_and_a_value(ops, counters):
     assert dict(described) == metrics.BOTH_PLANES | metrics.API
 
 
+def test_promtool_has_no_complaint_about_the_metrics(ops, counters):
+    counters.row(0).set("certificate_expires", int(time.time()))
+    run_promtool("check", "metrics", text=samples(ops)[1])
+
+
 def test_what_has_not_happened_yet_is_0_so_that_the_first_time_is_noticed(ops):
     line = 'readback_requests_total{code="internal_error",endpoint="models"} 0.0'
     assert line in samples(ops)[1].splitlines()
 
 
-def test_a_metric_that_does_not_apply_is_left_out(counters, tmp_path):
+def test_a_metric_that_does_not_apply_is_left_out(counters):
     config = Config(database_url="postgresql://localhost/readback")
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
     ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), config)
