@@ -7,12 +7,14 @@ the whole service stops. Both planes use this class.
 """
 
 import signal
+import sys
 import time
 from typing import Any
 
 from gunicorn import arbiter
 
 from readback.lifecycle import Lifecycle
+from readback.shared_counters import WORKER_DEATHS
 
 
 class Arbiter(arbiter.Arbiter):
@@ -63,6 +65,10 @@ class Arbiter(arbiter.Arbiter):
             self._dismiss(sorted(self._old))
             self._old.clear()
 
+    def dismissed(self, pid: int) -> bool:
+        """Return whether a worker was told to stop."""
+        return self._lifecycle.is_stopping or pid in self._leaving
+
     def _current(self) -> list[int]:
         """Return the workers that stay, the oldest first."""
         pids = self.WORKERS.keys() - self._leaving - self._old
@@ -77,3 +83,19 @@ class Arbiter(arbiter.Arbiter):
         for pid in pids:
             self._leaving.add(pid)
             self.kill_worker(pid, signal.SIGTERM)
+
+
+# Hooks of gunicorn. The application has the counters that all its workers share.
+
+
+def assign_counters_row(server: Any, worker: Any) -> None:
+    """Assign the first row of the counters that no running worker uses."""
+    taken = {other.counters_row for other in server.WORKERS.values()}
+    worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)
+    server.app.counters.retire_all_but(taken)
+
+
+def count_death(server: Any, worker: Any) -> None:
+    """Count a worker that has ended by itself; its row has no other writer now."""
+    if not server.dismissed(worker.pid):
+        server.app.counters.row(worker.counters_row).add(WORKER_DEATHS)

@@ -73,5 +73,7 @@ def test_a_worker_killed_after_a_reload_is_not_counted_as_alive(tmp_path: Path) 
             seconds=30,
         )
         wait_until(
-            lambda: metrics(server.ops_url)["alive"] == 2, "two workers are alive"
+            lambda: metrics(server.ops_url)["workers"] == 2, "two workers are alive"
         )
+        # Those that the reload has replaced were told to end.
+        assert metrics(server.ops_url)["worker_deaths_total"] == 1

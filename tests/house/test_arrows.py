@@ -1,6 +1,6 @@
 """Imports point one way: cli → api | cabinet | probe → shared facts.
 
-Both planes may also use the arbiter.
+Both planes may also use the arbiter and the metrics.
 
 Inside of `api`: server, worker, ops → endpoints → data → shared. `http` imports nothing
 else of the product.
@@ -26,15 +26,20 @@ SHARED_FACTS = {
     "readback.logs",
     "readback.programs",
     "readback.setting_values",
+    "readback.shared_counters",
     "readback.stop_listening",
 }
-# Used by both planes, and needs gunicorn.
-ARBITER = "readback.arbiter"
+# Used by both planes, and the packages that they need.
+OF_BOTH_PLANES = {
+    "readback.arbiter": "gunicorn",
+    "readback.metrics": "prometheus_client",
+}
 
 # Each part may import the shared facts, itself, and these packages.
 PACKAGES = {
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
-    | {"uvloop"},
+    # The last one reads when a certificate expires.
+    | {"uvloop", "cryptography"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
     | {"psycopg", "whitenoise", "zxcvbn"}
     # What allauth uses for second factors and for single sign-on.
@@ -84,7 +89,9 @@ def test_a_part_imports_only_itself_the_shared_facts_and_its_packages(
     part: str,
 ) -> None:
     allowed = SHARED_FACTS | {f"readback.{part}", "readback.__version__"}
-    allowed |= {ARBITER} if "gunicorn" in PACKAGES[part] else set()
+    allowed |= {
+        module for module, needed in OF_BOTH_PLANES.items() if needed in PACKAGES[part]
+    }
     assert not wrong_imports(PACKAGE / part, allowed, PACKAGES[part])
 
 
@@ -101,10 +108,12 @@ def test_the_shared_facts_need_only_the_standard_library(fact: str) -> None:
     assert not {name for name in outside if not is_within(name, SHARED_FACTS)}
 
 
-def test_the_arbiter_knows_neither_plane() -> None:
-    names = foreign_imports(PACKAGE / "arbiter.py")
-    others = {name for name in names if not is_within(name, SHARED_FACTS)}
-    assert {name.split(".")[0] for name in others} == {"gunicorn"}
+@pytest.mark.parametrize("module", OF_BOTH_PLANES)
+def test_what_both_planes_use_knows_neither(module: str) -> None:
+    names = foreign_imports(PACKAGE / f"{module.removeprefix('readback.')}.py")
+    others = names - {"readback.__version__"}
+    others = {name for name in others if not is_within(name, SHARED_FACTS)}
+    assert {name.split(".")[0] for name in others} == {OF_BOTH_PLANES[module]}
 
 
 def test_no_module_of_the_api_imports_in_a_circle() -> None:

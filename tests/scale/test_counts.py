@@ -133,5 +133,5 @@ def test_a_killed_worker_loses_nothing_older_than_a_second(site):
     assert pipeline(site.endpoint, [models(site.endpoint, key)] * 10) == {200: 10}
     wait_until(lambda: counted(site, key) == 1010, "nothing is lost or counted twice")
     wait_until(
-        lambda: metrics(site.server.ops_url)["alive"] == 2, "two workers are alive"
+        lambda: metrics(site.server.ops_url)["workers"] == 2, "two workers are alive"
     )

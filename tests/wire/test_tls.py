@@ -70,6 +70,13 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(server, Api.of(server), authority)
 
 
+def test_operators_see_when_the_certificate_expires(secured: Secured) -> None:
+    with secured.handshake() as client:
+        expiry = ssl.cert_time_to_seconds(client.getpeercert()["notAfter"])
+    shown = metrics(secured.server.ops_url)["certificate_expiry_timestamp_seconds"]
+    assert shown == expiry
+
+
 def assert_told_to_use_https(answer: Answer, *, bodiless: bool = False) -> None:
     sentence = assert_refused(answer, "malformed_request", bodiless=bodiless)
     assert sentence == SENTENCE

@@ -1,24 +1,33 @@
 """Health, readiness and metrics, on a listener of their own.
 
-Any worker answers for all of them: the metrics are sums over their shared memory. The
-meaning of each metric is defined here, and repeated in docs/operations.md.
+Any worker answers for all of them: the metrics are sums over their shared memory.
+`readback.metrics` says what each metric means.
 """
 
 import json
 import logging
+import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from email.utils import formatdate
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import Metric
+from prometheus_client.registry import Collector
 
-from readback import __version__, logs
+from readback import __version__, logs, metrics
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
-from readback.api.shared.counters import GAUGES, REQUESTS, TOTALS, Counters
+from readback.api.shared.counters import (
+    GAUGES,
+    KEY_LOOK_UPS,
+    REQUESTS,
+    TOTALS,
+    Counters,
+)
+from readback.config import Config
 from readback.contract import REFUSALS
 from readback.lifecycle import Lifecycle
 
@@ -29,43 +38,47 @@ log = logging.getLogger("readback.api")
 # replicas lose the database, a balancer can know before it takes out the first of them.
 STRICT_SECONDS = 5.0
 
-MEANINGS = {
-    "requests": "Requests answered, by endpoint and code (ok or a refusal's).",
-    "connections": "Connections accepted, with those of replaced workers.",
-    "connections_refused": "Connections refused: too many, or too few descriptors.",
-    "statements": "SQL statements run.",
-    "database_errors": "Statements or connections that failed.",
-    "journal_dropped": "Requests whose usage could not be kept for writing later.",
-    "open_connections": "Connections open now.",
-    "known_keys": "Keys in the workers' memories.",
-    "waiting_keys": "Keys that are being looked up.",
-    "pending_rows": "Journal rows that are not written yet.",
-    "database_up": "Workers that can read keys from the database.",
-    "database_writable": "Workers whose last write of usage and journal succeeded.",
-    "alive": "Workers that are running.",
-}
 
+class ApiMetrics(Collector):
+    """All metrics of the API, as prometheus_client collects them."""
 
-class Metrics:
-    """All metrics, as prometheus_client collects them."""
-
-    def __init__(self, counters: Counters) -> None:
+    def __init__(
+        self, counters: Counters, config: Config, lifecycle: Lifecycle
+    ) -> None:
         self._counters = counters
+        self._config = config
+        self._lifecycle = lifecycle
 
     def collect(self) -> Iterator[Metric]:
-        requests = CounterMetricFamily(
-            "readback_requests", MEANINGS["requests"], labels=("endpoint", "code")
+        counters = self._counters
+        yield from metrics.of_both_planes(
+            "api", self._config, self._lifecycle, counters
         )
-        for endpoint, code in REQUESTS:
-            if total := self._counters.total((endpoint, code)):
-                requests.add_metric((endpoint, code or "ok"), total)
-        yield requests
+        # Also those that have not happened yet: otherwise Prometheus, which compares
+        # values, would not notice the first internal error.
+        requests = [
+            ((endpoint, code or "ok"), counters.total((endpoint, code)))
+            for endpoint, code in REQUESTS
+        ]
+        yield metrics.counters_by("requests_total", ("endpoint", "code"), requests)
         for name in TOTALS:
-            value = self._counters.total(name)
-            yield CounterMetricFamily(f"readback_{name}", MEANINGS[name], value)
+            yield metrics.counter(f"{name}_total", counters.total(name))
         for name in GAUGES:
-            value = self._counters.total(name)
-            yield GaugeMetricFamily(f"readback_{name}", MEANINGS[name], value)
+            yield metrics.gauge(name, counters.total(name))
+        look_ups = [((), KEY_LOOK_UPS)]
+        yield metrics.histograms("key_lookup_seconds", (), look_ups, counters)
+        yield from self._known_only_sometimes()
+
+    def _known_only_sometimes(self) -> Iterator[Metric]:
+        if confirmed := self._counters.earliest("keys_confirmed"):
+            age = time.monotonic() - confirmed / 1000
+            yield metrics.gauge("database_contact_age_seconds", age)
+        if expires := self._counters.earliest("certificate_expires"):
+            yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
+        if path := self._config.sqlite_path:
+            with suppress(OSError):
+                free = shutil.disk_usage(path.parent).free
+                yield metrics.gauge("database_disk_free_bytes", free)
 
 
 class Ops:
@@ -77,13 +90,13 @@ class Ops:
         health: Health,
         keyring: Keyring,
         lifecycle: Lifecycle,
+        config: Config,
     ) -> None:
         self._health = health
         self._keyring = keyring
         self._lifecycle = lifecycle
         self._counters = counters
-        self._metrics = CollectorRegistry()
-        self._metrics.register(Metrics(counters))
+        self._metrics = ApiMetrics(counters, config, lifecycle)
 
     def describe(self, head: Head) -> Head:
         return head
@@ -103,8 +116,8 @@ class Ops:
         if head.target == b"/status":
             return self._status()
         if head.target == b"/metrics":
-            text = generate_latest(self._metrics)
-            return _render(200, text, "text/plain; version=0.0.4; charset=utf-8")
+            accept = b",".join(head.all(b"accept")).decode("latin-1")
+            return _render(200, *metrics.encode(self._metrics, accept))
         return self.refuse("not_found", "")
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
@@ -146,7 +159,7 @@ class Ops:
                 errors=self._health.errors(),
                 version=__version__,
                 started_at=self._lifecycle.started_at,
-                workers=self._counters.total("alive"),
+                workers=self._counters.total("workers"),
                 open_connections=self._counters.total("open_connections"),
             ),
         )

@@ -7,7 +7,6 @@ reloads on SIGHUP, and stops gracefully on SIGTERM and (with a short notice) on 
 
 import os
 import socket
-import sys
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
@@ -15,7 +14,7 @@ from gunicorn.app.base import BaseApplication
 from readback import logs
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
-from readback.arbiter import Arbiter
+from readback.arbiter import Arbiter, assign_counters_row, count_death
 from readback.config import Config
 from readback.lifecycle import Lifecycle
 from readback.stop_listening import is_ours
@@ -41,6 +40,7 @@ class ApiApplication(BaseApplication):
         self.owns_listeners = all(map(is_ours, listeners))
         self._descriptors = [listener.detach() for listener in listeners]
         self.shared = SharedMemory(config, self._workers)
+        self.counters = self.shared.counters
         self.lifecycle = Lifecycle()
         super().__init__()
 
@@ -56,7 +56,8 @@ class ApiApplication(BaseApplication):
             "proc_name": "readback-api",
             "logconfig_dict": logs.configuration(),
             "control_socket_disable": True,
-            "pre_fork": _assign_counters_row,
+            "pre_fork": assign_counters_row,
+            "child_exit": count_death,
         }
         for name, value in settings.items():
             self.cfg.set(name, value)
@@ -79,10 +80,3 @@ def run(
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
     return 0
-
-
-def _assign_counters_row(server: Any, worker: ApiWorker) -> None:
-    """Assign the first row of the counters that no running worker uses."""
-    taken = {other.counters_row for other in server.WORKERS.values()}
-    worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)
-    server.app.shared.counters.retire_all_but(taken)

@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 import uvloop
 from gunicorn.workers.base import Worker
 
+from readback.api.certificate import expiry
 from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
 from readback.api.data.journal import Journal
@@ -31,11 +32,12 @@ from readback.api.http.connection import Connection
 from readback.api.http.registry import SWEEP_SECONDS, ConnectionRegistry, Limits
 from readback.api.http.tls import TlsConnection, TlsContext
 from readback.api.ops import Ops
-from readback.api.shared.counters import WorkerCounters
+from readback.api.shared.counters import KEY_LOOK_UPS
 from readback.api.shared.memory import SharedMemory
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.lifecycle import SHORT_NOTICE_SECONDS, Lifecycle
+from readback.shared_counters import WorkerCounters
 from readback.stop_listening import is_anyone_waiting, turn_away
 
 BACKLOG = 2048
@@ -111,7 +113,7 @@ class ApiWorker(Worker):
     def _build(self) -> None:
         config, shared = self.config, self.shared
         self._counters: WorkerCounters = shared.counters.row(self.counters_row)
-        self._counters.set("alive", 1)
+        self._counters.set("workers", 1)
         # A new worker gets as long to reach the database as one that has lost it.
         self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
         shared.key_rates.join(self.counters_row)
@@ -125,7 +127,10 @@ class ApiWorker(Worker):
         health = Health(self._counters)
         self._clerk = Clerk(Store(config), health, self._counters)
         self._keyring = Keyring(
-            shared.key_rates, self._clerk.look_up, config.database_grace
+            shared.key_rates,
+            self._clerk.look_up,
+            config.database_grace,
+            partial(KEY_LOOK_UPS.observe, self._counters),
         )
         services = Services(self._replies, shared.key_rates, self._journal)
         api = Api(
@@ -136,7 +141,7 @@ class ApiWorker(Worker):
             config.trusted_proxy_count,
             self._unmatched,
         )
-        ops = Ops(shared.counters, health, self._keyring, self._lifecycle)
+        ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
         self._api_connections = ConnectionRegistry(api, limits(config))
         self._ops_connections = ConnectionRegistry(ops, limits(config))
         self._descriptors = Descriptors(self._api_connections)
@@ -152,6 +157,7 @@ class ApiWorker(Worker):
         certificate, key = self.config.tls_certificate, self.config.tls_key
         if not certificate or not key:
             return await listen(partial(Connection, self._api_connections))
+        self._counters.set("certificate_expires", expiry(certificate))
         return await listen(
             partial(TlsConnection, self._api_connections),
             ssl=TlsContext(certificate, key),
@@ -233,6 +239,8 @@ class ApiWorker(Worker):
         counters.add("connections", self._api_connections.take_accepted())
         counters.add("connections_refused", self._descriptors.tick())
         counters.set("open_connections", len(self._api_connections.connections))
+        most = int(self._api_connections.max_connections)
+        counters.set("max_open_connections", most)
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", self._clerk.pending_rows)

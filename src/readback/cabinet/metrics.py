@@ -1,51 +1,72 @@
-"""Metrics of the cabinet for Prometheus: the outbox. All of them are in the database.
+"""Metrics of the cabinet for Prometheus: its pages, and the outbox.
 
-Every cabinet on the same database reports the same numbers. The meaning of each metric
-is defined here, and repeated in docs/operations.md.
+Any worker answers for all workers of its machine. The numbers of the outbox are in the
+database, so every cabinet on it reports the same. `readback.metrics` says what each
+metric means.
 """
 
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from django.http import HttpRequest
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import Metric
+from prometheus_client.registry import Collector
 
+from readback import metrics
 from readback.cabinet import outbox
-
-CONTENT_TYPE = CONTENT_TYPE_LATEST
-MEANINGS = {
-    "readback_mails_waiting": "Mails in the outbox.",
-    "readback_mails_oldest_seconds": "How long the oldest of them has been waiting.",
-    "readback_mails_total": "Mails that left the outbox, by outcome.",
-}
+from readback.cabinet.page_counters import STATUSES, WorkerPages
+from readback.cabinet.worker import LIFECYCLE, PAGES
+from readback.lifecycle import Lifecycle
 
 
-class OutboxMetrics:
-    """The metrics of the outbox, as prometheus_client collects them."""
+class CabinetMetrics(Collector):
+    """All metrics of the cabinet, as prometheus_client collects them."""
+
+    def __init__(self, pages: WorkerPages | None, lifecycle: Lifecycle | None) -> None:
+        self._pages = pages
+        self._lifecycle = lifecycle
 
     def collect(self) -> Iterator[Metric]:
-        waiting = outbox.waiting()
-        now = timezone.now()
-        age = (now - (waiting.since or now)).total_seconds()
-        values = {
-            "readback_mails_waiting": waiting.mails,
-            "readback_mails_oldest_seconds": age,
-        }
-        for name, value in values.items():
-            yield GaugeMetricFamily(name, MEANINGS[name], value)
-        name = "readback_mails_total"
-        total = CounterMetricFamily(name, MEANINGS[name], labels=("outcome",))
-        for outcome, mails in outbox.totals().items():
-            total.add_metric((outcome,), mails)
-        yield total
+        if self._pages and self._lifecycle:
+            yield from self._of_the_workers(self._pages, self._lifecycle)
+        # Without the database, the rest is worth all the more.
+        try:
+            mails = list(_mails())
+        except DatabaseError:
+            mails = []
+        yield metrics.gauge("cabinet_database_up", bool(mails))
+        yield from mails
+
+    def _of_the_workers(
+        self, pages: WorkerPages, lifecycle: Lifecycle
+    ) -> Iterator[Metric]:
+        counters = pages.counters
+        yield from metrics.of_both_planes(
+            "cabinet", settings.CONFIG, lifecycle, counters
+        )
+        statuses = [((str(each),), counters.total(each)) for each in STATUSES]
+        yield metrics.counters_by("pages_total", ("status",), statuses)
+        times = [((view,), each) for view, each in counters.times.items()]
+        yield metrics.histograms("page_seconds", ("view",), times, counters)
 
 
-def text() -> bytes:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(OutboxMetrics())
-    return generate_latest(registry)
+def _mails() -> Iterator[Metric]:
+    waiting = outbox.waiting()
+    now = timezone.now()
+    yield metrics.gauge("mails_waiting", waiting.mails)
+    age = (now - (waiting.since or now)).total_seconds()
+    yield metrics.gauge("oldest_mail_age_seconds", age)
+    totals = [((outcome,), mails) for outcome, mails in outbox.totals().items()]
+    yield metrics.counters_by("mails_total", ("outcome",), totals)
+
+
+def answer(request: HttpRequest) -> HttpResponse:
+    collector = CabinetMetrics(request.META.get(PAGES), request.META.get(LIFECYCLE))
+    text, content_type = metrics.encode(collector, request.headers.get("Accept", ""))
+    return HttpResponse(text, content_type=content_type)
 
 
 def is_from_operator(request: HttpRequest) -> bool:

@@ -1,5 +1,6 @@
-"""The cabinet's middleware: headers, health checks, sessions, language, sign-on."""
+"""The cabinet's middleware: headers, health, counts, sessions, language, sign-on."""
 
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -10,8 +11,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone, translation
 
 from readback.cabinet import metrics, session_services, single_sign_on
+from readback.cabinet.page_counters import WorkerPages
 from readback.cabinet.security_headers import headers_of
-from readback.cabinet.worker import LIFECYCLE
+from readback.cabinet.worker import LIFECYCLE, PAGES
 from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
@@ -92,8 +94,22 @@ def health(get_response: Handler) -> Handler:
         if request.path == HEALTH_PATH:
             return _health(request.META.get(LIFECYCLE))
         if request.path == METRICS_PATH and metrics.is_from_operator(request):
-            return HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)
+            return metrics.answer(request)
         return get_response(request)
+
+    return handle
+
+
+def count_pages(get_response: Handler) -> Handler:
+    """Count how pages end and how long they take, with their use of the database."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        began = time.monotonic()
+        response = get_response(request)
+        pages: WorkerPages | None = request.META.get(PAGES)
+        if pages:
+            pages.count(request, response.status_code, time.monotonic() - began)
+        return response
 
     return handle
 

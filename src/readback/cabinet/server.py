@@ -12,10 +12,11 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.workers.base import Worker
 
 from readback import logs
-from readback.arbiter import Arbiter
+from readback.arbiter import Arbiter, assign_counters_row, count_death
 from readback.cabinet.worker import CabinetWorker
 from readback.config import Config
 from readback.lifecycle import Lifecycle
+from readback.shared_counters import rows_for
 from readback.stop_listening import is_ours
 
 THREADS = 8
@@ -41,6 +42,8 @@ class CabinetApplication(BaseApplication):
             # Each worker sends mails in a thread of its own.
             "post_worker_init": _start_sender,
             "worker_exit": _stop_sender,
+            "pre_fork": assign_counters_row,
+            "child_exit": count_death,
             "proc_name": "readback-cabinet",
             "control_socket_disable": True,
             "logconfig_dict": logs.configuration(),
@@ -52,9 +55,18 @@ class CabinetApplication(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Callable[..., Any]:
+        from readback.cabinet.page_counters import PageCounters
+        from readback.cabinet.urls import urlpatterns
         from readback.cabinet.wsgi import application
 
+        # In the master process, because the application is preloaded.
+        self.counters = PageCounters(urlpatterns, rows_for(self.cfg.workers))
         return application
+
+    def pages(self, row: int) -> object:
+        from readback.cabinet.page_counters import WorkerPages
+
+        return WorkerPages(self.counters, row)
 
 
 def _start_sender(worker: Worker) -> None:

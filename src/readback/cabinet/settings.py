@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "readback.cabinet.middleware.health",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "readback.cabinet.middleware.count_pages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -32,8 +32,10 @@ from readback.config import Config
 from readback.lifecycle import Lifecycle
 from readback.stop_listening import turn_away
 
-# Where the application finds whether the whole service is stopping.
+# Where the application finds whether the whole service is stopping, and what counts
+# its pages.
 LIFECYCLE = "readback.lifecycle"
+PAGES = "readback.pages"
 BACKLOG = 2048
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
@@ -51,8 +53,14 @@ class WebApplication(Protocol):
     lifecycle: Lifecycle
     owns_listener: bool
 
+    def pages(self, row: int) -> object:
+        """Return what counts the pages of a worker."""
+
 
 class CabinetWorker(Worker):
+    # The worker's row in the shared counters, set by the `pre_fork` hook.
+    counters_row = 0
+
     def init_signals(self) -> None:
         for number in self.SIGNALS:
             signal.signal(number, signal.SIG_DFL)
@@ -69,6 +77,7 @@ class CabinetWorker(Worker):
         self._config = application.config
         self._lifecycle = application.lifecycle
         self._owns_listener = application.owns_listener
+        self._pages = application.pages(self.counters_row)
         # gunicorn wraps the sockets.
         self._listeners = [cast(Any, each).sock for each in self.sockets]
         self._server_address: Address = self._listeners[0].getsockname()
@@ -211,6 +220,7 @@ class CabinetWorker(Worker):
         response, environ = wsgi.create(request, sock, client, address, self.cfg)
         environ["wsgi.multithread"] = True
         environ[LIFECYCLE] = self._lifecycle
+        environ[PAGES] = self._pages
         application: Any = self.wsgi
         parts = application(environ, response.start_response)
         try:

@@ -86,7 +86,8 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
             # Even a key that was never issued is not called wrong.
             assert_told_to_retry(site, keys.mint())
             wait_until(
-                lambda: metrics(ops)["database_up"] == 0, "the metric shows the outage"
+                lambda: metrics(ops)["database_readable_workers"] == 0,
+                "the metric shows the outage",
             )
             status, [*problems] = readiness(ops)
             # No other server could do more, so requests should still be sent here.
@@ -150,7 +151,10 @@ def test_only_the_strict_check_fails_during_an_outage_whichever_worker_answers(
     gated: GatedPostgres, start_behind_gate: Start
 ) -> None:
     site = start_behind_gate(READBACK_WORKERS="2")
-    wait_until(lambda: metrics(site.server.ops_url)["database_up"] == 2, "both run")
+    wait_until(
+        lambda: metrics(site.server.ops_url)["database_readable_workers"] == 2,
+        "both run",
+    )
     assert answers_of(site, "/readyz/strict") == {200}
     with unreachable(gated):
         wait_until(

@@ -90,7 +90,8 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
         assert site.ask(key).status == 200
         assert site.ask(site.unused_keys.pop()).status == 200  # keys can still be read
         wait_until(
-            lambda: metrics(ops)["database_writable"] == 0, "the metric shows the fault"
+            lambda: metrics(ops)["database_writable_workers"] == 0,
+            "the metric shows the fault",
         )
         status, problems = readiness(ops)
         assert status == 200 and FAULTS[fault] in " ".join(problems)
@@ -124,7 +125,7 @@ def test_thirty_seconds_behind_another_writer_lose_no_usage(site):
             asked += 1
             time.sleep(0.05)
         assert site.ask(site.unused_keys.pop()).status == 200
-        assert metrics(site.server.ops_url)["database_writable"] == 0
+        assert metrics(site.server.ops_url)["database_writable_workers"] == 0
     wait_until(
         lambda: site.database.usage(known) == {("models", ""): asked + 1},
         "all are counted",

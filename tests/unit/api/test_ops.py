@@ -1,17 +1,21 @@
-"""The strict check and the status: one answer for all workers of a replica."""
+"""The strict check, the status and the metrics: one answer for all workers."""
 
 import json
+import re
 import time
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from tests.support.promtool import run_promtool
 
-from readback import __version__
+from readback import __version__, metrics
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.head import Head
 from readback.api.ops import STRICT_SECONDS, Ops
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
+from readback.config import Config
 from readback.lifecycle import Lifecycle
 
 NO_ORIGIN = None  # the ops listener treats all clients alike
@@ -29,7 +33,7 @@ def ops(counters):
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
     keyring.confirm(time.monotonic())
     confirm(counters, 0)
-    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle())
+    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), Config())
 
 
 def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
@@ -69,13 +73,13 @@ def test_a_worker_that_has_ended_does_not_count(ops, counters):
 
 def test_a_replica_is_not_before_its_first_worker_has_reached_the_database(counters):
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle())
+    ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), Config())
     assert status(ops, b"/readyz/strict") == b"503"
 
 
 def test_the_status_has_the_version_and_sums_over_the_workers(ops, counters):
     for worker in (0, 1):
-        counters.row(worker).set("alive", 1)
+        counters.row(worker).set("workers", 1)
         counters.row(worker).set("open_connections", 20)
 
     shown = shown_status(ops)
@@ -93,7 +97,7 @@ def test_the_status_has_the_version_and_sums_over_the_workers(ops, counters):
 def test_the_status_says_what_does_not_work(counters):
     health, lifecycle = Health(counters.row(0)), Lifecycle()
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    ops = Ops(counters, health, keyring, lifecycle)
+    ops = Ops(counters, health, keyring, lifecycle, Config())
     health.reading.failed("a reason")
 
     assert shown_status(ops)["status"] == "not ready"
@@ -110,9 +114,73 @@ def test_the_status_is_not_the_check_of_a_balancer(counters, monkeypatch):
     monkeypatch.setattr(lifecycle, "note_readiness_check", lambda: checks.append(1))
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
     keyring.confirm(time.monotonic())
-    ops = Ops(counters, Health(counters.row(0)), keyring, lifecycle)
+    ops = Ops(counters, Health(counters.row(0)), keyring, lifecycle, Config())
 
     answer(ops, b"/status")
     assert not checks
     answer(ops, b"/readyz")
     assert checks
+
+
+def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
+    """Return the content type of the metrics and their text."""
+    fields = [(b"host", b"localhost"), (b"accept", accept)]
+    head = Head(b"GET", b"/metrics", fields, is_http_10=False)
+    top, _, text = ops.begin(head, b"", NO_ORIGIN).decode().partition("\r\n\r\n")
+    return top.partition("Content-Type: ")[2].partition("\r\n")[0], text
+
+
+def test_each_metric_has_its_meaning_and_a_value(ops, counters):
+    counters.row(0).set("certificate_expires", int(time.time()))
+
+    described = re.findall(r"^# HELP readback_(\w+) (.+)$", samples(ops)[1], re.M)
+
+    assert len(described) == len(dict(described))
+    assert dict(described) == metrics.BOTH_PLANES | metrics.API
+
+
+def test_promtool_has_no_complaint_about_the_metrics(ops, counters):
+    counters.row(0).set("certificate_expires", int(time.time()))
+    run_promtool("check", "metrics", text=samples(ops)[1])
+
+
+def test_what_has_not_happened_yet_is_0_so_that_the_first_time_is_noticed(ops):
+    line = 'readback_requests_total{code="internal_error",endpoint="models"} 0.0'
+    assert line in samples(ops)[1].splitlines()
+
+
+def test_a_metric_that_does_not_apply_is_left_out(counters):
+    config = Config(database_url="postgresql://localhost/readback")
+    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
+    ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), config)
+
+    _type, text = samples(ops)
+
+    assert 'database="postgresql"' in text
+    for name in ("database_disk_free_bytes", "certificate_expiry", "contact_age"):
+        assert name not in text
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        b"application/openmetrics-text;version=abc",
+        b"application/openmetrics-text;version=1.0.0-marker",
+        b"application/openmetrics-text;version=2.0.0",
+        b"text/plain;version=marker;escaping=marker",
+        b";;;,,\xff=",
+    ],
+)
+def test_a_format_that_does_not_exist_is_plain_text(ops, accept):
+    assert samples(ops, accept)[0] == "text/plain; version=0.0.4; charset=utf-8"
+
+
+def test_prometheus_gets_the_format_that_it_asks_for(ops):
+    plain, _text = samples(ops)
+    asked, text = samples(ops, b"application/openmetrics-text;version=1.0.0,*/*;q=0.1")
+
+    assert plain.startswith("text/plain; version=0.0.4")
+    assert asked.startswith("application/openmetrics-text; version=1.0.0")
+    found = {each.name: each for each in text_string_to_metric_families(text)}
+    assert found["readback_key_lookup_seconds"].type == "histogram"
+    assert found["readback_build"].type == "info"

@@ -32,7 +32,7 @@ from readback.api.data.messages import (
 )
 from readback.api.data.store import Store
 from readback.api.data.unmatched import UnmatchedRequests
-from readback.api.shared.counters import WorkerCounters
+from readback.shared_counters import WorkerCounters
 
 # A refresh that takes longer means that the thread itself is stuck.
 STUCK_SECONDS = 5.0

@@ -42,7 +42,7 @@ from readback.api.data.store import (
     Store,
     StoreError,
 )
-from readback.api.shared.counters import WorkerCounters
+from readback.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 

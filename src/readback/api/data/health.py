@@ -6,7 +6,7 @@ Nothing here decides what becomes of a request.
 
 import logging
 
-from readback.api.shared.counters import WorkerCounters
+from readback.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 
@@ -42,17 +42,17 @@ class Health:
 
     def __init__(self, counters: WorkerCounters) -> None:
         self.reading = DependencyStatus(
-            counters, "database_up", "cannot read keys from the database"
+            counters, "database_readable_workers", "cannot read keys from the database"
         )
         self.writing = DependencyStatus(
-            counters, "database_writable", "cannot write usage and journal"
+            counters, "database_writable_workers", "cannot write usage and journal"
         )
         # Without a gauge: the service does what it promises to clients without it.
         self.unmatched = DependencyStatus(
             counters, "", "cannot write unmatched requests"
         )
         # No write has failed yet.
-        counters.set("database_writable", 1)
+        counters.set("database_writable_workers", 1)
 
     def errors(self) -> list[str]:
         """Return what does not work at the moment."""

@@ -8,7 +8,8 @@ never contains a text, a body or a key.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from readback.api.shared.counters import ACCEPTED, WorkerCounters
+from readback.api.shared.counters import ACCEPTED
+from readback.shared_counters import WorkerCounters
 
 # Distinct outcomes that may wait to be written. With more, details of the caller are
 # left out so that outcomes merge, and counts stay exact; with twice as many, new

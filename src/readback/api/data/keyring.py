@@ -60,9 +60,15 @@ class Keyring:
     """All records of one worker."""
 
     def __init__(
-        self, limiter: Limiter, look_up: Callable[[bytes], None], grace: float
+        self,
+        limiter: Limiter,
+        look_up: Callable[[bytes], None],
+        grace: float,
+        note_wait: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._limiter = limiter
+        # Called with the duration of each look-up.
+        self._note_wait = note_wait
         self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
@@ -191,6 +197,9 @@ class Keyring:
             del self._by_id[record.key_id]
 
     def _tell(self, digest: bytes, found: Found) -> None:
-        _, waiters = self._waiting.pop(digest, (0.0, []))
+        if digest not in self._waiting:
+            return
+        since, waiters = self._waiting.pop(digest)
+        self._note_wait(time.monotonic() - since)
         for waiter in waiters:
             waiter(found)

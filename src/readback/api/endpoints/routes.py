@@ -26,9 +26,9 @@ from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.http.repeat import RepeatableAnswer, Respond
-from readback.api.shared.counters import WorkerCounters
 from readback.api.shared.limiter import Limiter
 from readback.contract import CHAT, MODELS, OTHER
+from readback.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2

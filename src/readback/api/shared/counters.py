@@ -1,14 +1,7 @@
-"""Counters in memory that all workers share, so that any worker can sum them.
-
-One row of numbers per worker: a worker writes only its own row, so no lock is needed. A
-worker that replaces another continues its row, so totals never decrease. The counters
-are named here; `ops.py` says what they mean to an operator.
-"""
-
-import mmap
-from collections.abc import Container
+"""What the workers of the API count. `readback.metrics` says what it means."""
 
 from readback.contract import ENDPOINTS, REFUSALS
+from readback.shared_counters import WORKER_DEATHS, Histogram, SharedCounters
 
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS)
@@ -23,64 +16,34 @@ TOTALS = (
 )
 GAUGES = (
     "open_connections",
+    "max_open_connections",
     "known_keys",
     "waiting_keys",
     "pending_rows",
-    "database_up",
-    "database_writable",
-    "alive",
+    "database_readable_workers",
+    "database_writable_workers",
+    "workers",
 )
-# Moments on the monotonic clock, which all processes share, in milliseconds. 0: none.
-MOMENTS = ("keys_confirmed",)
-_COLUMNS: tuple[object, ...] = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS)
-_INDEX = {column: index for index, column in enumerate(_COLUMNS)}
+# The last one is Unix time in seconds; the other is on the monotonic clock, which all
+# processes share, in milliseconds. 0: none.
+MOMENTS = ("keys_confirmed", "certificate_expires")
+# From an SQLite file in memory to the longest that a request waits, and a little more.
+KEY_LOOK_UPS = Histogram(
+    "key_lookup",
+    (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
+)
+_COLUMNS = (
+    *REQUESTS,
+    *TOTALS,
+    *GAUGES,
+    *MOMENTS,
+    *KEY_LOOK_UPS.columns,
+    WORKER_DEATHS,
+)
 
 
-class Counters:
-    """The rows of all workers. Create it before the workers are forked."""
+class Counters(SharedCounters):
+    """The counters of all workers of the API."""
 
     def __init__(self, rows: int) -> None:
-        self._rows = rows
-        self._memory = mmap.mmap(-1, rows * len(_COLUMNS) * 8)
-        self._cells = memoryview(self._memory).cast("q")
-
-    def row(self, number: int) -> "WorkerCounters":
-        width = len(_COLUMNS)
-        return WorkerCounters(self._cells[number * width : (number + 1) * width])
-
-    def retire_all_but(self, rows: Container[int]) -> None:
-        """Clear the gauges of workers that have ended, perhaps without doing it."""
-        for number in range(self._rows):
-            if number not in rows:
-                self.row(number).retire()
-
-    def total(self, column: object) -> int:
-        index, width = _INDEX[column], len(_COLUMNS)
-        return sum(self._cells[row * width + index] for row in range(self._rows))
-
-    def earliest(self, moment: str) -> int:
-        """Return the earliest of the workers' moments; 0 if no worker has one."""
-        index, width = _INDEX[moment], len(_COLUMNS)
-        moments = (self._cells[row * width + index] for row in range(self._rows))
-        return min((at for at in moments if at), default=0)
-
-
-class WorkerCounters:
-    """The counters of one worker."""
-
-    def __init__(self, cells: memoryview) -> None:
-        self._cells = cells
-
-    def add(self, column: object, amount: int = 1) -> None:
-        self._cells[_INDEX[column]] += amount
-
-    def set(self, column: object, value: int) -> None:
-        self._cells[_INDEX[column]] = value
-
-    def get(self, column: object) -> int:
-        return int(self._cells[_INDEX[column]])
-
-    def retire(self) -> None:
-        """Clear what is only true while the worker runs."""
-        for column in (*GAUGES, *MOMENTS):
-            self.set(column, 0)
+        super().__init__(_COLUMNS, rows, transient=(*GAUGES, *MOMENTS))

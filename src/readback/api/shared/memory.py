@@ -3,6 +3,7 @@
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from readback.config import Config
+from readback.shared_counters import rows_for
 
 
 class SharedMemory:
@@ -13,6 +14,4 @@ class SharedMemory:
         self.failure_rates = Limiter(
             config.auth_failure_rate, config.auth_failure_burst
         )
-        # Old and new workers run together while workers are replaced, and gunicorn adds
-        # a worker each time it receives SIGTTIN.
-        self.counters = Counters(rows=2 * workers + 30)
+        self.counters = Counters(rows_for(workers))

@@ -121,3 +121,23 @@ def test_a_key_that_was_just_looked_up_is_kept_before_the_first_refresh():
     # It is not kept for longer than any other key without the database.
     starting.tick(now + GRACE + 1, time.time())
     assert starting.find(DIGEST) is None and not record.accepted
+
+
+def test_each_look_up_is_timed_once_and_a_refresh_is_not(limiter, asked):
+    waits = []
+    keyring = Keyring(limiter, asked.append, GRACE, waits.append)
+    keyring.wait(DIGEST, lambda _: None)
+    keyring.wait(DIGEST, lambda _: None)
+    keyring.learn([DIGEST], {DIGEST: ROW})
+    assert len(waits) == 1 and waits[0] >= 0
+
+    keyring.learn([DIGEST], {DIGEST: ROW})  # as twice a second from now on
+    assert len(waits) == 1
+
+
+def test_a_look_up_that_is_given_up_is_timed_too(limiter, asked, now):
+    waits = []
+    keyring = Keyring(limiter, asked.append, GRACE, waits.append)
+    keyring.wait(DIGEST, lambda _: None)
+    keyring.tick(now + WAIT_SECONDS + 1, time.time())
+    assert len(waits) == 1

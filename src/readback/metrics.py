@@ -1,0 +1,141 @@
+"""The metrics of both planes for Prometheus: their names, meanings and format.
+
+The tables are the only place that says what a metric means; docs/operations.md repeats
+them. What is measured is up to each plane. The names here lack the prefix.
+"""
+
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.registry import Collector
+
+from readback import __version__
+from readback.config import Config
+from readback.lifecycle import Lifecycle
+from readback.shared_counters import WORKER_DEATHS, Histogram, SharedCounters
+
+Labels = tuple[str, ...]
+
+PREFIX = "readback_"
+# How to write a format, and its name.
+_Format = tuple[Callable[[CollectorRegistry], bytes], str]
+_PLAIN_TEXT: _Format = (generate_latest, "text/plain; version=0.0.4; charset=utf-8")
+_OPENMETRICS: _Format = (openmetrics.generate_latest, openmetrics.CONTENT_TYPE_LATEST)
+BOTH_PLANES = {
+    "build_info": "Always 1: plane, version, Python and database are the labels.",
+    "start_time_seconds": "When the plane was started, in Unix time.",
+    "worker_deaths_total": "Workers that ended without being told to.",
+}
+API = {
+    "requests_total": "Requests answered, by endpoint and code (ok or a refusal's).",
+    "key_lookup_seconds": "How long the look-ups of keys took that were not known yet.",
+    "connections_total": "Connections accepted, with those of replaced workers.",
+    "connections_refused_total": "Connections refused: too many, or no descriptors.",
+    "open_connections": "Connections open now.",
+    "max_open_connections": "Connections that all workers together may have open.",
+    "workers": "Workers that are running.",
+    "database_readable_workers": "Workers that can read keys from the database.",
+    "database_writable_workers": "Workers whose last write of usage succeeded.",
+    "database_contact_age_seconds": "Time since every worker last read all its keys.",
+    "database_disk_free_bytes": "Free space on the disk of SQLite.",
+    "database_errors_total": "Statements or connections that failed.",
+    "statements_total": "SQL statements run.",
+    "known_keys": "Keys in the workers' memories.",
+    "waiting_keys": "Keys that are being looked up.",
+    "pending_rows": "Rows of usage and journal that are not written yet.",
+    "journal_dropped_total": "Requests whose usage could not be kept.",
+    "certificate_expiry_timestamp_seconds": "When the certificate in use expires.",
+}
+CABINET = {
+    "cabinet_database_up": "1 if the cabinet can read from the database, otherwise 0.",
+    "pages_total": "Pages answered, by status.",
+    "page_seconds": "How long a page took, by view; static files are not counted.",
+    "mails_waiting": "Mails in the outbox.",
+    "oldest_mail_age_seconds": "How long the oldest of them has been waiting.",
+    "mails_total": "Mails that left the outbox, by outcome.",
+}
+_MEANINGS = BOTH_PLANES | API | CABINET
+
+
+def gauge(name: str, value: float) -> Metric:
+    return GaugeMetricFamily(PREFIX + name, _MEANINGS[name], value)
+
+
+def counter(name: str, value: float) -> Metric:
+    return CounterMetricFamily(PREFIX + name, _MEANINGS[name], value)
+
+
+def counters_by(
+    name: str, label_names: Labels, values: Iterable[tuple[Labels, float]]
+) -> Metric:
+    """Return one counter for each combination of labels."""
+    family = CounterMetricFamily(PREFIX + name, _MEANINGS[name], labels=label_names)
+    for labels, value in values:
+        family.add_metric(labels, value)
+    return family
+
+
+def histograms(
+    name: str,
+    label_names: Labels,
+    found: Iterable[tuple[Labels, Histogram]],
+    counters: SharedCounters,
+) -> Metric:
+    """Return one histogram for each combination of labels that has occurred."""
+    family = HistogramMetricFamily(PREFIX + name, _MEANINGS[name], labels=label_names)
+    for labels, histogram in found:
+        counts = histogram.buckets(counters)
+        if counts[-1][1] or not labels:
+            buckets = [(_bound(bound), count) for bound, count in counts]
+            family.add_metric(labels, buckets, histogram.seconds(counters))
+    return family
+
+
+def _bound(seconds: float) -> str:
+    return "+Inf" if seconds == inf else str(seconds)
+
+
+def of_both_planes(
+    plane: str, config: Config, lifecycle: Lifecycle, counters: SharedCounters
+) -> Iterator[Metric]:
+    """Return what is measured in the same way on each plane."""
+    build = {
+        "plane": plane,
+        "version": __version__,
+        "python": platform.python_version(),
+        "database": "sqlite" if config.sqlite_path else "postgresql",
+    }
+    # The class adds the suffix to the name.
+    name = f"{PREFIX}build"
+    yield InfoMetricFamily(name, _MEANINGS["build_info"], build)
+    yield gauge("start_time_seconds", lifecycle.started_at)
+    yield counter("worker_deaths_total", counters.total(WORKER_DEATHS))
+
+
+def encode(collector: Collector, accept: str) -> tuple[bytes, str]:
+    """Return all metrics in a format that the client accepts, and its content type.
+
+    Prometheus asks for OpenMetrics. We choose ourselves, because the choice of
+    prometheus_client promises any version that the client names, and repeats its words.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+    asks_for_openmetrics = any(map(_is_openmetrics, accept.split(",")))
+    generate, content_type = _OPENMETRICS if asks_for_openmetrics else _PLAIN_TEXT
+    return generate(registry), content_type
+
+
+def _is_openmetrics(accepted: str) -> bool:
+    kind, *parameters = (part.strip() for part in accepted.lower().split(";"))
+    versions = {each for each in parameters if each.startswith("version=")}
+    return kind == "application/openmetrics-text" and versions <= {"version=1.0.0"}

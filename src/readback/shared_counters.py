@@ -1,0 +1,117 @@
+"""Counters and histograms in memory that the workers of a plane share.
+
+One row of numbers per worker: a worker writes only its own row, so no lock is needed
+between processes. A worker that replaces another continues its row, so totals never
+decrease. Any worker can sum the rows. What is counted is defined by each plane.
+"""
+
+import mmap
+from bisect import bisect_left
+from collections.abc import Collection, Container, Hashable, Iterator
+from math import inf
+
+Column = Hashable
+
+# The master counts this one, in the row of the worker that has ended.
+WORKER_DEATHS = "worker_deaths"
+
+
+def rows_for(workers: int) -> int:
+    """Return how many rows a number of workers needs.
+
+    Old and new workers run together while workers are replaced, and gunicorn adds a
+    worker each time it receives SIGTTIN.
+    """
+    return 2 * workers + 30
+
+
+class SharedCounters:
+    """The rows of all workers. Create it before the workers are forked.
+
+    Columns that are `transient` are only true while their worker runs.
+    """
+
+    def __init__(
+        self, columns: Collection[Column], rows: int, transient: Collection[Column] = ()
+    ) -> None:
+        self._index = {column: index for index, column in enumerate(columns)}
+        self._transient = transient
+        self._rows = rows
+        self._memory = mmap.mmap(-1, rows * len(self._index) * 8)
+        self._cells = memoryview(self._memory).cast("q")
+
+    def row(self, number: int) -> "WorkerCounters":
+        width = len(self._index)
+        cells = self._cells[number * width : (number + 1) * width]
+        return WorkerCounters(cells, self._index, self._transient)
+
+    def retire_all_but(self, rows: Container[int]) -> None:
+        """Clear what workers that have ended may have left behind."""
+        for number in range(self._rows):
+            if number not in rows:
+                self.row(number).retire()
+
+    def total(self, column: Column) -> int:
+        return sum(self._column(column))
+
+    def earliest(self, moment: Column) -> int:
+        """Return the earliest of the workers' moments; 0 if no worker has one."""
+        return min((at for at in self._column(moment) if at), default=0)
+
+    def _column(self, column: Column) -> Iterator[int]:
+        index, width = self._index[column], len(self._index)
+        return (self._cells[row * width + index] for row in range(self._rows))
+
+
+class WorkerCounters:
+    """The counters of one worker."""
+
+    def __init__(
+        self,
+        cells: memoryview,
+        index: dict[Column, int],
+        transient: Collection[Column],
+    ) -> None:
+        self._cells = cells
+        self._index = index
+        self._transient = transient
+
+    def add(self, column: Column, amount: int = 1) -> None:
+        self._cells[self._index[column]] += amount
+
+    def set(self, column: Column, value: int) -> None:
+        self._cells[self._index[column]] = value
+
+    def get(self, column: Column) -> int:
+        return int(self._cells[self._index[column]])
+
+    def retire(self) -> None:
+        """Clear what is only true while the worker runs."""
+        for column in self._transient:
+            self.set(column, 0)
+
+
+class Histogram:
+    """How often something took how long: one column per bucket, and one for the sum."""
+
+    def __init__(self, name: Hashable, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._buckets = [(name, bound) for bound in (*bounds, inf)]
+        self._sum = (name, "microseconds")
+        self.columns: tuple[Column, ...] = (*self._buckets, self._sum)
+
+    def observe(self, counters: WorkerCounters, seconds: float) -> None:
+        counters.add(self._buckets[bisect_left(self._bounds, seconds)])
+        counters.add(self._sum, int(seconds * 1_000_000))
+
+    def buckets(self, counters: SharedCounters) -> list[tuple[float, int]]:
+        """Return for each bound how many observations were not above it."""
+        found, count = [], 0
+        for column in self._buckets:
+            count += counters.total(column)
+            found.append((column[1], count))
+        return found
+
+    def seconds(self, counters: SharedCounters) -> float:
+        """Return the sum of all observations."""
+        return counters.total(self._sum) / 1_000_000

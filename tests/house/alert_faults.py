@@ -1,0 +1,164 @@
+"""The series of healthy planes, and what each fault that has an alert changes in them.
+
+Values are in promtool's notation: `1+2x3` is 1 and three more values, each 2 greater.
+"""
+
+from readback import metrics
+
+API = '{job="readback-api",instance="10.0.0.1:8002"}'
+CABINET = '{job="readback-cabinet",instance="10.0.0.3:8001"}'
+# A series has one value per step; in these steps the fault begins, ends and is over.
+BEGIN, END, LAST = 4, 21, 41
+MINUTES_PER_STEP = 2
+# Some alerts look at a whole hour.
+LONG_STEPS = {"ReadbackVersionsDiffer": 4, "ReadbackMailsNotDelivered": 4}
+
+
+def with_label(labels: str, label: str) -> str:
+    return labels.removesuffix("}") + f",{label}}}"
+
+
+def steady(value: float) -> str:
+    return f"{value}+0x{LAST}"
+
+
+def broken(healthy: float, value: float) -> str:
+    before, during, after = BEGIN - 1, END - BEGIN - 1, LAST - END
+    return f"{healthy}+0x{before} {value}+0x{during} {healthy}+0x{after}"
+
+
+def growing(by: float) -> str:
+    """Return a counter that grows only during the fault."""
+    before, during, after = BEGIN - 1, END - BEGIN - 1, LAST - END
+    return f"0+0x{before} {by}+{by}x{during} {(during + 1) * by}+0x{after}"
+
+
+def buckets(name: str, labels: str, *, slow: bool) -> dict[str, str]:
+    """Return a histogram of 60 observations per step, all slow during the fault."""
+    all_of_them = f"60+60x{LAST}"
+    quick = (
+        f"60+60x{BEGIN - 1} {BEGIN * 60}+0x{END - BEGIN - 1} "
+        f"{BEGIN * 60 + 60}+60x{LAST - END}"
+    )
+    bounds = {"0.005": quick if slow else all_of_them, "5.0": all_of_them}
+    bounds["+Inf"] = all_of_them
+    return {
+        name + "_bucket" + with_label(labels, f'le="{bound}"'): values
+        for bound, values in bounds.items()
+    } | {f"{name}_count{labels}": all_of_them}
+
+
+def metric(name: str, labels: str = API, label: str = "") -> str:
+    full = metrics.PREFIX + name
+    return full + (with_label(labels, label) if label else labels)
+
+
+OTHER_API = API.replace("10.0.0.1", "10.0.0.2")
+INTERNAL_ERRORS = metric(
+    "requests_total", API, 'endpoint="models",code="internal_error"'
+)
+LOGIN = with_label(CABINET, 'view="account_login"')
+EXPIRY = metric("certificate_expiry_timestamp_seconds")
+IN_A_MONTH = 30 * 86400
+HEALTHY = {
+    f"up{API}": steady(1),
+    f"up{OTHER_API}": steady(1),
+    f"up{CABINET}": steady(1),
+    metric("build_info", API, 'version="0.1.0"'): steady(1),
+    metric("build_info", CABINET, 'version="0.1.0"'): steady(1),
+    metric("start_time_seconds"): steady(1_000_000),
+    metric("worker_deaths_total"): steady(0),
+    metric("workers"): steady(2),
+    metric("database_readable_workers"): steady(2),
+    metric("database_writable_workers"): steady(2),
+    metric("database_disk_free_bytes"): steady(50e9),
+    metric("pending_rows"): steady(100),
+    metric("journal_dropped_total"): steady(0),
+    metric("open_connections"): steady(500),
+    metric("max_open_connections"): steady(2000),
+    metric("connections_refused_total"): steady(0),
+    INTERNAL_ERRORS: steady(0),
+    EXPIRY: steady(IN_A_MONTH),
+    metric("cabinet_database_up", CABINET): steady(1),
+    metric("oldest_mail_age_seconds", CABINET): steady(1),
+    **{
+        metric("pages_total", CABINET, f'status="{status}"'): steady(0)
+        for status in (500, 502, 503)
+    },
+    **{
+        metric("mails_total", CABINET, f'outcome="{outcome}"'): steady(0)
+        for outcome in ("refused", "expired")
+    },
+    **buckets("readback_key_lookup_seconds", API, slow=False),
+    **buckets("readback_page_seconds", LOGIN, slow=False),
+}
+# What differs from the healthy series, and the other alerts that the same fault fires.
+FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
+    "ReadbackApiDown": (
+        {f"up{API}": broken(1, 0), f"up{OTHER_API}": broken(1, 0)},
+        {"ReadbackReplicaDown"},
+    ),
+    "ReadbackCabinetDown": ({f"up{CABINET}": broken(1, 0)}, {"ReadbackReplicaDown"}),
+    "ReadbackReplicaDown": ({f"up{OTHER_API}": broken(1, 0)}, set()),
+    "ReadbackDatabaseUnavailable": (
+        {metric("database_readable_workers"): broken(2, 1)},
+        set(),
+    ),
+    "ReadbackCabinetDatabaseUnavailable": (
+        {
+            metric("cabinet_database_up", CABINET): broken(1, 0),
+            metric("pages_total", CABINET, 'status="503"'): growing(10),
+        },
+        set(),
+    ),
+    "ReadbackUsageNotWritten": (
+        {metric("database_writable_workers"): broken(2, 0)},
+        set(),
+    ),
+    "ReadbackUsageDelayed": ({metric("pending_rows"): broken(100, 12_000)}, set()),
+    "ReadbackUsageLost": ({metric("journal_dropped_total"): growing(3)}, set()),
+    "ReadbackDiskLow": (
+        {metric("database_disk_free_bytes"): broken(50e9, 5e8)},
+        set(),
+    ),
+    "ReadbackLookUpsSlow": (
+        buckets("readback_key_lookup_seconds", API, slow=True),
+        set(),
+    ),
+    "ReadbackConnectionsNearLimit": (
+        {metric("open_connections"): broken(500, 1700)},
+        set(),
+    ),
+    "ReadbackConnectionsRefused": (
+        {metric("connections_refused_total"): growing(600)},
+        set(),
+    ),
+    "ReadbackInternalErrors": ({INTERNAL_ERRORS: growing(1)}, set()),
+    "ReadbackProcessesDie": ({metric("worker_deaths_total"): growing(1)}, set()),
+    "ReadbackPagesSlow": (buckets("readback_page_seconds", LOGIN, slow=True), set()),
+    "ReadbackSingleSignOnFails": (
+        {metric("pages_total", CABINET, 'status="502"'): growing(1)},
+        set(),
+    ),
+    "ReadbackMailsWait": (
+        {metric("oldest_mail_age_seconds", CABINET): broken(1, 400)},
+        set(),
+    ),
+    "ReadbackMailsNotDelivered": (
+        {metric("mails_total", CABINET, 'outcome="refused"'): growing(1)},
+        set(),
+    ),
+    "ReadbackCertificateExpires": ({EXPIRY: broken(IN_A_MONTH, 7 * 86400)}, set()),
+    "ReadbackCertificateExpiresNow": (
+        {EXPIRY: broken(IN_A_MONTH, 86400)},
+        {"ReadbackCertificateExpires"},
+    ),
+    "ReadbackVersionsDiffer": (
+        {
+            metric("build_info", OTHER_API, 'version="0.2.0"'): (
+                f"_x{BEGIN} 1+0x{END - BEGIN - 1} stale _x{LAST - END}"
+            )
+        },
+        set(),
+    ),
+}

@@ -1,0 +1,192 @@
+"""The alerts and the dashboard: they name what exists, and each alert fires when due.
+
+Prometheus' own promtool judges the files and evaluates the rules over series that are
+healthy except for one fault. The rest holds without it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from readback import metrics
+from tests.house.alert_faults import (
+    API,
+    BEGIN,
+    END,
+    FAULTS,
+    HEALTHY,
+    LAST,
+    LONG_STEPS,
+    MINUTES_PER_STEP,
+)
+from tests.support.promtool import run_promtool
+
+ROOT = Path(__file__).parents[2]
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+GRAFANA = ROOT / "deploy" / "grafana"
+PAGE = (ROOT / "docs" / "operations.md").read_text()
+RULES = yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())["groups"][0]["rules"]
+ALERTS = {rule["alert"]: rule for rule in RULES}
+METRICS = {*metrics.BOTH_PLANES, *metrics.API, *metrics.CABINET}
+DASHBOARD = json.loads((GRAFANA / "dashboard.json").read_text())
+LINK = re.compile(r"\{\{ \$externalLabels\.cabinet_url \}\}/docs/operations#([\w-]+)")
+
+
+def firing(minute: int, names: set[str]) -> dict[str, Any]:
+    """Return promtool's test that exactly these alerts fire."""
+    return {
+        "expr": 'count by (alertname) (ALERTS{alertstate="firing"}) > bool 0',
+        "eval_time": f"{minute}m",
+        "exp_samples": [
+            {"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(names)
+        ],
+    }
+
+
+def story(alert: str) -> dict[str, Any]:
+    """Return promtool's test of one fault: before, during, and long after it."""
+    changes, others = FAULTS[alert]
+    series = HEALTHY | changes
+    minutes = LONG_STEPS.get(alert, MINUTES_PER_STEP)
+    return {
+        "name": alert,
+        "interval": f"{minutes}m",
+        "input_series": [
+            {"series": name, "values": values} for name, values in series.items()
+        ],
+        "promql_expr_test": [
+            firing((BEGIN - 1) * minutes, set()),
+            firing((END - 1) * minutes, {alert, *others}),
+            firing(LAST * minutes, set()),
+        ],
+    }
+
+
+def test_each_alert_fires_during_its_fault_and_at_no_other_time(tmp_path):
+    tests = {
+        "rule_files": [str(PROMETHEUS / "alerts.yml")],
+        "evaluation_interval": f"{MINUTES_PER_STEP}m",
+        "tests": [story(alert) for alert in FAULTS],
+    }
+    path = tmp_path / "alerts.test.yml"
+    path.write_text(yaml.safe_dump(tests, width=1000))
+
+    run_promtool("test", "rules", str(path))
+
+
+def test_each_alert_has_a_fault():
+    assert FAULTS.keys() == ALERTS.keys()
+
+
+def test_an_alert_says_what_happens_and_links_to_what_to_do(tmp_path):
+    rule = ALERTS["ReadbackDatabaseUnavailable"]
+    labels = API.strip("{}").replace('"', "").split(",")
+    expected = {
+        "summary": "10.0.0.1:8002 cannot read keys from the database.",
+        "description": rule["annotations"]["description"].replace("{{ $value }}", "1"),
+        "runbook_url": "https://readback.example.com/docs/operations"
+        "#when-the-database-is-unavailable",
+    }
+    test = story("ReadbackDatabaseUnavailable")
+    test["external_labels"] = {"cabinet_url": "https://readback.example.com"}
+    test["promql_expr_test"] = []
+    test["alert_rule_test"] = [
+        {
+            "eval_time": f"{(END - 1) * MINUTES_PER_STEP}m",
+            "alertname": rule["alert"],
+            "exp_alerts": [
+                {
+                    "exp_labels": rule["labels"]
+                    | dict(each.split("=", 1) for each in labels),
+                    "exp_annotations": expected,
+                }
+            ],
+        }
+    ]
+    path = tmp_path / "alerts.test.yml"
+    path.write_text(
+        yaml.safe_dump(
+            {"rule_files": [str(PROMETHEUS / "alerts.yml")], "tests": [test]}
+        )
+    )
+
+    run_promtool("test", "rules", str(path))
+
+
+def test_promtool_accepts_the_configuration_with_its_rules():
+    run_promtool("check", "config", str(PROMETHEUS / "prometheus.yml"))
+
+
+def test_every_alert_has_a_severity_a_summary_and_a_paragraph():
+    headings = re.findall(r"^#{2,3} (.+)$", PAGE, re.MULTILINE)
+    anchors = {
+        re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings
+    }
+    for name, rule in ALERTS.items():
+        assert rule["labels"]["severity"] in ("page", "ticket"), name
+        assert rule["annotations"]["summary"] and rule["annotations"]["description"]
+        link = LINK.fullmatch(rule["annotations"]["runbook_url"])
+        assert link and link[1] in anchors, name
+
+
+def test_the_table_of_faults_has_every_alert_with_its_link():
+    rows = re.findall(r"^\| .+ \| `\w.+` \| \[`(\w+)`\]\(#([\w-]+)\) \|", PAGE, re.M)
+    linked = {
+        name: LINK.fullmatch(rule["annotations"]["runbook_url"])[1]
+        for name, rule in ALERTS.items()
+    }
+    assert dict(rows) == linked
+    assert len(rows) == len(ALERTS)
+
+
+def names_in(text: str) -> set[str]:
+    """Return the metrics in a text; the parts of a histogram count as the whole."""
+    names = re.findall(r"\breadback_(\w+)", text)
+    return {re.sub(r"_seconds_(bucket|count|sum)$", "_seconds", name) for name in names}
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_uses_metrics_that_exist_and_the_table_names_them(name):
+    used = names_in(ALERTS[name]["expr"])
+    assert used <= METRICS
+    [row] = [line for line in PAGE.splitlines() if f"[`{name}`]" in line]
+    assert f"| {ALERTS[name]['labels']['severity']} |" in row
+    assert names_in(row) <= used and bool(names_in(row)) == bool(used)
+
+
+def panels() -> Iterator[dict[str, Any]]:
+    for panel in DASHBOARD["panels"]:
+        yield from [panel, *panel.get("panels", [])]
+
+
+def test_every_panel_says_what_it_shows_and_uses_metrics_that_exist():
+    shown = [panel for panel in panels() if panel["type"] != "row"]
+    assert len({panel["id"] for panel in panels()}) == len(list(panels()))
+    for panel in shown:
+        assert panel["description"].endswith("."), panel["title"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        for target in panel["targets"]:
+            used = names_in(target["expr"])
+            assert used <= METRICS, panel["title"]
+
+
+def test_the_dashboard_shows_every_metric():
+    queries = [each["expr"] for panel in panels() for each in panel.get("targets", ())]
+    assert names_in(" ".join(queries)) == METRICS
+
+
+def test_grafana_finds_the_dashboard_and_its_data_source():
+    provisioning = GRAFANA / "provisioning"
+    dashboards = yaml.safe_load((provisioning / "dashboards/readback.yml").read_text())
+    sources = yaml.safe_load((provisioning / "datasources/readback.yml").read_text())
+    assert (
+        dashboards["providers"][0]["options"]["path"] == "/var/lib/grafana/dashboards"
+    )
+    assert sources["datasources"][0]["type"] == "prometheus"
+    [variable] = DASHBOARD["templating"]["list"]
+    assert (variable["name"], variable["query"]) == ("datasource", "prometheus")
