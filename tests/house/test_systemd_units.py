@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
+import readback
+
+ROOT = Path(__file__).parents[2]
+UNITS = ROOT / "deploy" / "systemd"
 PROGRAM = "/opt/readback/current/bin/readback"
 SERVICES = ("readback-api", "readback-cabinet", "readback-migrate")
 # Ten times the score, which goes from 0 (nothing is allowed) to 10 (everything is).
@@ -72,3 +75,21 @@ def test_the_sockets_have_the_addresses_of_the_example():
     listening = re.findall(r"^ListenStream=(.*)$", sockets, re.MULTILINE)
 
     assert sorted(listening) == sorted(settings)
+
+
+def commands_of_the_page() -> str:
+    page = (ROOT / "docs" / "deploy.md").read_text()
+    section = page.partition("## On a host with systemd")[2].partition("\n## ")[0]
+    return "\n".join(
+        re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    )
+
+
+def test_the_commands_of_the_page_use_files_that_exist_and_this_version():
+    commands = commands_of_the_page()
+
+    subprocess.run(["sh", "-n"], input=commands, text=True, check=True)
+    named = set(re.findall(r"(?:deploy|requirements)/\S+", commands))
+    assert len(named) >= 4
+    assert all(any(ROOT.glob(name)) for name in named), named
+    assert f"python3 -m venv /opt/readback/{readback.__version__}\n" in commands
