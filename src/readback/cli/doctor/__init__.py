@@ -1,19 +1,15 @@
 """`readback doctor`: check everything that a start needs, and change nothing.
 
-Each check is a generator of results in one of the modules here; a new one goes into
-`_CHECKS`. If settings are invalid, the report has one line for each of them and nothing
-else, because every check depends on the settings.
+If settings are invalid, the report has one line for each of them and nothing else,
+because every check depends on the settings.
 """
-
-from dataclasses import fields
 
 import click
 
 from readback.cli import settings, tables
-from readback.cli.doctor import certificate, database, files, mail, network
-from readback.cli.doctor.report import Check, CheckResult, CheckStatus, fail, ok
+from readback.cli.doctor.report import CheckResult, CheckStatus, fail
 from readback.cli.exit_codes import ExitCode
-from readback.config import Config, ConfigError, read
+from readback.config import ConfigError, read
 
 
 @click.command()
@@ -35,30 +31,12 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 def _results() -> list[CheckResult]:
+    # Here, so that no other command imports what only the checks need.
+    from readback.cli.doctor.checks import CHECKS
+
     try:
         config = read()
     except ConfigError as error:
         action = "Correct or remove the variable; docs/settings.md lists all of them."
         return [fail("settings", problem, action) for problem in error.problems]
-    checked = [result for check in _CHECKS for result in check(config)]
-    return [_settings(config), *checked]
-
-
-def _settings(config: Config) -> CheckResult:
-    changed = sum(getattr(config, row.name) != row.default for row in fields(config))
-    return ok("settings", f"all valid; {changed} differ from the default")
-
-
-_CHECKS: tuple[Check, ...] = (
-    files.data_directory,
-    files.disk,
-    files.secret_key,
-    files.permissions,
-    files.secret_files,
-    certificate.certificate,
-    network.addresses,
-    database.database,
-    mail.mail_server,
-    network.provider,
-    network.binds,
-)
+    return [result for check in CHECKS for result in check(config)]

@@ -61,7 +61,7 @@ def _bind(setting: str, bind: Bind) -> CheckResult:
             return warn(setting, found, action)
         if error.errno == EACCES and bind.port:
             action = (
-                f"Ignore this if systemd listens there; otherwise change {setting}."
+                f"Ignore this if systemd opens it; otherwise change {setting}."
             )
             return warn(setting, found, action)
         return fail(setting, found, f"Set {setting} to another address.")
