@@ -74,6 +74,13 @@ def encrypt(form: PrivateFormat) -> Callable[[Files], None]:
             "damaged",
         ),
         (
+            lambda files: files.certificate.write_bytes(
+                files.certificate.read_bytes().replace(b"MII", b"\xffII", 1)
+            ),
+            "certificate",
+            "damaged",
+        ),
+        (
             lambda files: files.key.write_text(DAMAGED.format("PRIVATE KEY")),
             "key",
             "damaged",

@@ -6,6 +6,7 @@ what it refuses is examined here, to say both. Nothing here shows any part of a 
 
 import re
 import ssl
+from codecs import BOM_UTF8
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from readback.config import Config
 from readback.probe.connection.certificates import Certificate, read
 
 _CERTIFICATE = re.compile(
-    r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
+    r"^-----BEGIN CERTIFICATE-----.*?^-----END CERTIFICATE-----",
+    re.DOTALL | re.MULTILINE,
 )
-_PRIVATE_KEY = re.compile(r"-----BEGIN (\w+ )?PRIVATE KEY-----")
+_PRIVATE_KEY = re.compile(r"^-----BEGIN (\w+ )?PRIVATE KEY-----", re.MULTILINE)
 _ENCRYPTED = re.compile(r"-----BEGIN ENCRYPTED|^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
 _WEAK = {
     "EE_KEY_TOO_SMALL": "its key is too short",
@@ -66,12 +68,13 @@ def _addresses(names: set[str]) -> set[IPv4Address | IPv6Address]:
 
 def _text(setting: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="ascii", errors="replace")
+        content = path.read_bytes().removeprefix(BOM_UTF8)  # OpenSSL ignores it, too
     except OSError as error:
         raise UnusableCertificate(
             f"{setting}: {path} cannot be read: {error.strerror}",
             "Check the path, and that the user of the service may read the file.",
         ) from None
+    return content.decode("ascii", "replace")
 
 
 def _check_certificate_file(path: Path, pems: list[str]) -> None:
@@ -86,7 +89,7 @@ def _check_certificate_file(path: Path, pems: list[str]) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
             cadata="\n".join(pems)
         )
-    except ssl.SSLError:
+    except (ssl.SSLError, TypeError):  # TypeError: it is not ASCII
         raise UnusableCertificate(
             f"{setting} is damaged: it contains a certificate that cannot be decoded",
             "Copy the file again.",

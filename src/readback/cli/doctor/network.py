@@ -60,9 +60,7 @@ def _bind(setting: str, bind: Bind) -> CheckResult:
             action = f"Ignore this if Readback is running; otherwise change {setting}."
             return warn(setting, found, action)
         if error.errno == EACCES and bind.port:
-            action = (
-                f"Ignore this if systemd opens it; otherwise change {setting}."
-            )
+            action = f"Ignore this if systemd opens it; otherwise change {setting}."
             return warn(setting, found, action)
         return fail(setting, found, f"Set {setting} to another address.")
     return ok(setting, f"{bind} is free")
