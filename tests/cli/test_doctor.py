@@ -4,9 +4,8 @@ import json
 import os
 import re
 import socket
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +14,13 @@ from threading import Thread
 import psycopg
 import pytest
 
+from readback import keys
 from readback.cli.doctor import files
 from readback.config import DATABASE_NAME, Config
 from tests.cli.program import Program
 from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.commands import free_port
+from tests.support.database import Database
 from tests.support.mailbox import mailbox
 
 
@@ -246,13 +247,10 @@ def test_the_settings_of_the_units_must_be_private(tmp_path, monkeypatch):
 
 
 def test_a_clock_behind_the_newest_key_is_a_warning(migrated):
-    migrated.output("account", "create", "alice@example.org", "--confirmed")
-    migrated.output("key", "create", "alice@example.org")
-    database_file = Path(migrated.settings["READBACK_DATA_DIR"]) / DATABASE_NAME
-    with closing(sqlite3.connect(database_file)) as database, database:
-        database.execute(
-            "UPDATE cabinet_key SET created_at = datetime('now', '+3600 seconds')"
-        )
+    file = Path(migrated.settings["READBACK_DATA_DIR"]) / DATABASE_NAME
+    database = Database(f"sqlite:///{file}")
+    database.add_keys(database.add_account("alice@example.org"), [keys.mint()])
+    database.rows("UPDATE cabinet_key SET created_at = ?", database.moment(3600))
 
     code, results = diagnose(migrated)
 

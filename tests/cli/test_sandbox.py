@@ -51,7 +51,9 @@ def refuse_executable_memory() -> None:
     not (shutil.which("systemd-analyze") and shutil.which("strace")),
     reason="needs the programs systemd-analyze and strace",
 )
-def test_both_planes_work_without_the_system_calls_that_the_sandbox_denies(tmp_path):
+def test_both_planes_work_without_the_system_calls_that_the_sandbox_denies(
+    migrated, tmp_path
+):
     assert {"openat", "futex"} <= allowed_calls()
     denied = ",".join(f"?{name}" for name in sorted(calls_of([]) - allowed_calls()))
     log = tmp_path / "calls"
@@ -62,7 +64,7 @@ def test_both_planes_work_without_the_system_calls_that_the_sandbox_denies(tmp_p
     ]
     with subprocess.Popen(
         command,
-        env=environment({}),
+        env=environment({"READBACK_DATA_DIR": migrated.settings["READBACK_DATA_DIR"]}),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

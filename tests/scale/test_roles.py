@@ -353,27 +353,22 @@ def doctor(settings: dict[str, str], folder: Path) -> tuple[int, str, list[str]]
     return done.returncode, done.stdout, role
 
 
-def test_the_doctor_accepts_the_role_of_the_api(installation, tmp_path):
-    code, report, role = doctor(settings_of_api(installation.api_url), tmp_path)
-
+def test_the_doctor_knows_what_a_role_needs(installation, tmp_path):
+    api, owner = (
+        settings_of_api(url) for url in (installation.api_url, installation.owner_url)
+    )
+    code, report, role = doctor(api, tmp_path)
     assert code == 0
     assert "InsufficientPrivilege" in report
     assert role[0] == "ok" and "readback_api has what the API needs" in role[2]
 
-
-def test_the_doctor_accepts_the_owner_of_the_tables(installation, tmp_path):
-    code, _, role = doctor(settings_of_api(installation.owner_url), tmp_path)
-
+    code, _, role = doctor(owner, tmp_path)
     assert code == 0
     assert role[0] == "ok" and "readback owns the tables" in role[2]
 
-
-def test_the_doctor_names_privileges_that_the_api_lacks(installation, tmp_path):
     for lost in ("SELECT (expires_at) ON cabinet_key", "DELETE ON cabinet_usage"):
         installation.owner.rows(f"REVOKE {lost} FROM {API_ROLE}")
-
-    code, _, role = doctor(settings_of_api(installation.api_url), tmp_path)
-
+    code, _, role = doctor(api, tmp_path)
     assert (code, role[0]) == (1, "fail")
     assert "SELECT on cabinet_key (expires_at)" in role[2]
     assert "DELETE on cabinet_usage" in role[2]
