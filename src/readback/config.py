@@ -9,7 +9,7 @@ a database or, except for secrets, a file.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,7 +30,14 @@ _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 
 
 class ConfigError(Exception):
-    """A setting is invalid; the text names the variable and what is allowed."""
+    """Settings are invalid; each problem names its variable and what is allowed.
+
+    The text is the first problem.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(problems[0])
+        self.problems = problems
 
 
 def _setting(
@@ -288,22 +295,33 @@ def variable(setting: Field[Any]) -> str:
 
 
 def read(environ: Mapping[str, str] = os.environ) -> Config:
-    """Return the settings in the environment; raise `ConfigError` if one is invalid."""
-    _reject_unknown(environ)
-    config = Config(**{row.name: _read_one(row, environ) for row in fields(Config)})
+    """Return the settings in the environment; raise `ConfigError` if any is invalid."""
+    problems = list(_unknown(environ))
+    valid = {}
+    for row in fields(Config):
+        try:
+            valid[row.name] = _read_one(row, environ)
+        except ConfigError as error:
+            problems.append(str(error))
+    config = Config(**valid)
+    # What is missing may be one of the problems.
+    problems = problems or list(_incomplete(config))
+    if problems:
+        raise ConfigError(*problems)
+    return config
+
+
+def _incomplete(config: Config) -> Iterator[str]:
     if bool(config.tls_certificate) != bool(config.tls_key):
-        raise ConfigError(
-            "READBACK_TLS_CERTIFICATE and READBACK_TLS_KEY must be set together."
-        )
+        yield "READBACK_TLS_CERTIFICATE and READBACK_TLS_KEY must be set together."
     provider = (config.oidc_issuer, config.oidc_client_id, config.oidc_client_secret)
     if any(provider) != all(provider):
-        raise ConfigError(
+        yield (
             "READBACK_OIDC_ISSUER, READBACK_OIDC_CLIENT_ID and "
             "READBACK_OIDC_CLIENT_SECRET must be set together."
         )
     if config.oidc_only and not config.oidc_issuer:
-        raise ConfigError("READBACK_OIDC_ONLY needs READBACK_OIDC_ISSUER.")
-    return config
+        yield "READBACK_OIDC_ONLY needs READBACK_OIDC_ISSUER."
 
 
 def _read_one(row: Field[Any], environ: Mapping[str, str]) -> Any:
@@ -331,7 +349,7 @@ def _read_secret(name: str, path: str) -> str:
         raise ConfigError(f"{name}: the file cannot be read: {reason}.") from None
 
 
-def _reject_unknown(environ: Mapping[str, str]) -> None:
+def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
     rows = fields(Config)
     known = {variable(row) for row in rows}
     known |= {f"{variable(row)}_FILE" for row in rows if row.metadata["secret"]}
@@ -342,4 +360,4 @@ def _reject_unknown(environ: Mapping[str, str]) -> None:
             continue
         similar = get_close_matches(name, known, n=1)
         hint = f"; did you mean {similar[0]}?" if similar else "; remove it."
-        raise ConfigError(f"{name} is not a setting of Readback{hint}")
+        yield f"{name} is not a setting of Readback{hint}"

@@ -8,13 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 
+import psycopg
 import pytest
 
+from readback import keys
+from readback.cli.doctor import files
+from readback.config import DATABASE_NAME, Config
 from tests.cli.program import Program
 from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.commands import free_port
+from tests.support.database import Database
 from tests.support.mailbox import mailbox
 
 
@@ -35,6 +41,34 @@ def test_before_the_first_start_no_check_fails_and_no_file_is_created(program):
     assert code == 0
     assert "fail" not in {status for status, *_ in results.values()}
     assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
+
+
+def test_each_invalid_setting_is_a_line_of_the_report(program):
+    program.settings |= {
+        "READBACK_KEY_RATE": "fast",
+        "READBACK_WORKRES": "2",
+        "READBACK_DATABASE_URL": "mysql://alice:hunter2@localhost/x",
+    }
+
+    done = program.run("doctor")
+
+    assert (done.returncode, done.stderr) == (1, "")
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [row[:2] for row in rows] == [["fail", "settings"]] * 3
+    assert [row[2].split()[0] for row in rows] == [
+        "READBACK_WORKRES",
+        "READBACK_DATABASE_URL",
+        "READBACK_KEY_RATE",
+    ]
+    assert all("docs/settings.md" in row[3] for row in rows)
+    assert "hunter2" not in done.stdout
+
+
+def test_the_report_for_programs_is_a_list_of_objects(migrated):
+    report = json.loads(migrated.output("doctor", "--json"))
+
+    assert {tuple(line) for line in report} == {("status", "check", "found", "action")}
+    assert ["ok", "clock"] in [[line["status"], line["check"]] for line in report]
 
 
 def test_after_migrating_the_database_is_up_to_date(on_each_database):
@@ -98,15 +132,16 @@ def test_a_mail_that_has_waited_for_a_minute_is_a_warning(on_each_database):
         program.output("manage", "shell", "-c", AGE_THE_OUTBOX)
         _code, results = diagnose(program)
     assert results["outbox"][0] == "warn"
-    assert re.search(r"the oldest for 36\d\d s", results["outbox"][1])
+    assert re.search(r"the oldest for 36\d\d s.*refused: 2", results["outbox"][1])
 
 
 AGE_THE_OUTBOX = """
 from datetime import timedelta
 from django.db.models import F
-from readback.cabinet.models import OutgoingMail
+from readback.cabinet.models import MailTotal, OutgoingMail
 
 OutgoingMail.objects.update(created_at=F("created_at") - timedelta(hours=1))
+MailTotal.objects.create(outcome="refused", mails=2)
 """
 
 
@@ -177,6 +212,85 @@ def test_an_invalid_certificate_fails(program, tmp_path):
     code, results = diagnose(program)
 
     assert (code, results["certificate"][0]) == (1, "fail")
+    assert f"{tmp_path}/pem contains no certificate" in results["certificate"][1]
+
+
+def test_a_secret_that_every_user_can_read_fails(program):
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        public, private = Path(folder, "a secret"), Path(folder, "private")
+        for path in (public, private):
+            path.write_text("smtp://127.0.0.1:9" if path == public else "x" * 60)
+        os.chmod(public, 0o644)
+        os.chmod(private, 0o640)
+        program.settings |= {
+            "READBACK_SMTP_URL_FILE": str(public),
+            "READBACK_SECRET_KEY_FILE": str(private),
+        }
+        code, results = diagnose(program)
+
+    assert (code, results["secret files"][0]) == (1, "fail")
+    assert results["secret files"][2] == f"Run chmod o= '{public}'"
+
+
+def test_the_settings_of_the_units_must_be_private(tmp_path, monkeypatch):
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        file = Path(folder, "environment")
+        file.touch(0o644)
+        monkeypatch.setattr(files, "ENVIRONMENT_FILES", (file, tmp_path / "missing"))
+        [result] = files.secret_files(Config())
+        assert (result.status, result.action) == ("fail", f"Run chmod o= {file}")
+
+        os.chmod(folder, 0o700)
+        assert list(files.secret_files(Config())) == []
+
+
+def test_a_clock_behind_the_newest_key_is_a_warning(migrated):
+    file = Path(migrated.settings["READBACK_DATA_DIR"]) / DATABASE_NAME
+    database = Database(f"sqlite:///{file}")
+    database.add_keys(database.add_account("alice@example.org"), [keys.mint()])
+    database.rows("UPDATE cabinet_key SET created_at = ?", database.moment(3600))
+
+    code, results = diagnose(migrated)
+
+    assert (code, results["clock"][0]) == (0, "warn")
+    assert re.match(r"it is 3[56]\d\d s behind the newest", results["clock"][1])
+
+
+# A function of the same name that is found first, because no test can set the clock of
+# the server alone.
+OTHER_CLOCK = """
+CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+AS $$ SELECT pg_catalog.clock_timestamp() + interval '90 seconds' $$;
+"""
+
+
+def test_a_database_server_with_another_time_or_read_only_fails(program, postgresql):
+    url = postgresql.migrated_database()
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(OTHER_CLOCK)
+    postgresql.execute(f"ALTER DATABASE {name} SET search_path = public, pg_catalog")
+    program.settings["READBACK_DATABASE_URL"] = url
+
+    code, results = diagnose(program)
+
+    assert (code, results["clock"][0]) == (1, "fail")
+    assert re.fullmatch(
+        r"it is (89|90|91) s behind the clock of the database server",
+        results["clock"][1],
+    )
+    status, found, action = results["database role"]
+    assert status == "warn" and "superuser" in found
+    assert "deploy/postgresql" in action
+
+    postgresql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    code, results = diagnose(program)
+
+    assert (code, results["database role"][0]) == (1, "fail")
+    assert "default_transaction_read_only" in results["database role"][1]
+    assert results["storage"][0] == "fail"
 
 
 def test_a_provider_that_answers_is_ok_with_the_url_to_register(program):

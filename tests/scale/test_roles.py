@@ -21,7 +21,12 @@ from readback.api.data.store import Store
 from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
-from tests.support.commands import environment_with, free_port, run_readback
+from tests.support.commands import (
+    environment_with,
+    free_port,
+    run_command,
+    run_readback,
+)
 from tests.support.database import Database
 from tests.support.load import pipeline
 from tests.support.metrics import readiness
@@ -339,9 +344,32 @@ def test_an_api_without_a_privilege_that_it_needs_does_not_start(
     assert "InsufficientPrivilege" in sentence and "grants.sql" in sentence
 
 
-def test_the_doctor_accepts_the_role_of_the_api(installation, tmp_path):
-    settings = settings_of_api(installation.api_url)
-    done = run_readback(
-        environment_with({**settings, "READBACK_DATA_DIR": str(tmp_path)}), "doctor"
+def doctor(settings: dict[str, str], folder: Path) -> tuple[int, str, list[str]]:
+    """Return the exit code, the report, and the fields of its line about the role."""
+    environment = environment_with({**settings, "READBACK_DATA_DIR": str(folder)})
+    done = run_command(environment, "doctor")
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    [role] = [line for line in lines if line[1] == "database role"]
+    return done.returncode, done.stdout, role
+
+
+def test_the_doctor_knows_what_a_role_needs(installation, tmp_path):
+    api, owner = (
+        settings_of_api(url) for url in (installation.api_url, installation.owner_url)
     )
-    assert "InsufficientPrivilege" in done.stdout
+    code, report, role = doctor(api, tmp_path)
+    assert code == 0
+    assert "InsufficientPrivilege" in report
+    assert role[0] == "ok" and "readback_api has what the API needs" in role[2]
+
+    code, _, role = doctor(owner, tmp_path)
+    assert code == 0
+    assert role[0] == "ok" and "readback owns the tables" in role[2]
+
+    for lost in ("SELECT (expires_at) ON cabinet_key", "DELETE ON cabinet_usage"):
+        installation.owner.rows(f"REVOKE {lost} FROM {API_ROLE}")
+    code, _, role = doctor(api, tmp_path)
+    assert (code, role[0]) == (1, "fail")
+    assert "SELECT on cabinet_key (expires_at)" in role[2]
+    assert "DELETE on cabinet_usage" in role[2]
+    assert role[3] == "Run deploy/postgresql/grants.sql as readback."

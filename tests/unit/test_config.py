@@ -56,6 +56,23 @@ def test_the_error_for_a_wrong_value_names_the_variable(
     assert why in str(caught.value)
 
 
+def test_an_error_has_the_problems_of_all_settings() -> None:
+    wrong = {
+        "READBACK_WORKRES": "2",
+        "READBACK_KEY_RATE": "fast",
+        "READBACK_SMTP_URL_FILE": "/no/such/file",
+        # Incomplete, which may be because of the others.
+        "READBACK_TLS_KEY": "key.pem",
+    }
+    with pytest.raises(ConfigError) as caught:
+        config.read(wrong)
+    assert [problem.split()[0] for problem in caught.value.problems] == [
+        "READBACK_WORKRES",
+        "READBACK_SMTP_URL_FILE:",
+        "READBACK_KEY_RATE",
+    ]
+
+
 def test_the_error_for_a_misspelt_variable_suggests_the_right_one() -> None:
     with pytest.raises(ConfigError, match="did you mean READBACK_WORKERS"):
         config.read({"READBACK_WORKRES": "2"})

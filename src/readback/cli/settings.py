@@ -25,16 +25,12 @@ def require_server_packages() -> None:
 
 
 def check_certificate(config: Config) -> None:
-    """Load the certificate once, so that an error names the settings."""
+    """Load the certificate once, so that an error is one sentence about the file."""
     if config.tls_certificate is None:
         return
-    import ssl
+    from readback.cli import certificates
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(config.tls_certificate, config.tls_key)
-    except OSError as error:  # includes ssl.SSLError
-        reason = error.strerror or "not a PEM certificate with its private key"
-        raise CannotStart(
-            f"READBACK_TLS_CERTIFICATE and READBACK_TLS_KEY cannot be used: {reason}."
-        ) from None
+        certificates.check(config)
+    except certificates.UnusableCertificate as error:
+        raise CannotStart(str(error)) from None

@@ -1,0 +1,42 @@
+"""`readback doctor`: check everything that a start needs, and change nothing.
+
+If settings are invalid, the report has one line for each of them and nothing else,
+because every check depends on the settings.
+"""
+
+import click
+
+from readback.cli import settings, tables
+from readback.cli.doctor.report import CheckResult, CheckStatus, fail
+from readback.cli.exit_codes import ExitCode
+from readback.config import ConfigError, read
+
+
+@click.command()
+@tables.json_option
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Check settings, files, certificate, database, clock, mail and addresses.
+
+    Changes nothing. The exit code is 1 if a check fails; warnings do not count.
+    """
+    settings.require_server_packages()
+    results = _results()
+    if as_json:
+        tables.print_json([result._asdict() for result in results])
+    else:
+        tables.print_rows(("", "check", "found", "what to do"), results)
+    failed = any(result.status == CheckStatus.FAIL for result in results)
+    context.exit(ExitCode.FAILURE if failed else ExitCode.OK)
+
+
+def _results() -> list[CheckResult]:
+    # Here, so that no other command imports what only the checks need.
+    from readback.cli.doctor.checks import CHECKS
+
+    try:
+        config = read()
+    except ConfigError as error:
+        action = "Correct or remove the variable; docs/settings.md lists all of them."
+        return [fail("settings", problem, action) for problem in error.problems]
+    return [result for check in CHECKS for result in check(config)]

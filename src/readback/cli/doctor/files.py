@@ -1,0 +1,127 @@
+"""Checks of `readback doctor`: the data directory, its disk, who can read secrets."""
+
+import os
+import shlex
+import shutil
+import stat
+from dataclasses import fields
+from pathlib import Path
+
+from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
+from readback.config import Config, variable
+
+# Less than this, and the next sign-ups may fail.
+_FREE_BYTES = 1 << 20
+# Where the units in deploy/systemd read the settings, secrets included.
+ENVIRONMENT_FILES = (
+    Path("/etc/readback/environment"),
+    Path("/etc/readback/api.environment"),
+)
+
+
+def data_directory(config: Config) -> CheckResults:
+    path = config.data_dir.absolute()
+    existing = _existing(path)
+    if existing.is_dir() and os.access(existing, os.W_OK):
+        found = f"{path} is writable" if path.exists() else f"{path} can be created"
+        yield ok("data directory", found)
+        return
+    yield fail(
+        "data directory",
+        f"{existing} is not a directory that this user can write to",
+        "Set READBACK_DATA_DIR to a writable directory.",
+    )
+
+
+def disk(config: Config) -> CheckResults:
+    if not config.sqlite_path:
+        return
+    place = _existing(config.sqlite_path.absolute())
+    free = shutil.disk_usage(place).free
+    found = f"{free:,} bytes are free on the disk of {place}"
+    if free < _FREE_BYTES:
+        yield fail("disk", found, "Free some space on it.")
+    else:
+        yield ok("disk", found)
+
+
+def _existing(path: Path) -> Path:
+    """Return the path, or the nearest directory above it that exists."""
+    return next(each for each in (path, *path.parents) if os.path.exists(each))
+
+
+def secret_key(config: Config) -> CheckResults:
+    from readback.cabinet.private_files import SECRET_KEY_NAME
+
+    path = config.data_dir / SECRET_KEY_NAME
+    if config.secret_key:
+        yield ok("secret key", "set in READBACK_SECRET_KEY")
+    elif not config.sqlite_path:
+        yield warn(
+            "secret key",
+            f"not set, so each machine generates its own in {path}",
+            "Set READBACK_SECRET_KEY to the same value on every replica.",
+        )
+    else:
+        yield _secret_key_file(path)
+
+
+def _secret_key_file(path: Path) -> CheckResult:
+    try:
+        path.open().close()
+    except FileNotFoundError:
+        return ok("secret key", f"`readback serve` will generate one in {path}")
+    except OSError as error:
+        found = f"{path} cannot be read: {error.strerror}"
+        return fail("secret key", found, "Run Readback as the user who owns the file.")
+    return ok("secret key", f"stored in {path}")
+
+
+def permissions(config: Config) -> CheckResults:
+    from readback.cabinet import private_files
+
+    exposed = [str(path) for path in private_files.exposed(config)]
+    if not exposed:
+        found = "no other user can access the data directory or the database"
+        yield ok("permissions", found)
+        return
+    yield fail(
+        "permissions",
+        f"other users can access {', '.join(exposed)}",
+        f"Run chmod go= {shlex.join(exposed)}",
+    )
+
+
+def secret_files(config: Config) -> CheckResults:
+    """Fail if everybody on this machine can read a file that the operator provides.
+
+    Access for a group is the operator's decision, and usual for private keys.
+    """
+    given = [
+        os.environ.get(f"{variable(row)}_FILE", "")
+        for row in fields(config)
+        if row.metadata["secret"]
+    ]
+    paths = [Path(name).absolute() for name in given if name]
+    if config.tls_key:
+        paths.append(config.tls_key.absolute())
+    exposed = [path for path in (*paths, *ENVIRONMENT_FILES) if _is_public(path)]
+    if exposed:
+        names = [str(path) for path in exposed]
+        found = f"every user of this machine can read {', '.join(names)}"
+        yield fail("secret files", found, f"Run chmod o= {shlex.join(names)}")
+    elif paths:
+        yield ok("secret files", f"private: {', '.join(map(str, paths))}")
+
+
+def _is_public(path: Path) -> bool:
+    """Return whether others may read the file and enter every directory above it."""
+    try:
+        readable = path.stat().st_mode & stat.S_IROTH
+        place = path.resolve().parent
+        entered = all(
+            each.stat().st_mode & stat.S_IXOTH for each in (place, *place.parents)
+        )
+    except OSError:  # does not exist, or cannot be read; other checks say so
+        return False
+    return bool(readable) and entered

@@ -1,0 +1,38 @@
+"""The lines of the report of `readback doctor`."""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from readback.config import Config
+
+
+class CheckStatus(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class CheckResult(NamedTuple):
+    """One line: what was checked, what was found, what to do."""
+
+    status: CheckStatus
+    check: str
+    found: str
+    action: str = ""
+
+
+CheckResults = Iterator[CheckResult]
+Check = Callable[[Config], CheckResults]
+
+
+def ok(check: str, found: str) -> CheckResult:
+    return CheckResult(CheckStatus.OK, check, found)
+
+
+def warn(check: str, found: str, action: str) -> CheckResult:
+    return CheckResult(CheckStatus.WARN, check, found, action)
+
+
+def fail(check: str, found: str, action: str) -> CheckResult:
+    return CheckResult(CheckStatus.FAIL, check, found, action)

@@ -1,0 +1,96 @@
+"""Both planes work with the system calls and the memory that deploy/systemd allows.
+
+strace answers every call outside of the filter with EPERM, as systemd does there.
+"""
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cli.program import answers_200, environment
+
+SANDBOX = Path(__file__).parents[2] / "deploy/systemd/readback-.service.d/sandbox.conf"
+# From <linux/prctl.h>; since Linux 6.3.
+PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
+# libuv tries io_uring, and SQLite tries fchown if root runs it; both work without.
+REFUSED_BY_DESIGN = {"io_uring_setup", "fchown"}
+
+
+def calls_of(groups: list[str]) -> set[str]:
+    """Return the system calls of groups such as @system-service."""
+    listed = subprocess.check_output(
+        ["systemd-analyze", "syscall-filter", *groups], text=True
+    )
+    words = {line.strip() for line in listed.splitlines() if line.startswith(" ")}
+    names = {word for word in words if word.isidentifier()}
+    inner = sorted(word for word in words if word.startswith("@"))
+    return names | calls_of(inner) if inner else names
+
+
+def allowed_calls() -> set[str]:
+    lines = re.findall(r"^SystemCallFilter=(.*)$", SANDBOX.read_text(), re.MULTILINE)
+    allowed, denied = lines
+    return calls_of(allowed.split()) - calls_of(denied.removeprefix("~").split())
+
+
+def refuse_executable_memory() -> None:
+    # Older kernels do not know it; there, this part is not tested.
+    ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)
+
+
+@pytest.mark.skipif(
+    not (shutil.which("systemd-analyze") and shutil.which("strace")),
+    reason="needs the programs systemd-analyze and strace",
+)
+def test_both_planes_work_without_the_system_calls_that_the_sandbox_denies(
+    migrated, tmp_path
+):
+    assert {"openat", "futex"} <= allowed_calls()
+    denied = ",".join(f"?{name}" for name in sorted(calls_of([]) - allowed_calls()))
+    log = tmp_path / "calls"
+    command = [
+        *("strace", "--follow-forks", "--seccomp-bpf", "-qqq", f"--output={log}"),
+        *(f"--trace={denied}", f"--inject={denied}:error=EPERM"),
+        *(sys.executable, "-m", "readback", "serve", "--ephemeral", "--json"),
+    ]
+    with subprocess.Popen(
+        command,
+        env=environment({"READBACK_DATA_DIR": migrated.settings["READBACK_DATA_DIR"]}),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=refuse_executable_memory,
+    ) as strace:
+        ready = json.loads(strace.stdout.readline())
+        try:
+            assert answers_200(f"{ready['base_url']}/models", ready["api_key"])
+            assert sign_up(ready["cabinet_url"]) == "/accounts/confirm-email/"
+        finally:
+            os.kill(ready["pid"], signal.SIGTERM)
+
+    assert strace.returncode == 0
+    refused = set(re.findall(r"^\d+ +(\w+)\(", log.read_text(), re.MULTILINE))
+    assert refused <= REFUSED_BY_DESIGN
+
+
+def sign_up(cabinet: str) -> str:
+    """Sign up, so that a password is hashed; return where the answer leads."""
+    with httpx.Client(base_url=cabinet, timeout=60) as browser:
+        page = browser.get("/accounts/signup/").text
+        token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', page)
+        assert token
+        form = {
+            "csrfmiddlewaretoken": token[1],
+            "email": "bob@example.org",
+            "password1": "a lamp in the harbour",
+        }
+        return browser.post("/accounts/signup/", data=form).headers["location"]

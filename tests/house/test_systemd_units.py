@@ -1,0 +1,95 @@
+"""The units in deploy/systemd are valid, and their sandbox is tight."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import readback
+
+ROOT = Path(__file__).parents[2]
+UNITS = ROOT / "deploy" / "systemd"
+PROGRAM = "/opt/readback/current/bin/readback"
+SERVICES = ("readback-api", "readback-cabinet", "readback-migrate")
+# Ten times the score, which goes from 0 (nothing is allowed) to 10 (everything is).
+MAX_EXPOSURE = 15
+
+needs_systemd = pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="needs the program systemd-analyze"
+)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> list[str]:
+    """Return the paths of all units, copied with a program that exists."""
+    folder = tmp_path / "a folder"
+    shutil.copytree(UNITS, folder)
+    units = [*folder.glob("*.service"), *folder.glob("*.socket")]
+    for unit in units:
+        unit.write_text(unit.read_text().replace(PROGRAM, sys.executable))
+    return [str(unit) for unit in units]
+
+
+def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["systemd-analyze", *arguments], capture_output=True, text=True
+    )
+
+
+@needs_systemd
+def test_systemd_finds_no_mistake_in_the_units(installed):
+    assert len(installed) == 5
+
+    done = analyze("verify", "--man=no", *installed)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_systemd
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_may_do_little_beyond_its_task(service):
+    options = ["--offline=true", f"--threshold={MAX_EXPOSURE}", "--no-pager"]
+
+    done = analyze("security", *options, str(UNITS / f"{service}.service"))
+
+    if "unrecognized option" in done.stderr:
+        pytest.skip("needs systemd 250 or newer")
+    assert done.returncode == 0, done.stdout or done.stderr
+
+
+def test_each_service_runs_as_the_user_who_owns_the_data():
+    for service in SERVICES:
+        text = (UNITS / f"{service}.service").read_text()
+        assert "\nUser=readback\n" in text
+        assert "\nStateDirectory=readback\n" in text
+
+
+def test_the_sockets_have_the_addresses_of_the_example():
+    example = (UNITS / "environment.example").read_text()
+    settings = re.findall(r"^READBACK_\w+_BIND=(.*)$", example, re.MULTILINE)
+    sockets = "".join(path.read_text() for path in UNITS.glob("*.socket"))
+
+    listening = re.findall(r"^ListenStream=(.*)$", sockets, re.MULTILINE)
+
+    assert sorted(listening) == sorted(settings)
+
+
+def commands_of_the_page() -> str:
+    page = (ROOT / "docs" / "deploy.md").read_text()
+    section = page.partition("## On a host with systemd")[2].partition("\n## ")[0]
+    return "\n".join(
+        re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    )
+
+
+def test_the_commands_of_the_page_use_files_that_exist_and_this_version():
+    commands = commands_of_the_page()
+
+    subprocess.run(["sh", "-n"], input=commands, text=True, check=True)
+    named = set(re.findall(r"(?:deploy|requirements)/\S+", commands))
+    assert len(named) >= 4
+    assert all(any(ROOT.glob(name)) for name in named), named
+    assert f"python3 -m venv /opt/readback/{readback.__version__}\n" in commands
