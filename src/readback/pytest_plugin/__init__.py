@@ -37,7 +37,9 @@ def readback_server(
     try:
         return _shared(request.config).server(readback_settings)
     except ServerFailed as error:
-        pytest.fail(str(error), pytrace=False)
+        reason = str(error)
+    # Not above: pytest would print both errors.
+    pytest.fail(reason, pytrace=False)
 
 
 @pytest.fixture

@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from readback.pytest_plugin import keeper
-from readback.pytest_plugin.database import JournalDatabase
-from readback.pytest_plugin.server import Marker, ReadbackServer
+
+if TYPE_CHECKING:
+    from readback.pytest_plugin.server import ReadbackServer
 
 # Longer than the server's own limits, which end with a sentence.
 _START_SECONDS = 90
@@ -40,8 +41,12 @@ class SharedServer:
         fcntl.flock(self._users, fcntl.LOCK_SH)
         self._keeper: subprocess.Popen[bytes] | None = None
 
-    def server(self, settings: Mapping[str, str]) -> ReadbackServer:
+    def server(self, settings: Mapping[str, str]) -> "ReadbackServer":
         """Return the server with a new key; start it unless it is running."""
+        # Here, because the process that controls the workers never needs them.
+        from readback.pytest_plugin.database import JournalDatabase
+        from readback.pytest_plugin.server import Marker, ReadbackServer
+
         if not self._ready_file.exists():
             self._start_keeper(settings)
         ready = json.loads(self._wait_until_ready())
