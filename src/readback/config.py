@@ -262,6 +262,13 @@ class Config:
         f"Days that a key's journal is kept; it holds at most the last {JOURNAL_ROWS} "
         f"accepted and the last {JOURNAL_ROWS} refused requests.",
     )
+    ephemeral_key: str = _setting(
+        "",
+        values.key,
+        "Key that `readback serve --ephemeral` creates; every other server refuses to "
+        "start with it. `readback key generate` prints one. Empty: a random key.",
+        secret=True,
+    )
 
     @property
     def effective_database_url(self) -> str:

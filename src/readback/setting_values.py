@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from readback import keys
 from readback.contract import VERSION_PREFIX
 
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
@@ -147,6 +148,15 @@ def base_url(value: str) -> str:
 def secret_key(value: str) -> str:
     if value and len(value) < 50:
         raise ValueError("must have at least 50 characters.")
+    return value
+
+
+def key(value: str) -> str:
+    reason = keys.why_invalid(value.encode(errors="replace")) if value else None
+    if reason:
+        raise ValueError(
+            f"is not a key: {reason}. `readback key generate` prints a new one."
+        )
     return value
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import tempfile
 from pathlib import Path
@@ -9,7 +11,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.cli.program import Program, is_listening
+from readback import keys
+from tests.cli.program import Program, answers_200, free_ports, is_listening
 
 
 @pytest.fixture
@@ -32,8 +35,10 @@ def test_json_prints_one_line_with_everything_a_client_needs(tmp_path, temporary
             "cabinet_url",
             "ops_url",
             "account_email",
+            "data_dir",
             "pid",
         }
+        assert Path(line["data_dir"]).parent == temporary
         assert line["pid"] == service.process.pid
         bearer = {"Authorization": f"Bearer {line['api_key']}"}
         with urlopen(Request(f"{line['base_url']}/models", headers=bearer)) as answer:
@@ -54,27 +59,54 @@ def test_stopping_deletes_the_temporary_directory(tmp_path, temporary, number):
     assert not list(temporary.glob("readback-*"))
 
 
-def test_without_json_it_prints_a_curl_command(tmp_path, temporary):
-    with Program(tmp_path, {}).serving("--ephemeral") as service:
+def test_without_json_it_prints_commands_that_work(tmp_path, temporary):
+    with Program(tmp_path, {}).serving("--ephemeral", until="key create") as service:
         assert "curl " in service.stdout
+        create = service.stdout.partition("To create another key: ")[2].strip()
+        arguments = shlex.split(create)
+        folder = arguments[0].removeprefix("READBACK_DATA_DIR=")
+        elsewhere = Program(tmp_path, {"READBACK_DATA_DIR": folder})
+        key = elsewhere.output(*arguments[arguments.index("key") :]).strip()
+        [address] = re.findall(r"http://\S+/v1$", service.stdout, re.MULTILINE)
+        assert answers_200(f"{address}/models", key)
 
 
-def test_the_addresses_are_ignored_and_other_settings_apply(tmp_path, temporary):
+def test_the_key_and_the_addresses_can_be_chosen(tmp_path, temporary):
+    key, (api, cabinet) = keys.mint(), free_ports(2)
     settings = {
+        "READBACK_EPHEMERAL_KEY": key,
         "READBACK_ERROR_MESSAGES": "on",
-        "READBACK_API_BIND": "192.0.2.1:80",
-        "READBACK_CABINET_BIND": "unix:/nowhere/at/all",
-        "READBACK_PUBLIC_BASE_URL": "https://api.example/v1",
-        "READBACK_CABINET_URL": "https://readback.example",
+        # As in a container: reached from other machines, by another name.
+        "READBACK_API_BIND": f"0.0.0.0:{api}",
+        "READBACK_CABINET_BIND": f"0.0.0.0:{cabinet}",
+        "READBACK_CABINET_URL": f"http://readback.localhost:{cabinet}",
     }
     program = Program(tmp_path, settings)
-    with program.serving("--ephemeral", "--json", until="\n") as service:
-        line = json.loads(service.stdout)
-        for name in ("base_url", "cabinet_url", "ops_url"):
-            assert line[name].startswith("http://127.0.0.1:")
+    with program.serving("--ephemeral", until="key create") as service:
+        assert f"http://readback.localhost:{cabinet}\n" in service.stdout
+        ops = re.search(r"Ops +(\S+)", service.stdout)[1]
+        # The port that is not chosen is a free one.
+        assert urlopen(f"{ops}/readyz").status == 200
+        request = Request(f"http://127.0.0.1:{cabinet}/")
+        request.add_header("Host", f"readback.localhost:{cabinet}")
+        assert urlopen(request).status == 200
+        assert answers_200(f"http://127.0.0.1:{api}/v1/models", key)
         # With the default setting there would be no message.
-        request = Request(f"{line['base_url']}/chat/completions", method="PUT")
+        request = Request(f"http://127.0.0.1:{api}/v1/models", method="PUT")
         assert "message" in json.load(open_refusal(request))["error"]
+        assert service.stop() == 0
+        # Whoever set the key knows it, and others may read the log.
+        assert key not in service.stdout + service.stderr
+
+
+def test_a_server_that_is_not_ephemeral_refuses_the_key(program):
+    program.settings["READBACK_EPHEMERAL_KEY"] = keys.mint()
+    for arguments in (["serve"], ["serve", "api"], ["serve", "cabinet"]):
+        refused = program.run(*arguments)
+        assert refused.returncode == 3
+        assert refused.stderr.startswith("Error: READBACK_EPHEMERAL_KEY is set, but ")
+        assert program.settings["READBACK_EPHEMERAL_KEY"] not in refused.stderr
+    assert not os.path.exists(program.settings["READBACK_DATA_DIR"])
 
 
 def test_a_configured_data_directory_is_kept_and_can_be_used_again(tmp_path):

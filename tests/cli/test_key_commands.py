@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from readback import keys
 from tests.cli.program import Program, key_in
 from tests.support.database import Database
 
@@ -27,6 +28,15 @@ def program(migrated: Program) -> Program:
 def answer(program: Program, *arguments: str) -> Any:
     """Return the JSON on standard output, which has nothing else."""
     return json.loads(program.output("key", *arguments, "--json"))
+
+
+def test_a_generated_key_is_well_formed_and_stored_nowhere(tmp_path):
+    program = Program(tmp_path, {"READBACK_DATA_DIR": str(tmp_path / "data")})
+    made = {program.output("key", "generate").strip() for _ in range(2)}
+
+    assert len(made) == 2
+    assert not [key for key in made if keys.why_invalid(key.encode())]
+    assert not (tmp_path / "data").exists()
 
 
 def test_the_life_of_a_key_in_json(program):

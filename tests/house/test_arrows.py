@@ -1,4 +1,4 @@
-"""Imports point one way: cli → api | cabinet | probe → shared facts.
+"""Imports point one way: cli → api | cabinet | probe | pytest_plugin → shared facts.
 
 Both planes may also use the arbiter and the metrics.
 
@@ -45,6 +45,7 @@ PACKAGES = {
     # What allauth uses for second factors and for single sign-on.
     | {"cryptography", "fido2", "jwt", "qrcode", "requests"},
     "probe": {"certifi", "openai", "rich"},
+    "pytest_plugin": {"pytest"},
 }
 # What the modules of each room of the API may import beside their own room.
 ROOMS = {

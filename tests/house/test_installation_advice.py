@@ -23,6 +23,7 @@ FOLDERS = (
     "docs",
     "src",
     "deploy",
+    "examples",
     "scripts",
     "clients",
     "bench",

@@ -42,6 +42,7 @@ class Server:
     cabinet_url: str
     ops_url: str
     account_email: str
+    data_dir: str
     pid: int
     environment: Mapping[str, str]
     folder: Path

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from readback import config
+from readback import config, keys
 from readback.config import ConfigError
 from readback.setting_values import Bind, SignUp
 
@@ -118,6 +118,20 @@ def test_a_wrong_secret_is_not_repeated_in_the_error() -> None:
     with pytest.raises(ConfigError) as caught:
         config.read({"READBACK_DATABASE_URL": "mysql://u:pa55word@h/d"})
     assert "pa55word" not in str(caught.value)
+
+
+def test_the_key_of_a_temporary_server_may_be_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(keys.mint() + "\n")
+    settings = config.read({"READBACK_EPHEMERAL_KEY_FILE": str(file)})
+    assert settings.ephemeral_key == file.read_text().strip()
+
+
+def test_a_malformed_key_is_refused_with_how_to_make_one_and_not_repeated() -> None:
+    for wrong in ("secret", keys.mint()[:-1], keys.mint()[:-6] + "000000", "\udcff"):
+        with pytest.raises(ConfigError, match="readback key generate") as caught:
+            config.read({"READBACK_EPHEMERAL_KEY": wrong})
+        assert wrong not in str(caught.value)
 
 
 def test_a_certificate_needs_its_key() -> None:

@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from readback import keys
 from readback.cabinet import sign_up_rules
 from readback.cabinet.models import (
     Address,
@@ -108,6 +109,18 @@ def keys_of(account: User) -> KeyQuerySet:
 
 def keys_active(account: User) -> KeyQuerySet:
     return keys_of(account).active()
+
+
+def key_find(text: str) -> Key | None:
+    """Return the key with this text, of whichever account."""
+    digest = keys.digest(text.encode())
+    return Key.objects.select_related("owner").filter(digest=digest).first()
+
+
+def key_is_accepted(key: Key) -> bool:
+    """Return whether the API accepts the key."""
+    owner = key.owner
+    return key.is_active and owner.is_active and account_is_confirmed(owner)
 
 
 def key_replaced_by(new: Key) -> Key | None:

@@ -169,8 +169,9 @@ def key_create(
     expires_at: datetime | None = None,
     *,
     notify: bool = True,
+    text: str | None = None,
 ) -> NewKey:
-    """Create a key; only the result contains its text."""
+    """Create a key; only the result contains its text, unless the caller chose it."""
     owner = _lock_for_new_key(owner)
     # Rotated keys are counted by `key_rotate`.
     if selectors.keys_active(owner).current().count() >= MAX_ACTIVE_KEYS:
@@ -178,7 +179,8 @@ def key_create(
             _("An account can have at most %(limit)d active keys. Revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
         )
-    new = _key_store(owner, _checked_label(label), _checked_expiry(expires_at))
+    label, expires_at = _checked_label(label), _checked_expiry(expires_at)
+    new = _key_store(owner, label, expires_at, text=text)
     notices.key_created(new.key, notify=notify)
     return new
 
@@ -366,8 +368,9 @@ def _key_store(
     expires_at: datetime | None,
     *,
     explains_refusals: bool = False,
+    text: str | None = None,
 ) -> NewKey:
-    text = keys.mint()
+    text = text or keys.mint()
     key = Key.objects.create(
         owner=owner,
         label=label,

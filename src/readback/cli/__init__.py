@@ -15,6 +15,7 @@ from readback.cli.invitations import invitations, invite, uninvite
 from readback.cli.key import key
 from readback.cli.probe import probe
 from readback.cli.serve import serve
+from readback.cli.wait import wait
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,7 +27,7 @@ def main() -> None:
     """
 
 
-for command in (serve, probe, account, key, migrate, doctor, manage):
+for command in (serve, wait, probe, account, key, migrate, doctor, manage):
     main.add_command(command)
 
 for command in (invite, invitations, uninvite):

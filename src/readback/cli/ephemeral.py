@@ -15,20 +15,26 @@ from readback.cli.settings import load
 from readback.config import Config
 from readback.lifecycle import SHORT_NOTICE_SECONDS
 
+_ANY_PORT = "127.0.0.1:0"
+
 
 @contextmanager
 def set_up() -> Iterator[tuple[Config, Listeners]]:
-    """Listen on free ports and create a data directory; delete it at the end."""
+    """Listen on free ports and create a data directory; delete it at the end.
+
+    A setting that is present is kept, so that a test can choose its own addresses.
+    """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
-        sockets = listeners.open_on_free_ports()
-        os.environ["READBACK_API_BIND"] = str(bind_of(sockets.api[0]))
-        os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
-        os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
-        # Without these, the addresses shown are derived from the ports.
-        os.environ.pop("READBACK_PUBLIC_BASE_URL", None)
-        os.environ.pop("READBACK_CABINET_URL", None)
+        for plane in ("API", "OPS", "CABINET"):
+            os.environ.setdefault(f"READBACK_{plane}_BIND", _ANY_PORT)
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         # The test that started it has ended, and nobody else knows its address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
+        sockets = listeners.open_all(load())
+        # Now with the ports that the operating system has chosen.
+        api = ",".join(str(bind_of(listener)) for listener in sockets.api)
+        os.environ["READBACK_API_BIND"] = api
+        os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
+        os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
         yield load(), sockets

@@ -1,14 +1,15 @@
-"""`readback key`: create, list, rename, rotate and revoke keys."""
+"""`readback key`: create, list, rename, rotate and revoke keys, or generate one."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from readback import keys
 from readback.cli import prompts, tables
 from readback.cli.account import find_account
 from readback.cli.django_setup import open_cabinet
+from readback.cli.durations import duration
 from readback.cli.exit_codes import Failure
 from readback.cli.mail_note import print_mail_note
 from readback.contract import REVOCATION_SECONDS
@@ -17,23 +18,11 @@ if TYPE_CHECKING:
     from readback.cabinet.models import Key
 
 
-_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-
 _id_argument = click.argument("id", type=int)
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 _json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON on standard output."
 )
-
-
-def duration(value: str) -> timedelta:
-    """Parse a lifetime such as 30d; click shows this function's name in the help."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([dhms])", value)
-    if not match:
-        raise click.BadParameter(
-            "must be a number with a unit, such as 30d, 12h, 15m or 1s."
-        )
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def overlap(value: str) -> timedelta:
@@ -43,7 +32,7 @@ def overlap(value: str) -> timedelta:
 
 @click.group()
 def key() -> None:
-    """Create, list, rename, rotate or revoke keys."""
+    """Create, list, rename, rotate or revoke keys, or generate one."""
 
 
 @key.command()
@@ -178,6 +167,15 @@ def revoke(id: int, yes: bool, as_json: bool) -> None:
             f"{REVOCATION_SECONDS} second."
         )
     print_mail_note()
+
+
+@key.command()
+def generate() -> None:
+    """Print a new key and store nothing, for READBACK_EPHEMERAL_KEY.
+
+    No server accepts the key until readback serve --ephemeral starts with it.
+    """
+    click.echo(keys.mint())
 
 
 def _create(

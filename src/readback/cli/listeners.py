@@ -59,12 +59,6 @@ def open_for_cabinet(config: Config) -> socket.socket:
     return _take_or_open(inherited, config.cabinet_bind, "READBACK_CABINET_BIND")
 
 
-def open_on_free_ports() -> Listeners:
-    """Listen on loopback ports chosen by the operating system."""
-    any_port = Bind("127.0.0.1", 0)
-    return Listeners([listen(any_port)], listen(any_port), listen(any_port))
-
-
 def bind_of(listener: socket.socket) -> Bind:
     """Return the address of a socket in the form that the settings use."""
     name = listener.getsockname()

@@ -19,12 +19,17 @@ from readback.contract import CHAT_PATH, MODEL
 PrintReady = Callable[[Config, dict[str, str]], None]
 
 
-def print_text(config: Config, account: dict[str, str]) -> None:
+def print_text(
+    config: Config, account: dict[str, str], *, environment: str = ""
+) -> None:
+    """Print addresses and commands; these need the environment in front of them."""
     click.echo("Readback is running. Press Ctrl-C to stop it.\n")
     click.echo(f"  API      {config.base_url}")
     click.echo(f"  Cabinet  {config.effective_cabinet_url}")
     click.echo(f"  Ops      {_ops_url(config)}  (health, readiness, metrics)\n")
-    if "key" in account:
+    if config.ephemeral_key:
+        click.echo(f"READBACK_EPHEMERAL_KEY is a key of {account['email']}.\n")
+    elif "key" in account:
         click.echo(
             f"Created the account {account['email']} and one key, which is shown only "
             "this once. Try it:\n"
@@ -39,7 +44,16 @@ def print_text(config: Config, account: dict[str, str]) -> None:
     elif link is not None:
         click.echo(f"Log in to the cabinet as {account['email']}.\n")
     email = account.get("email", "EMAIL")
-    click.echo(f"To create another key: {_program()} key create {email}")
+    command = f"{environment}{_program()} key create {email}"
+    click.echo(f"To create another key: {command}")
+
+
+def print_ephemeral(config: Config, account: dict[str, str]) -> None:
+    """Print the text; other commands must be told where this server has its data."""
+    folder = shlex.quote(str(config.data_dir.absolute()))
+    is_embedded = not config.database_url
+    environment = f"READBACK_DATA_DIR={folder} " if is_embedded else ""
+    print_text(config, account, environment=environment)
 
 
 def print_json(config: Config, account: dict[str, str]) -> None:
@@ -50,6 +64,7 @@ def print_json(config: Config, account: dict[str, str]) -> None:
         "cabinet_url": config.effective_cabinet_url,
         "ops_url": _ops_url(config),
         "account_email": account["email"],
+        "data_dir": str(config.data_dir.absolute()),
         "pid": os.getpid(),
     }
     click.echo(json.dumps(line))

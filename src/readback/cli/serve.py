@@ -25,8 +25,8 @@ _POLL_SECONDS = 0.02
     "--ephemeral",
     "is_ephemeral",
     is_flag=True,
-    help="Use free ports and a temporary database with one account and one key; "
-    "delete the database when stopped.",
+    help="Use free ports and a temporary database with one account and one key, "
+    "unless settings name others; delete the database when stopped.",
 )
 @click.option(
     "--json",
@@ -61,6 +61,7 @@ def api(context: click.Context) -> None:
     """Serve only the API; run `readback migrate` first."""
     settings.require_server_packages()
     config = settings.load()
+    settings.refuse_ephemeral_key(config)
     settings.check_certificate(config)
     api_listeners, ops_listener = listeners.open_for_api(config)
     run_in_child(lambda: startup.check_database(config))
@@ -75,6 +76,7 @@ def cabinet() -> None:
     """Serve only the cabinet; run `readback migrate` first."""
     settings.require_server_packages()
     config = settings.load()
+    settings.refuse_ephemeral_key(config)
     listener = listeners.open_for_cabinet(config)
     startup.prepare_cabinet(config)
     click.echo(f"Serving the cabinet at {config.effective_cabinet_url}.", err=True)
@@ -85,12 +87,13 @@ def cabinet() -> None:
 
 def _serve_both() -> int:
     config = settings.load()
+    settings.refuse_ephemeral_key(config)
     sockets = listeners.open_all(config)
     return _run(config, sockets, ready_message.print_text, is_ephemeral=False)
 
 
 def _serve_ephemeral(as_json: bool) -> int:
-    print_ready = ready_message.print_json if as_json else ready_message.print_text
+    print_ready = ready_message.print_json if as_json else ready_message.print_ephemeral
     with ephemeral.set_up() as (config, sockets):
         return _run(config, sockets, print_ready, is_ephemeral=True)
 

@@ -24,6 +24,15 @@ def require_server_packages() -> None:
         )
 
 
+def refuse_ephemeral_key(config: Config) -> None:
+    """Keep a key that is written in a file of a CI out of a lasting database."""
+    if config.ephemeral_key:
+        raise CannotStart(
+            "READBACK_EPHEMERAL_KEY is set, but this server is not ephemeral: remove "
+            "it, or use readback serve --ephemeral."
+        )
+
+
 def check_certificate(config: Config) -> None:
     """Load the certificate once, so that an error is one sentence about the file."""
     if config.tls_certificate is None:

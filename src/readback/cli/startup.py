@@ -74,8 +74,7 @@ def _local_account(config: Config, is_new: bool, ephemeral: bool) -> dict[str, s
     from readback.cabinet import selectors
 
     if ephemeral:
-        # A random name, because a database that is kept has accounts of earlier runs.
-        return _create_account(f"ephemeral-{secrets.token_hex(4)}@localhost")
+        return ephemeral_account(config)
     if is_new and _is_private(config):
         return _create_account(LOCAL_ACCOUNT)
     account = selectors.account_find(LOCAL_ACCOUNT)
@@ -85,12 +84,30 @@ def _local_account(config: Config, is_new: bool, ephemeral: bool) -> dict[str, s
     return _login(account) if _is_private(config) else {"email": account.email}
 
 
-def _create_account(email: str) -> dict[str, str]:
+def ephemeral_account(config: Config) -> dict[str, str]:
+    """Return a new account, or the one that has the chosen key from an earlier run."""
+    from readback.cabinet import selectors
+
+    preset = config.ephemeral_key
+    known = selectors.key_find(preset) if preset else None
+    if known is None:
+        # A random name, because a database that is kept has accounts of earlier runs.
+        email = f"ephemeral-{secrets.token_hex(4)}@localhost"
+        return _create_account(email, preset or None)
+    if not selectors.key_is_accepted(known):
+        raise CannotStart(
+            "READBACK_EPHEMERAL_KEY is a key of this database that is no longer "
+            "accepted; `readback key generate` prints a new one."
+        )
+    return {"key": preset, **_login(known.owner)}
+
+
+def _create_account(email: str, key_text: str | None = None) -> dict[str, str]:
     from readback.cabinet import services
 
     account = services.account_create(email, confirmed=True, any_domain=True)
     # Nobody reads mail at localhost, and the key is about to be printed.
-    key = services.key_create(account, "first key", notify=False)
+    key = services.key_create(account, "first key", notify=False, text=key_text)
     return {"key": key.text, **_login(account)}
 
 

@@ -1,0 +1,116 @@
+"""Attempts to reach a server, until it answers as a ready Readback does.
+
+What counts as ready: the API refuses a request without a key, because nothing else is
+served on its address; the ops listener and the cabinet answer their health checks.
+"""
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from http.client import HTTPException
+from ipaddress import ip_address
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import OpenerDirector, ProxyHandler, build_opener
+
+import click
+
+from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
+
+_POLL_SECONDS = 0.2
+# For one answer: a request that was lost must not use up all the time.
+_ANSWER_SECONDS = 5
+_READY_PATH, _HEALTH_PATH = "/readyz", "/healthz"
+_NO_KEY = REFUSALS["invalid_key"]
+# More than any answer that counts as ready.
+_MAX_BYTES = 4096
+
+
+class Attempts:
+    """Asks again and again, and remembers what it saw last."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opener = _opener(urlsplit(url).hostname or "")
+        self.last_seen = "no answer yet"
+        self.succeeded = threading.Event()
+
+    def run(self) -> None:
+        self._attempt()
+        if not self.succeeded.is_set():
+            click.echo(f"Waiting for {self._url}: {self.last_seen}.", err=True)
+        while not self.succeeded.wait(_POLL_SECONDS):
+            self._attempt()
+
+    def _attempt(self) -> None:
+        try:
+            if any(self._is_ready(path) for path in self._paths()):
+                self.succeeded.set()
+        except (OSError, HTTPException, ValueError) as error:
+            self.last_seen = _reason(error)
+
+    def _paths(self) -> Iterator[str]:
+        if self._url.endswith(VERSION_PREFIX):
+            yield MODELS_PATH.removeprefix(VERSION_PREFIX)
+        else:
+            yield from (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
+
+    def _is_ready(self, path: str) -> bool:
+        status, body = self._get(self._url + path)
+        if path in (_READY_PATH, _HEALTH_PATH):
+            is_ready = status == 200
+        else:
+            is_ready = status == _NO_KEY.status and _is_ours(body)
+        # 404 says only that it is another of the three.
+        if status != 404 or self._url.endswith(VERSION_PREFIX):
+            self.last_seen = f"it answered {path} with status {status}"
+        return is_ready
+
+    def _get(self, url: str) -> tuple[int, bytes]:
+        try:
+            answer = self._opener.open(url, timeout=_ANSWER_SECONDS)
+        except HTTPError as error:
+            answer = error
+        with answer:
+            return answer.status, answer.read(_MAX_BYTES)
+
+
+def _opener(host: str) -> OpenerDirector:
+    """Return an opener that never asks a proxy for this machine itself."""
+    try:
+        is_local = ip_address(host).is_loopback
+    except ValueError:
+        is_local = host == "localhost" or host.endswith(".localhost")
+    return build_opener(ProxyHandler({})) if is_local else build_opener()
+
+
+def _is_ours(body: bytes) -> bool:
+    try:
+        answer = json.loads(body)
+        return bool(answer["error"]["code"] == _NO_KEY.code)
+    except (ValueError, LookupError, TypeError):
+        return False
+
+
+def _reason(error: Exception) -> str:
+    """Return why there was no answer, in words."""
+    if isinstance(error, URLError) and isinstance(error.reason, Exception):
+        return _reason(error.reason)
+    match error:
+        case ConnectionRefusedError():
+            return "connection refused"
+        case socket.gaierror():
+            return "the name of the host was not found"
+        case TimeoutError():
+            return f"no answer within {_ANSWER_SECONDS} seconds"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not trusted ({error.verify_message})"
+        case ssl.SSLError():
+            return "it does not answer with TLS; does the address begin with http://?"
+        case HTTPException():
+            return "it does not answer with HTTP; does the address begin with https://?"
+        case OSError():
+            return (error.strerror or str(error)).lower()
+    return "the name of the host is not valid"

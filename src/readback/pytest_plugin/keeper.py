@@ -1,0 +1,60 @@
+"""A program that runs the server for as long as a process of the test run exists.
+
+pytest cannot stop the server itself if it is killed. Every process of the run holds a
+shared lock on the file USERS, and this program waits until it gets an exclusive one.
+It imports only the standard library, to start fast.
+"""
+
+import fcntl
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO
+
+USERS, KEEPER, READY = "users", "keeper", "ready.json"
+_SERVE = [sys.executable, "-P", "-m", "readback", "serve", "--ephemeral", "--json"]
+
+
+def main(folder: Path) -> None:
+    """Run the server, unless another process of the run has started a keeper."""
+    with (folder / KEEPER).open("a") as only_one:
+        try:
+            fcntl.flock(only_one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        with tempfile.TemporaryFile("w+") as errors:
+            _run(folder, errors)
+
+
+def _run(folder: Path, errors: IO[str]) -> None:
+    with (
+        (folder / USERS).open() as users,
+        subprocess.Popen(
+            _SERVE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+        ) as server,
+    ):
+        assert server.stdout
+        _publish(folder, server.stdout.readline().decode() or _failure(errors))
+        fcntl.flock(users, fcntl.LOCK_EX)
+        server.terminate()
+        server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _publish(folder: Path, ready: str) -> None:
+    """Write the file at once, so that no reader finds a part of it."""
+    unfinished = folder / f"{READY}.new"
+    unfinished.write_text(ready)
+    unfinished.rename(folder / READY)
+
+
+def _failure(errors: IO[str]) -> str:
+    errors.seek(0)
+    return json.dumps({"error": errors.read().strip().removeprefix("Error: ")})
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,116 @@
+"""The examples for a CI: valid for their schema, and their commands work.
+
+No engine is needed: the service runs as a process with the command and the environment
+of the example, and the commands of the job run in bash.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.cli.program import Program, environment, free_ports
+from tests.support import migrated
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ADDRESS = re.compile(r"http://[\w.]+:8000/v1")
+
+
+class Job(NamedTuple):
+    """What an example says, in whichever notation."""
+
+    serve: list[str]
+    settings: dict[str, str]
+    environment: dict[str, str]
+    script: str
+    health: str = ""
+
+
+def load(name: str) -> Any:
+    return yaml.safe_load((EXAMPLES / name).read_text())
+
+
+def github() -> Job:
+    job = load("github-actions.yml")["jobs"]["test"]
+    [service], [step] = job["services"].values(), job["steps"]
+    health = re.search('--health-cmd "([^"]+)"', service["options"])
+    command = service["command"].split()
+    return Job(command, service["env"], job["env"], step["run"], health[1])
+
+
+def gitlab() -> Job:
+    job = load("gitlab-ci.yml")["test"]
+    [service], [script] = job["services"], job["script"]
+    variables = service["variables"]
+    assert variables.pop("HEALTHCHECK_TCP_PORT") == "8000"
+    assert f"//{service['alias']}:8000/" in job["variables"]["OPENAI_BASE_URL"]
+    return Job(service["command"], variables, job["variables"], script)
+
+
+@pytest.fixture(scope="module")
+def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that was started as both examples say."""
+    assert github()[:2] == gitlab()[:2]
+    serve, settings = github()[:2]
+    folder = tmp_path_factory.mktemp("service")
+    [port] = free_ports(1)
+    # As in the image, but with a port that is free here.
+    image = {
+        "READBACK_DATA_DIR": str(folder / "data"),
+        "READBACK_API_BIND": f"0.0.0.0:{port}",
+    }
+    migrated.provide(image)
+    program = Program(folder, {**image, **settings})
+    with program.serving(*serve[1:], until="key create") as service:
+        yield f"http://127.0.0.1:{port}/v1"
+        assert settings["READBACK_EPHEMERAL_KEY"] not in service.stdout + service.stderr
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [("github-workflows", "github-actions.yml"), ("gitlab-ci", "gitlab-ci.yml")],
+)
+def test_an_example_is_valid_for_the_published_schema(schema, name):
+    check = [sys.executable, "-m", "check_jsonschema"]
+    subprocess.run(
+        [*check, "--builtin-schema", f"vendor.{schema}", EXAMPLES / name],
+        check=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on PATH")
+@pytest.mark.parametrize("job", [github(), gitlab()], ids=["github", "gitlab"])
+def test_the_commands_of_an_example_work(base_url, tmp_path, job):
+    assert job.environment["OPENAI_API_KEY"] == job.settings["READBACK_EPHEMERAL_KEY"]
+    variables = {k: ADDRESS.sub(base_url, v) for k, v in job.environment.items()}
+    done = run_in_bash(job.script, variables, tmp_path)
+    assert done.returncode == 0, done.stderr
+    # The command notices a key that is not accepted.
+    wrong = variables | {"OPENAI_API_KEY": "sk-echo-wrong"}
+    assert run_in_bash(job.script, wrong, tmp_path).returncode != 0
+
+
+def test_the_health_check_of_an_example_works(base_url, tmp_path):
+    program = Program(tmp_path, {})
+    command = ADDRESS.sub(base_url, github().health).split()
+
+    assert command[0] == "readback"
+    assert program.run(*command[1:]).returncode == 0
+
+
+def run_in_bash(script: str, variables: dict[str, str], folder: Path):
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        env=environment(variables),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )

@@ -1,0 +1,149 @@
+"""`readback wait`: how it recognises a server that is ready, and what it says if not.
+
+What it says about a real server is in `test_examples.py`, which runs one.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.cli.program import Program, free_ports
+
+REFUSED = (401, b'{"error":{"code":"invalid_key"}}')
+
+
+@contextmanager
+def answering(*answers: tuple[str, int, bytes]) -> Iterator[str]:
+    """Yield the address of a server with these paths; others are not found."""
+    known = {path: (status, body) for path, status, body in answers}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = known.get(self.path, (404, b""))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def wait(program: Program, url: str, timeout: str = "30s"):
+    return program.run("wait", url, "--timeout", timeout)
+
+
+@pytest.mark.parametrize(
+    ("path", "answers"),
+    [
+        ("/v1", [("/v1/models", *REFUSED)]),
+        ("/v1/", [("/v1/models", *REFUSED)]),
+        ("", [("/v1/models", *REFUSED)]),
+        ("", [("/readyz", 200, b"ready")]),
+        ("", [("/healthz", 200, b"ok")]),
+    ],
+)
+def test_a_ready_server_is_recognised_without_a_key(program, path, answers):
+    # A proxy would not reach this machine's own address.
+    program.settings["http_proxy"] = "http://127.0.0.1:9"
+    with answering(*answers) as origin:
+        done = wait(program, origin + path)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "answers", "seen"),
+    [
+        ("/v1", [("/v1/models", 503, b"")], "/models with status 503"),
+        ("/v1", [("/v1/models", 200, b"{}")], "/models with status 200"),
+        ("/v1", [("/v1/models", 401, b"login")], "/models with status 401"),
+        ("", [("/readyz", 503, b"")], "/readyz with status 503"),
+    ],
+)
+def test_the_last_answer_is_named_at_the_timeout(program, path, answers, seen):
+    with answering(*answers) as origin:
+        done = wait(program, origin + path, "200ms")
+
+    assert done.returncode == 1
+    waiting, failed = done.stderr.splitlines()
+    assert waiting == f"Waiting for {origin}{path}: it answered {seen}."
+    assert failed == f"Error: {origin}{path} is not ready: it answered {seen}."
+
+
+def test_a_server_that_starts_later_is_waited_for(program):
+    [port] = free_ports(1)
+    done = []
+    url = f"http://127.0.0.1:{port}/v1"
+    waiting = threading.Thread(target=lambda: done.append(wait(program, url)))
+    waiting.start()
+
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        client, _ = listener.accept()
+        with client:
+            client.recv(4096)
+            client.sendall(
+                b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 32\r\n\r\n" + REFUSED[1]
+            )
+            waiting.join()
+    assert done[0].returncode == 0
+
+
+def test_a_server_that_never_answers_does_not_delay_the_timeout(program):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        done = wait(program, f"http://127.0.0.1:{port}", "200ms")
+
+    assert done.returncode == 1
+    assert done.stderr.endswith("is not ready: no answer yet.\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("http://127.0.0.1:{closed}/v1", "connection refused"),
+        ("http://a..b", "the name of the host is not valid"),
+        ("https://127.0.0.1:{http}", "it does not answer with TLS"),
+    ],
+)
+def test_a_missing_answer_is_explained(program, url, seen):
+    [closed] = free_ports(1)
+    with answering() as origin:
+        address = url.format(closed=closed, http=origin.rpartition(":")[2])
+        done = wait(program, address, "1s")
+
+    assert done.returncode == 1
+    assert f"is not ready: {seen}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["http://127.0.0.1", "--timeout", "30"],
+        ["http://127.0.0.1", "--timeout", "0s"],
+        ["http://127.0.0.1", "--timeout", "soon"],
+        ["127.0.0.1:8000"],
+        ["ftp://127.0.0.1/v1"],
+        ["http://alice:secret@127.0.0.1/v1"],
+        ["http://127.0.0.1/v1/models"],
+        ["http://127.0.0.1/v1?x=1"],
+        ["http://[::1/v1"],
+        ["http://127.0.0.1:99999/v1"],
+        ["http://two words/v1"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_address_or_duration_is_a_usage_error(program, arguments):
+    done = program.run("wait", *arguments)
+
+    assert done.returncode == 2
+    assert "secret" not in done.stderr

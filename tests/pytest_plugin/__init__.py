@@ -1,0 +1,1 @@
+"""Tests of the pytest plugin from outside: whole runs of pytest in other folders."""
