@@ -1,18 +1,33 @@
 """The wheel contains every file that the installed package needs, and has its name."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from zipfile import ZipFile
 
-ROOT = Path(__file__).parents[2]
+import pytest
+
+from tests.support import build_context
+from tests.support.build_context import ROOT
+
 CABINET = "readback/cabinet"
 
 
-def test_the_wheel_contains_templates_snippets_translations_and_docs(tmp_path):
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A copy of what a container build gets, which must be enough for a wheel."""
+    for path in build_context.files():
+        copy = tmp_path / "sources" / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    return tmp_path / "sources"
+
+
+def test_the_wheel_contains_templates_snippets_translations_and_docs(tmp_path, sources):
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
-        cwd=ROOT,
+        cwd=sources,
         check=True,
         capture_output=True,
         timeout=60,
