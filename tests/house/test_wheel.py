@@ -4,6 +4,7 @@ The description is README.md without links and pictures that need the repository
 """
 
 import re
+import shutil
 import subprocess
 import sys
 from email import message_from_bytes
@@ -12,16 +13,29 @@ from zipfile import ZipFile
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support import build_context
+from tests.support.build_context import ROOT
+
 CABINET = "readback/cabinet"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def sources(tmp_path_factory) -> Path:
+    """A copy of what a container build gets, which must be enough for a wheel."""
+    folder = tmp_path_factory.mktemp("sources")
+    for path in build_context.files():
+        copy = folder / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory, sources):
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
-        cwd=ROOT,
+        cwd=sources,
         check=True,
         capture_output=True,
         timeout=60,

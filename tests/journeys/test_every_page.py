@@ -18,7 +18,9 @@ WITH_STYLES = 20_000
 WEIGHT = """[
     ...performance.getEntriesByType("navigation"),
     ...performance.getEntriesByType("resource"),
-].filter(entry => entry.initiatorType !== "fetch").reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+]
+    .filter(entry => entry.initiatorType !== "fetch")
+    .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
 
 PUBLIC_PAGES = [
     "/",
