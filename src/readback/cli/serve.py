@@ -8,13 +8,16 @@ import time
 
 import click
 
+from readback.api.shared.memory import SharedMemory
 from readback.cli import ephemeral, listeners, ready_message, settings, startup
 from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 from readback.cli.listeners import Listeners
-from readback.cli.processes import ProcessGroup, ResultPipe, run_in_child, send_result
+from readback.cli.processes import ResultPipe, run_in_child, send_result
 from readback.cli.readiness import ReadinessCheck
 from readback.cli.ready_message import PrintReady
+from readback.cli.supervisor import Supervisor
 from readback.config import Config
+from readback.stop_listening import ListenerHold
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
@@ -104,65 +107,75 @@ def _run(
         ReadinessCheck(sockets.ops, "/readyz"),
         ReadinessCheck(sockets.cabinet, "/healthz"),
     ]
-    group, pipe = ProcessGroup(), ResultPipe()
-    group.start("cabinet", lambda: _run_cabinet(config, sockets, pipe, is_ephemeral))
-    account = _receive(pipe, group)
-    if group.is_running():
-        group.start("API", lambda: _run_api(config, sockets))
-    # A listener left open here would keep accepting connections that no process
-    # answers while the planes stop.
-    for listener in sockets:
-        listener.close()
-    if _wait_until_ready(group, checks):
+    shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
+
+    def stop_listening() -> None:
+        # A listener left open here would keep accepting connections that no process
+        # answers while the planes stop.
+        hold.release()
+        for listener in sockets:
+            listener.close()
+
+    def start_cabinet() -> int:
+        # The database is prepared in this process because it needs Django anyway, and
+        # importing Django takes most of the time that a start takes.
+        code = send_result(
+            pipe, lambda: startup.prepare_database(config, ephemeral=is_ephemeral)
+        )
+        return code or _run_cabinet(config, sockets, hold)
+
+    supervisor = Supervisor(stop_listening)
+    supervisor.start(
+        "cabinet", start_cabinet, lambda: _run_cabinet(config, sockets, hold)
+    )
+    account = _receive(pipe, supervisor)
+    if supervisor.is_running():
+        supervisor.start("API", lambda: _run_api(config, sockets, shared, hold))
+    if _wait_until_ready(supervisor, checks):
         print_ready(config, account)
-    return group.wait()
+        supervisor.restart_from_now_on()
+    return supervisor.wait()
 
 
-def _run_cabinet(
-    config: Config, sockets: Listeners, pipe: ResultPipe, is_ephemeral: bool
-) -> int:
+def _run_cabinet(config: Config, sockets: Listeners, hold: ListenerHold) -> int:
     for listener in (*sockets.api, sockets.ops):
         listener.close()
-    # The database is prepared in this process because it needs Django anyway, and
-    # importing Django takes most of the time that a start takes.
-    code = send_result(
-        pipe, lambda: startup.prepare_database(config, ephemeral=is_ephemeral)
-    )
-    if code == ExitCode.OK:
-        from readback.cabinet import server
+    from readback.cabinet import server
 
-        server.run(config, sockets.cabinet)
-    return code
+    server.run(config, sockets.cabinet, hold)
+    return ExitCode.OK
 
 
-def _run_api(config: Config, sockets: Listeners) -> int:
+def _run_api(
+    config: Config, sockets: Listeners, shared: SharedMemory, hold: ListenerHold
+) -> int:
     sockets.cabinet.close()
     from readback.api import server
 
-    return server.run(config, sockets.api, sockets.ops)
+    return server.run(config, sockets.api, sockets.ops, shared, hold)
 
 
-def _receive(pipe: ResultPipe, group: ProcessGroup) -> dict[str, str]:
+def _receive(pipe: ResultPipe, supervisor: Supervisor) -> dict[str, str]:
     try:
         return pipe.receive()
     except CannotStart:
-        group.stop()
-        group.wait()
+        supervisor.stop()
+        supervisor.wait()
         raise
 
 
-def _wait_until_ready(group: ProcessGroup, checks: list[ReadinessCheck]) -> bool:
+def _wait_until_ready(supervisor: Supervisor, checks: list[ReadinessCheck]) -> bool:
     """Return True when all checks pass, False if a process exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
-    while group.is_running():
+    while supervisor.is_running():
         # Each passes once: regular checks would look like a balancer, to which a plane
         # gives notice before it stops.
         checks = [check for check in checks if not check.passes()]
         if not checks:
             return True
         if time.monotonic() > deadline:
-            group.stop()
-            group.wait()
+            supervisor.stop()
+            supervisor.wait()
             raise Failure(f"Readback was not ready within {READY_SECONDS} seconds.")
         time.sleep(_POLL_SECONDS)
     return False
