@@ -15,7 +15,8 @@ from readback.contract import CHAT_PATH, MODEL
 
 # Prints the message. The second argument has the e-mail address of the local account,
 # if there is one, its key, if this start created it, and a link to set its password,
-# which is empty if it has one.
+# which is empty if it has one. Without the last two it has what the account lacks: a
+# key, a password or nothing.
 PrintReady = Callable[[Config, dict[str, str]], None]
 
 
@@ -26,7 +27,7 @@ def print_text(config: Config, account: dict[str, str]) -> None:
     click.echo(f"  Ops      {_ops_url(config)}  (health, readiness, metrics)\n")
     if "key" in account:
         click.echo(
-            f"Created the account {account['email']} and one key, which is shown only "
+            f"Created a key of the account {account['email']}, which is shown only "
             "this once. Try it:\n"
         )
         click.echo(f"  {curl(config, account['key'])}\n")
@@ -38,8 +39,14 @@ def print_text(config: Config, account: dict[str, str]) -> None:
         click.echo(f"  {link}\n")
     elif link is not None:
         click.echo(f"Log in to the cabinet as {account['email']}.\n")
+    if account.get("missing"):
+        click.echo(
+            "Standard output is not a terminal, so no key and no link to log in are "
+            "printed here; start with --show-key to print them.\n"
+        )
+    which = "a" if account.get("missing") == "key" else "another"
     email = account.get("email", "EMAIL")
-    click.echo(f"To create another key: {_program()} key create {email}")
+    click.echo(f"To create {which} key: {_program()} key create {email}")
 
 
 def print_json(config: Config, account: dict[str, str]) -> None:

@@ -4,7 +4,10 @@ The command opens the sockets, prepares the database, then starts one process pe
 plane. Neither this process nor the API's ever imports Django.
 """
 
+import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
 import click
 
@@ -22,6 +25,9 @@ from readback.stop_listening import ListenerHold
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
 
+# Prepares the database and returns the local account; needs Django.
+Prepare = Callable[[], dict[str, str]]
+
 
 @click.group(invoke_without_command=True)
 @click.option(
@@ -37,25 +43,36 @@ _POLL_SECONDS = 0.02
     is_flag=True,
     help="With --ephemeral: when ready, print addresses and key as one line of JSON.",
 )
+@click.option(
+    "--show-key",
+    is_flag=True,
+    help="Print the first key and the link to set a password even if standard output "
+    "is not a terminal.",
+)
 @click.pass_context
-def serve(context: click.Context, is_ephemeral: bool, as_json: bool) -> None:
+def serve(
+    context: click.Context, is_ephemeral: bool, as_json: bool, show_key: bool
+) -> None:
     """Serve the API and the cabinet on this machine.
 
     Migrates the database first. On the first start with the embedded database and
-    loopback addresses, it also creates a local account with one key and prints a curl
-    command that uses the key.
+    loopback addresses, it also creates a local account. On a terminal it creates the
+    first key of this account and prints a curl command that uses the key.
     """
     if as_json and not is_ephemeral:
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
-        if is_ephemeral:
+        if is_ephemeral or show_key:
+            option = "--ephemeral" if is_ephemeral else "--show-key"
             raise click.UsageError(
-                "--ephemeral always serves both planes: omit "
+                f"{option} always serves both planes: omit "
                 f"{context.invoked_subcommand}."
             )
         return
     settings.require_server_packages()
-    context.exit(_serve_ephemeral(as_json) if is_ephemeral else _serve_both())
+    if is_ephemeral:
+        context.exit(_serve_ephemeral(as_json))
+    context.exit(_serve_both(show_key or sys.stdout.isatty()))
 
 
 @serve.command()
@@ -86,20 +103,26 @@ def cabinet() -> None:
     server.run(config, listener)
 
 
-def _serve_both() -> int:
+def _serve_both(shows_secrets: bool) -> int:
     config = settings.load()
     sockets = listeners.open_all(config)
-    return _run(config, sockets, ready_message.print_text, is_ephemeral=False)
+    prepare = partial(
+        startup.prepare_database, config, ephemeral=False, shows_secrets=shows_secrets
+    )
+    return _run(config, sockets, prepare, ready_message.print_text)
 
 
 def _serve_ephemeral(as_json: bool) -> int:
     print_ready = ready_message.print_json if as_json else ready_message.print_text
     with ephemeral.set_up() as (config, sockets):
-        return _run(config, sockets, print_ready, is_ephemeral=True)
+        prepare = partial(
+            startup.prepare_database, config, ephemeral=True, shows_secrets=True
+        )
+        return _run(config, sockets, prepare, print_ready)
 
 
 def _run(
-    config: Config, sockets: Listeners, print_ready: PrintReady, *, is_ephemeral: bool
+    config: Config, sockets: Listeners, prepare: Prepare, print_ready: PrintReady
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     settings.check_certificate(config)
@@ -119,9 +142,7 @@ def _run(
     def start_cabinet() -> int:
         # The database is prepared in this process because it needs Django anyway, and
         # importing Django takes most of the time that a start takes.
-        code = send_result(
-            pipe, lambda: startup.prepare_database(config, ephemeral=is_ephemeral)
-        )
+        code = send_result(pipe, prepare)
         return code or _run_cabinet(config, sockets, hold)
 
     supervisor = Supervisor(stop_listening)
