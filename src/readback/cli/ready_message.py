@@ -27,7 +27,7 @@ def print_text(config: Config, account: dict[str, str]) -> None:
     click.echo(f"  Ops      {_ops_url(config)}  (health, readiness, metrics)\n")
     if "key" in account:
         click.echo(
-            f"Created a key of the account {account['email']}, which is shown only "
+            f"Created a key for the account {account['email']}, which is shown only "
             "this once. Try it:\n"
         )
         click.echo(f"  {curl(config, account['key'])}\n")
@@ -84,7 +84,9 @@ def _program() -> str:
     called = Path(sys.argv[0])
     if shutil.which("readback"):
         return "readback"
-    return str(called) if called.name == "readback" else "python -m readback"
+    if called.name == "readback":
+        return shlex.quote(str(called))
+    return "python -m readback"
 
 
 def _ops_url(config: Config) -> str:
