@@ -14,7 +14,8 @@ MINUTES ?= 10
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test check fleet clients bench soak fuzz lock clean
+.PHONY: help install run test chromium check fleet clients bench soak fuzz lock clean
+.NOTPARALLEL:
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -28,12 +29,16 @@ run: .venv/run.stamp ## Start the API and the cabinet on this machine; options i
 
 # The tests start hundreds of processes, and each would compile the modules again if the
 # environment forbids Python to store them.
-test: .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
-	@echo "Looking for Chromium."
+test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
 	@chromium=$$(scripts/chromium) && \
 	echo "Running the tests with $$chromium." && \
 	READBACK_TEST_CHROMIUM=$$chromium PYTHONDONTWRITEBYTECODE= \
 	$(BIN)/python -m pytest $(XDIST) $(ARGS)
+
+# Before the packages, so that nobody waits for them and then has no browser.
+chromium:
+	@echo "Looking for Chromium."
+	@scripts/chromium > /dev/null
 
 fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip and HAProxy.
 	@echo "Starting PostgreSQL, three replicas, two cabinets and HAProxy, each on its own machine."

@@ -7,6 +7,7 @@ can be emptied, and closing harms nobody. Nothing here knows what is served.
 """
 
 import ctypes
+import mmap
 import select
 import socket
 import struct
@@ -22,6 +23,26 @@ _DROP_SYN = (
     (0x06, 0, 0, 0),  # then drop the packet
     (0x06, 0, 0, 0xFFFFFFFF),  # else keep it
 )
+
+
+class ListenerHold:
+    """Whether a parent process listens, too, and starts a plane again that ends.
+
+    Then the plane must turn nobody away: clients wait in the queue. The parent and the
+    planes share this memory; make it before they are forked.
+    """
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 1)
+        self._memory[0] = 1
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self._memory[0])
+
+    def release(self) -> None:
+        """Say that planes that end now are not started again."""
+        self._memory[0] = 0
 
 
 def is_ours(listener: socket.socket) -> bool:

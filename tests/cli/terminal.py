@@ -5,7 +5,8 @@ import pty
 import select
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from tests.cli.program import READBACK, TIMEOUT, Program, environment
 
@@ -17,6 +18,33 @@ def type_into(
 
     Return the exit code and everything that the screen showed.
     """
+    process, controller = _start(program, arguments)
+    shown = ""
+    for prompt, answer in dialogue:
+        shown += _read_until(controller, prompt)
+        os.write(controller, f"{answer}\n".encode())
+    shown += _read_until(controller, None)
+    os.close(controller)
+    return process.wait(TIMEOUT), shown
+
+
+@contextmanager
+def serving_in_terminal(program: Program, until: str) -> Iterator[str]:
+    """Run `readback serve`; return the screen as soon as it shows the text."""
+    process, controller = _start(program, ["serve"])
+    try:
+        yield _read_until(controller, until)
+    finally:
+        process.terminate()
+        exit_code = process.wait(TIMEOUT)
+        os.close(controller)
+    assert exit_code == 0
+
+
+def _start(
+    program: Program, arguments: Sequence[str]
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Return the process, and the end of its terminal that a person would use."""
     controller, screen = pty.openpty()
     process = subprocess.Popen(
         [*READBACK, *arguments],
@@ -27,13 +55,7 @@ def type_into(
         stderr=screen,
     )
     os.close(screen)
-    shown = ""
-    for prompt, answer in dialogue:
-        shown += _read_until(controller, prompt)
-        os.write(controller, f"{answer}\n".encode())
-    shown += _read_until(controller, None)
-    os.close(controller)
-    return process.wait(TIMEOUT), shown
+    return process, controller
 
 
 def _read_until(controller: int, text: str | None) -> str:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -92,6 +91,6 @@ def cabinet_server(
 def _answers(server: CabinetServer) -> bool:
     try:
         urllib.request.urlopen(f"{server.url}/healthz", timeout=5).close()
-    except urllib.error.URLError:
+    except OSError:  # includes a time-out while Django is imported
         return False
     return True

@@ -5,7 +5,6 @@ every other error. gunicorn's master process forks the workers, replaces those t
 reloads on SIGHUP, and stops gracefully on SIGTERM and (with a short notice) on SIGINT.
 """
 
-import os
 import socket
 from typing import Any
 
@@ -17,7 +16,7 @@ from readback.api.worker import ApiWorker
 from readback.arbiter import Arbiter, assign_counters_row, count_death
 from readback.config import Config
 from readback.lifecycle import Lifecycle
-from readback.stop_listening import is_ours
+from readback.stop_listening import ListenerHold, is_ours
 
 # gunicorn kills a worker that has not reported for this long.
 _WORKER_TIMEOUT_SECONDS = 30
@@ -33,23 +32,30 @@ class ApiApplication(BaseApplication):
         config: Config,
         api_listeners: list[socket.socket],
         ops_listener: socket.socket,
+        shared: SharedMemory,
+        hold: ListenerHold | None,
     ) -> None:
         self.config = config
-        self._workers = config.workers or os.cpu_count() or 1
         listeners = [*api_listeners, ops_listener]
-        self.owns_listeners = all(map(is_ours, listeners))
+        self._are_ours = all(map(is_ours, listeners))
+        self._hold = hold
         self._descriptors = [listener.detach() for listener in listeners]
-        self.shared = SharedMemory(config, self._workers)
-        self.counters = self.shared.counters
+        self.shared = shared
+        self.counters = shared.counters
         self.lifecycle = Lifecycle()
         super().__init__()
+
+    @property
+    def owns_listeners(self) -> bool:
+        """Whether no other process goes on listening when the API stops."""
+        return self._are_ours and not (self._hold and self._hold.is_held)
 
     def load_config(self) -> None:
         config = self.config
         settings: dict[str, Any] = {
             # gunicorn closes the descriptors that it receives, so it must own them.
             "bind": [f"fd://{descriptor}" for descriptor in self._descriptors],
-            "workers": self._workers,
+            "workers": self.shared.workers,
             "worker_class": ApiWorker,
             "timeout": _WORKER_TIMEOUT_SECONDS,
             "graceful_timeout": int(config.stop_timeout) + _MARGIN_SECONDS,
@@ -68,11 +74,22 @@ class ApiApplication(BaseApplication):
 
 
 def run(
-    config: Config, api_listeners: list[socket.socket], ops_listener: socket.socket
+    config: Config,
+    api_listeners: list[socket.socket],
+    ops_listener: socket.socket,
+    shared: SharedMemory | None = None,
+    hold: ListenerHold | None = None,
 ) -> int:
-    """Serve until stopped; return the exit code."""
+    """Serve until stopped; return the exit code.
+
+    A caller that starts the API again after its death passes the memory of the first
+    start, and the hold that it has on the listeners.
+    """
+    shared = shared or SharedMemory(config)
     try:
-        arbiter = Arbiter(ApiApplication(config, api_listeners, ops_listener))
+        arbiter = Arbiter(
+            ApiApplication(config, api_listeners, ops_listener, shared, hold)
+        )
         # gunicorn would remove the file of a unix socket when it stops, even if systemd
         # or the next server is listening there. With this it leaves that to the caller.
         arbiter.systemd = True

@@ -57,7 +57,9 @@ class Application(Protocol):
     config: Config
     shared: SharedMemory
     lifecycle: Lifecycle
-    owns_listeners: bool
+
+    @property
+    def owns_listeners(self) -> bool: ...
 
 
 class ApiWorker(Worker):
@@ -82,11 +84,10 @@ class ApiWorker(Worker):
         An error here stops the start with one message; later, gunicorn would replace
         one failing worker after the other.
         """
-        application = cast(Application, self.app)
+        application = self._application = cast(Application, self.app)
         self.config = application.config
         self.shared = application.shared
         self._lifecycle = application.lifecycle
-        self._owns_listeners = application.owns_listeners
         self._build()
 
     def run(self) -> None:
@@ -189,7 +190,7 @@ class ApiWorker(Worker):
         processes go on listening, the queue stays for them.
         """
         pause = self._handshake_seconds()
-        if self._lifecycle.is_stopping and self._owns_listeners:
+        if self._lifecycle.is_stopping and self._application.owns_listeners:
             listeners = [cast(Any, listener).sock for listener in self.sockets[:-1]]
             for listener in listeners:
                 turn_away(listener)

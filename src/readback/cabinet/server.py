@@ -17,7 +17,7 @@ from readback.cabinet.worker import CabinetWorker
 from readback.config import Config
 from readback.lifecycle import Lifecycle
 from readback.shared_counters import rows_for
-from readback.stop_listening import is_ours
+from readback.stop_listening import ListenerHold, is_ours
 
 THREADS = 8
 # How much longer the master waits for a worker than the worker waits for requests.
@@ -25,10 +25,13 @@ _MARGIN_SECONDS = 5
 
 
 class CabinetApplication(BaseApplication):
-    def __init__(self, config: Config, listener: socket.socket) -> None:
+    def __init__(
+        self, config: Config, listener: socket.socket, hold: ListenerHold | None
+    ) -> None:
         self.config = config
         self.lifecycle = Lifecycle()
-        self.owns_listener = is_ours(listener)
+        self._is_ours = is_ours(listener)
+        self._hold = hold
         self._settings = {
             # gunicorn closes this descriptor, so it must own it.
             "bind": f"fd://{listener.detach()}",
@@ -49,6 +52,11 @@ class CabinetApplication(BaseApplication):
             "logconfig_dict": logs.configuration(),
         }
         super().__init__()
+
+    @property
+    def owns_listener(self) -> bool:
+        """Whether no other process goes on listening when the cabinet stops."""
+        return self._is_ours and not (self._hold and self._hold.is_held)
 
     def load_config(self) -> None:
         for name, value in self._settings.items():
@@ -81,10 +89,16 @@ def _stop_sender(arbiter: Arbiter, worker: Worker) -> None:
     stop_sender()
 
 
-def run(config: Config, listener: socket.socket) -> None:
-    """Serve until stopped; gunicorn then exits the process."""
+def run(
+    config: Config, listener: socket.socket, hold: ListenerHold | None = None
+) -> None:
+    """Serve until stopped; gunicorn then exits the process.
+
+    A caller that starts the cabinet again after its death passes its hold on the
+    listener.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    arbiter = Arbiter(CabinetApplication(config, listener))
+    arbiter = Arbiter(CabinetApplication(config, listener, hold))
     # Leave the socket's file to the process that opened it: gunicorn would remove it
     # even if systemd or the next server is listening there.
     arbiter.systemd = True

@@ -51,7 +51,9 @@ class WebApplication(Protocol):
 
     config: Config
     lifecycle: Lifecycle
-    owns_listener: bool
+
+    @property
+    def owns_listener(self) -> bool: ...
 
     def pages(self, row: int) -> object:
         """Return what counts the pages of a worker."""
@@ -73,10 +75,9 @@ class CabinetWorker(Worker):
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
-        application = cast(WebApplication, self.app)
+        application = self._application = cast(WebApplication, self.app)
         self._config = application.config
         self._lifecycle = application.lifecycle
-        self._owns_listener = application.owns_listener
         self._pages = application.pages(self.counters_row)
         # gunicorn wraps the sockets.
         self._listeners = [cast(Any, each).sock for each in self.sockets]
@@ -123,7 +124,7 @@ class CabinetWorker(Worker):
         seconds = QUICK_SECONDS if lifecycle.is_hurried else self._config.stop_timeout
         if lifecycle.is_stopping:
             await self._until_quiet(notice_ends)
-            if self._owns_listener:
+            if self._application.owns_listener:
                 await self._turn_away()
         await self._stop_accepting()
         for server in servers:

@@ -16,7 +16,8 @@ from readback.contract import CHAT_PATH, MODEL
 
 # Prints the message. The second argument has the e-mail address of the local account,
 # if there is one, its key, if this start created it, and a link to set its password,
-# which is empty if it has one. It has `accounts` if there is no account at all.
+# which is empty if it has one. Without the last two, `missing` says what is lacking: an
+# account, its key, its password or nothing.
 PrintReady = Callable[[Config, dict[str, str]], None]
 # Podman creates this file in every container.
 _PODMAN_MARK = Path("/run/.containerenv")
@@ -34,7 +35,7 @@ def print_text(
         click.echo(f"READBACK_EPHEMERAL_KEY is a key of {account['email']}.\n")
     elif "key" in account:
         click.echo(
-            f"Created the account {account['email']} and one key, which is shown only "
+            f"Created a key for the account {account['email']}, which is shown only "
             "this once. Try it:\n"
         )
         click.echo(f"  {curl(config, account['key'])}\n")
@@ -47,11 +48,17 @@ def print_text(
     elif link is not None:
         click.echo(f"Log in to the cabinet as {account['email']}.\n")
     program = environment + _program()
-    which, email = "another", account.get("email", "EMAIL")
-    if "accounts" in account:
-        which = "a"
+    email = account.get("email", "EMAIL")
+    missing = account.get("missing")
+    if missing == "account":
         create = f"{program} account create {email} --confirmed"
         click.echo(f"There is no account yet. To create one: {create}")
+    elif missing:
+        click.echo(
+            "Standard output is not a terminal, so no key and no link to log in are "
+            "printed here; start with --show-key to print them.\n"
+        )
+    which = "a" if missing in ("account", "key") else "another"
     click.echo(f"To create {which} key: {program} key create {email}")
 
 
@@ -103,7 +110,9 @@ def _program() -> str:
     called = Path(sys.argv[0])
     if shutil.which("readback"):
         return "readback"
-    return str(called) if called.name == "readback" else "python -m readback"
+    if called.name == "readback":
+        return shlex.quote(str(called))
+    return "python -m readback"
 
 
 def _ops_url(config: Config) -> str:

@@ -4,20 +4,29 @@ The command opens the sockets, prepares the database, then starts one process pe
 plane. Neither this process nor the API's ever imports Django.
 """
 
+import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
 import click
 
+from readback.api.shared.memory import SharedMemory
 from readback.cli import ephemeral, listeners, ready_message, settings, startup
 from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 from readback.cli.listeners import Listeners
-from readback.cli.processes import ProcessGroup, ResultPipe, run_in_child, send_result
+from readback.cli.processes import ResultPipe, run_in_child, send_result
 from readback.cli.readiness import ReadinessCheck
 from readback.cli.ready_message import PrintReady
+from readback.cli.supervisor import Supervisor
 from readback.config import Config
+from readback.stop_listening import ListenerHold
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
+
+# Prepares the database and returns the local account; needs Django.
+Prepare = Callable[[], dict[str, str]]
 
 
 @click.group(invoke_without_command=True)
@@ -34,25 +43,36 @@ _POLL_SECONDS = 0.02
     is_flag=True,
     help="With --ephemeral: when ready, print addresses and key as one line of JSON.",
 )
+@click.option(
+    "--show-key",
+    is_flag=True,
+    help="Print the first key and the link to set a password even if standard output "
+    "is not a terminal.",
+)
 @click.pass_context
-def serve(context: click.Context, is_ephemeral: bool, as_json: bool) -> None:
+def serve(
+    context: click.Context, is_ephemeral: bool, as_json: bool, show_key: bool
+) -> None:
     """Serve the API and the cabinet on this machine.
 
     Migrates the database first. On the first start with the embedded database and
-    loopback addresses, it also creates a local account with one key and prints a curl
-    command that uses the key.
+    loopback addresses, it also creates a local account. On a terminal it creates the
+    first key of this account and prints a curl command that uses the key.
     """
     if as_json and not is_ephemeral:
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
-        if is_ephemeral:
+        if is_ephemeral or show_key:
+            option = "--ephemeral" if is_ephemeral else "--show-key"
             raise click.UsageError(
-                "--ephemeral always serves both planes: omit "
+                f"{option} always serves both planes: omit "
                 f"{context.invoked_subcommand}."
             )
         return
     settings.require_server_packages()
-    context.exit(_serve_ephemeral(as_json) if is_ephemeral else _serve_both())
+    if is_ephemeral:
+        context.exit(_serve_ephemeral(as_json))
+    context.exit(_serve_both(show_key or sys.stdout.isatty()))
 
 
 @serve.command()
@@ -85,21 +105,27 @@ def cabinet() -> None:
     server.run(config, listener)
 
 
-def _serve_both() -> int:
+def _serve_both(shows_secrets: bool) -> int:
     config = settings.load()
     settings.refuse_ephemeral_key(config)
     sockets = listeners.open_all(config)
-    return _run(config, sockets, ready_message.print_text, is_ephemeral=False)
+    prepare = partial(
+        startup.prepare_database, config, ephemeral=False, shows_secrets=shows_secrets
+    )
+    return _run(config, sockets, prepare, ready_message.print_text)
 
 
 def _serve_ephemeral(as_json: bool) -> int:
     print_ready = ready_message.print_json if as_json else ready_message.print_ephemeral
     with ephemeral.set_up() as (config, sockets):
-        return _run(config, sockets, print_ready, is_ephemeral=True)
+        prepare = partial(
+            startup.prepare_database, config, ephemeral=True, shows_secrets=True
+        )
+        return _run(config, sockets, prepare, print_ready)
 
 
 def _run(
-    config: Config, sockets: Listeners, print_ready: PrintReady, *, is_ephemeral: bool
+    config: Config, sockets: Listeners, prepare: Prepare, print_ready: PrintReady
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     settings.check_certificate(config)
@@ -107,65 +133,73 @@ def _run(
         ReadinessCheck(sockets.ops, "/readyz"),
         ReadinessCheck(sockets.cabinet, "/healthz"),
     ]
-    group, pipe = ProcessGroup(), ResultPipe()
-    group.start("cabinet", lambda: _run_cabinet(config, sockets, pipe, is_ephemeral))
-    account = _receive(pipe, group)
-    if group.is_running():
-        group.start("API", lambda: _run_api(config, sockets))
-    # A listener left open here would keep accepting connections that no process
-    # answers while the planes stop.
-    for listener in sockets:
-        listener.close()
-    if _wait_until_ready(group, checks):
+    shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
+
+    def stop_listening() -> None:
+        # A listener left open here would keep accepting connections that no process
+        # answers while the planes stop.
+        hold.release()
+        for listener in sockets:
+            listener.close()
+
+    def start_cabinet() -> int:
+        # The database is prepared in this process because it needs Django anyway, and
+        # importing Django takes most of the time that a start takes.
+        code = send_result(pipe, prepare)
+        return code or _run_cabinet(config, sockets, hold)
+
+    supervisor = Supervisor(stop_listening)
+    supervisor.start(
+        "cabinet", start_cabinet, lambda: _run_cabinet(config, sockets, hold)
+    )
+    account = _receive(pipe, supervisor)
+    if supervisor.is_running():
+        supervisor.start("API", lambda: _run_api(config, sockets, shared, hold))
+    if _wait_until_ready(supervisor, checks):
         print_ready(config, account)
-    return group.wait()
+        supervisor.restart_from_now_on()
+    return supervisor.wait()
 
 
-def _run_cabinet(
-    config: Config, sockets: Listeners, pipe: ResultPipe, is_ephemeral: bool
-) -> int:
+def _run_cabinet(config: Config, sockets: Listeners, hold: ListenerHold) -> int:
     for listener in (*sockets.api, sockets.ops):
         listener.close()
-    # The database is prepared in this process because it needs Django anyway, and
-    # importing Django takes most of the time that a start takes.
-    code = send_result(
-        pipe, lambda: startup.prepare_database(config, ephemeral=is_ephemeral)
-    )
-    if code == ExitCode.OK:
-        from readback.cabinet import server
+    from readback.cabinet import server
 
-        server.run(config, sockets.cabinet)
-    return code
+    server.run(config, sockets.cabinet, hold)
+    return ExitCode.OK
 
 
-def _run_api(config: Config, sockets: Listeners) -> int:
+def _run_api(
+    config: Config, sockets: Listeners, shared: SharedMemory, hold: ListenerHold
+) -> int:
     sockets.cabinet.close()
     from readback.api import server
 
-    return server.run(config, sockets.api, sockets.ops)
+    return server.run(config, sockets.api, sockets.ops, shared, hold)
 
 
-def _receive(pipe: ResultPipe, group: ProcessGroup) -> dict[str, str]:
+def _receive(pipe: ResultPipe, supervisor: Supervisor) -> dict[str, str]:
     try:
         return pipe.receive()
     except CannotStart:
-        group.stop()
-        group.wait()
+        supervisor.stop()
+        supervisor.wait()
         raise
 
 
-def _wait_until_ready(group: ProcessGroup, checks: list[ReadinessCheck]) -> bool:
+def _wait_until_ready(supervisor: Supervisor, checks: list[ReadinessCheck]) -> bool:
     """Return True when all checks pass, False if a process exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
-    while group.is_running():
+    while supervisor.is_running():
         # Each passes once: regular checks would look like a balancer, to which a plane
         # gives notice before it stops.
         checks = [check for check in checks if not check.passes()]
         if not checks:
             return True
         if time.monotonic() > deadline:
-            group.stop()
-            group.wait()
+            supervisor.stop()
+            supervisor.wait()
             raise Failure(f"Readback was not ready within {READY_SECONDS} seconds.")
         time.sleep(_POLL_SECONDS)
     return False

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 LOCAL_ACCOUNT = "local@localhost"
 
 
-def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
+def prepare_database(
+    config: Config, *, ephemeral: bool, shows_secrets: bool
+) -> dict[str, str]:
     """Migrate, record the API's address and return the local account, if any.
 
     The result has the account's `email`, and its `key` if this call created one. If
     only this machine can reach the service, it also has a `link` to set the account's
-    password, which is empty once that is done. If there is no account at all, the
-    result says so with `accounts`.
+    password, which is empty once that is done. Without `shows_secrets` it has neither,
+    and `missing` says what the account lacks: a key, a password or nothing. If there is
+    no account at all, `missing` is "account".
     """
     django_setup.set_up_django()
     from readback.cabinet import schema
@@ -32,7 +35,7 @@ def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
     with django_setup.report_database_errors():
         is_new = schema.is_new(django_setup.migrate(config))
         _record_address(config)
-        account = _local_account(config, is_new, ephemeral)
+        account = _local_account(config, is_new, ephemeral, shows_secrets)
     _disconnect()
     return account
 
@@ -71,30 +74,39 @@ def prepare_cabinet(config: Config) -> None:
     _disconnect()
 
 
-def _local_account(config: Config, is_new: bool, ephemeral: bool) -> dict[str, str]:
+def _local_account(
+    config: Config, is_new: bool, ephemeral: bool, shows_secrets: bool
+) -> dict[str, str]:
     from readback.cabinet import selectors
 
     if ephemeral:
         return ephemeral_account(config)
     if is_new and _is_private(config):
-        return _create_account(LOCAL_ACCOUNT)
+        _new_account(LOCAL_ACCOUNT)
     account = selectors.account_find(LOCAL_ACCOUNT)
     if account is None:
-        return {} if selectors.account_exists() else {"accounts": "none"}
+        return {} if selectors.account_exists() else {"missing": "account"}
     # Elsewhere the output is often collected in a log that others read.
-    return _login(account) if _is_private(config) else {"email": account.email}
+    if not _is_private(config):
+        return {"email": account.email}
+    if not shows_secrets:
+        return {"email": account.email, "missing": _missing(account)}
+    return {**_first_key(account), **_login(account)}
 
 
 def ephemeral_account(config: Config) -> dict[str, str]:
     """Return a new account, or the one that has the chosen key from an earlier run."""
-    from readback.cabinet import selectors
+    from readback.cabinet import selectors, services
 
     preset = config.ephemeral_key
     known = selectors.key_find(preset) if preset else None
     if known is None:
         # A random name, because a database that is kept has accounts of earlier runs.
-        email = f"ephemeral-{secrets.token_hex(4)}@localhost"
-        return _create_account(email, preset or None)
+        account = _new_account(f"ephemeral-{secrets.token_hex(4)}@localhost")
+        key = services.key_create(
+            account, "first key", notify=False, text=preset or None
+        )
+        return {"key": key.text, **_login(account)}
     if not selectors.key_is_accepted(known):
         raise CannotStart(
             "READBACK_EPHEMERAL_KEY is a key of this database that is no longer "
@@ -103,13 +115,35 @@ def ephemeral_account(config: Config) -> dict[str, str]:
     return {"key": preset, **_login(known.owner)}
 
 
-def _create_account(email: str, key_text: str | None = None) -> dict[str, str]:
+def _new_account(email: str) -> "User":
     from readback.cabinet import services
 
-    account = services.account_create(email, confirmed=True, any_domain=True)
-    # Nobody reads mail at localhost, and the key is about to be printed.
-    key = services.key_create(account, "first key", notify=False, text=key_text)
-    return {"key": key.text, **_login(account)}
+    return services.account_create(email, confirmed=True, any_domain=True)
+
+
+def _first_key(account: "User") -> dict[str, str]:
+    """Create a key for an account that has never had one, and return it."""
+    from readback.cabinet import schema, selectors, services
+
+    # Without the lock, two starts at the same time would each create one.
+    with schema.locked():
+        if selectors.keys_of(account).exists():
+            return {}
+        try:
+            # Nobody reads mail at localhost, and the key is about to be printed.
+            key = services.key_create(account, "first key", notify=False)
+        except services.ServiceError:  # deactivated since the first start
+            return {}
+    return {"key": key.text}
+
+
+def _missing(account: "User") -> str:
+    """Return "key", "password" or "", whichever the account needs first."""
+    from readback.cabinet import selectors
+
+    if not selectors.keys_of(account).exists():
+        return "key"
+    return "" if account.has_usable_password() else "password"
 
 
 def _login(account: "User") -> dict[str, str]:

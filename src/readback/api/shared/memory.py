@@ -1,4 +1,10 @@
-"""The memory that all workers of a machine share, made before they are forked."""
+"""The memory that all workers of a machine share, made before they are forked.
+
+`readback serve` makes it before it starts the API, so that rates, `created` and
+counters continue if the API dies and is started again.
+"""
+
+import os
 
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
@@ -9,7 +15,8 @@ from readback.shared_counters import rows_for
 class SharedMemory:
     """Rates of keys, failures of addresses, and the counters of all workers."""
 
-    def __init__(self, config: Config, workers: int) -> None:
+    def __init__(self, config: Config) -> None:
+        self.workers = workers = config.workers or os.cpu_count() or 1
         self.key_rates = Limiter(config.key_rate, config.key_burst, workers=workers)
         self.failure_rates = Limiter(
             config.auth_failure_rate, config.auth_failure_burst
