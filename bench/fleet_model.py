@@ -17,16 +17,14 @@ depend on how busy a process is, because a busy one handles several requests eac
 it wakes up; they are curves over the rate of one process.
 """
 
-import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import ceil, inf, log, sqrt
+from dataclasses import dataclass
+from math import ceil, log, sqrt
 from statistics import NormalDist
 from typing import Any
 
 from readback import config
 from readback.api.data.database_thread import EXPIRY_SECONDS, LOOK_UP_SECONDS
-from readback.api.data.journal import MAX_PENDING
 from readback.api.data.keyring import IDLE_SECONDS
 from readback.api.data.store import (
     KEYS_PER_LOOK_UP,
@@ -34,26 +32,18 @@ from readback.api.data.store import (
     TRIM_EVERY,
 )
 from readback.api.http.registry import SWEEP_SECONDS
-from readback.api.shared.limiter import Limiter
 from readback.contract import JOURNAL_ROWS
 
 SETTINGS = config.read({})
 ROUND_SECONDS = SWEEP_SECONDS
-KEY_SLOTS: int = inspect.signature(Limiter).parameters["slots"].default
 # Begin, lock the keys, usage, journal, last use, commit; the journal's trim is extra.
 STATEMENTS_PER_WRITE = 6
 DAY_SECONDS = 86_400
 
 USUAL_KEY_RATE = 10
 """Requests per second with one key: half of what is allowed."""
-# Assumptions about machines, not about Readback.
+# Assumptions about machines and networks, not about Readback.
 MACHINE_CORES = 8
-DATABASE_CORES = 32
-"""The largest machine for PostgreSQL that is counted on."""
-DATABASE_CONNECTIONS = 100
-"""The default of PostgreSQL's max_connections."""
-NETWORK_BITS = 10e9
-"""Per machine."""
 PACKET_BYTES = 120
 """Ethernet, IP and TCP for a packet and its acknowledgement, and a TLS record."""
 
@@ -99,6 +89,10 @@ class Figures:
     balancer_http: Curve
     balancer_http2: Curve
     balancer_handshake: float
+    balancer_checks: float
+    """Per second and replica: health checks, which nothing else has to do."""
+    worker_checks: float
+    """Per second, replica and balancer: the same checks on the other side."""
     worker_bytes: float
     key_bytes: float
     """Per key that a worker knows."""
@@ -143,19 +137,6 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Limit:
-    """Something of which there is a fixed amount, and how much of it is needed."""
-
-    name: str
-    needed: float
-    available: float
-
-    @property
-    def share(self) -> float:
-        return self.needed / self.available
-
-
-@dataclass(frozen=True)
 class Load:
     """The work that a demand causes, per second unless it says otherwise."""
 
@@ -197,32 +178,12 @@ class Fleet:
     """How long a revoked key may still be accepted."""
     busiest: float
     """The load of the busiest replica, relative to the average."""
+    check_cores: float
+    """Of each balancer, for health checks of all replicas."""
 
     @property
     def workers(self) -> int:
         return self.replicas * self.demand.workers
-
-    @property
-    def limits(self) -> list[Limit]:
-        """Return what may run out, the scarcest first."""
-        demand, load = self.demand, self.load
-        in_use = self.replicas - demand.spares
-        found = [
-            Limit("CPU of one PostgreSQL", self.database_cores, DATABASE_CORES),
-            Limit("connections of PostgreSQL", self.workers, DATABASE_CONNECTIONS),
-            Limit("CPU of one balancer", self.balancer_cores, MACHINE_CORES),
-            Limit(
-                "network of one balancer", self.bits_in + self.bits_out, NETWORK_BITS
-            ),
-            Limit("a second to notice a change", self.noticed_seconds, 1.0),
-            Limit(
-                "rows of a worker and round",
-                load.rows_per_round * self.busiest,
-                MAX_PENDING,
-            ),
-            Limit("keys of a replica", demand.keys / in_use * self.busiest, KEY_SLOTS),
-        ]
-        return sorted(found, key=lambda limit: limit.share, reverse=True)
 
 
 def spread(requests: float, workers: int) -> float:
@@ -247,7 +208,11 @@ def busiest(replicas: float, points: int, keys: float) -> float:
 
 
 def load(figures: Figures, demand: Demand, replicas: float) -> Load:
-    """Return the work of a demand on this many replicas, without spare ones."""
+    """Return the work of a demand on this many replicas, without spare ones.
+
+    Health checks are those of one balancer; others add little as long as the checks
+    themselves do not reach their limit.
+    """
     per_key, workers = demand.rate / demand.keys, replicas * demand.workers
     rounds = 1 / ROUND_SECONDS
     rows = demand.keys * spread(per_key * ROUND_SECONDS, demand.workers) * rounds
@@ -264,8 +229,10 @@ def load(figures: Figures, demand: Demand, replicas: float) -> Load:
         + refreshes * figures.worker_refresh
         + rows * figures.worker_row
         + look_ups * figures.worker_look_up
-        + workers * figures.worker_idle,
-        balancer_cpu=_balancer_cpu(figures, demand, curve),
+        + workers * figures.worker_idle
+        + replicas * figures.worker_checks,
+        balancer_cpu=_balancer_cpu(figures, demand, curve)
+        + replicas * figures.balancer_checks,
         database_cpu=workers * figures.database_idle
         + refreshes * figures.database_refresh
         + rows * figures.database_row
@@ -309,26 +276,7 @@ def plan(figures: Figures, demand: Demand) -> Fleet:
         * figures.journal_row_bytes,
         noticed_seconds=ROUND_SECONDS + refresh_seconds,
         busiest=uneven,
-    )
-
-
-def cells(figures: Figures, demand: Demand) -> int:
-    """Return into how many equal parts a demand must be split for its PostgreSQL."""
-    number = 1
-    while True:
-        cores = plan(figures, part(demand, number)).database_cores
-        if cores <= DATABASE_CORES:
-            return number
-        number = max(number + 1, ceil(number * cores / DATABASE_CORES))
-
-
-def part(demand: Demand, number: int) -> Demand:
-    """Return one of several equal parts of a demand."""
-    return replace(
-        demand,
-        rate=demand.rate / number,
-        keys=demand.keys / number,
-        connections=demand.connections / number,
+        check_cores=replicas * figures.balancer_checks / demand.utilisation,
     )
 
 
@@ -384,20 +332,3 @@ def _unknown_share(per_key: float, workers: int) -> float:
     """Return the share of requests whose key the worker does not know (any more)."""
     meanwhile = per_key * IDLE_SECONDS
     return float((1 - 1 / workers) ** meanwhile) if meanwhile >= 1 else 1.0
-
-
-def largest_rate(figures: Figures, limit: str, **options: Any) -> float:
-    """Return the rate of the usual demand at which a limit is reached."""
-
-    def share(rate: float) -> float:
-        fleet = plan(figures, Demand.usual(rate, **options))
-        [found] = [each for each in fleet.limits if each.name == limit]
-        return found.share
-
-    low, high = 1.0, 1e9
-    if share(high) < 1:
-        return inf
-    while high / low > 1.01:
-        middle = sqrt(low * high)
-        low, high = (middle, high) if share(middle) < 1 else (low, middle)
-    return low

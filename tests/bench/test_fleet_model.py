@@ -4,8 +4,9 @@ from dataclasses import replace
 from math import inf, isclose
 
 import pytest
-from bench import fleet_model
-from bench.fleet_model import Curve, Demand, Figures, ImpossibleDemand, cells, plan
+from bench import fleet_limits, fleet_model
+from bench.fleet_limits import cells
+from bench.fleet_model import Curve, Demand, Figures, ImpossibleDemand, plan
 
 # Round numbers, so that the expected values can be computed by hand.
 FIGURES = Figures(
@@ -21,6 +22,8 @@ FIGURES = Figures(
     balancer_http=Curve([(1_000, 20e-6)]),
     balancer_http2=Curve([(1_000, 30e-6)]),
     balancer_handshake=1e-3,
+    balancer_checks=2e-3,
+    worker_checks=3e-3,
     worker_bytes=50e6,
     key_bytes=1_000,
     balancer_connection_bytes=20_000,
@@ -41,12 +44,12 @@ def test_a_fleet_of_one_worker_is_computed_as_by_hand():
     assert found.rows == 200  # one for each key and round
     assert found.refreshes == 200
     assert found.known_keys == 100
-    # 1,000 × 40 µs, 200 × 10 µs, 200 × 100 µs, and 1 ms.
-    assert isclose(found.worker_cpu, 0.040 + 0.002 + 0.020 + 0.001)
+    # 1,000 × 40 µs, 200 × 10 µs, 200 × 100 µs, 1 ms, and the checks.
+    assert isclose(found.worker_cpu, 0.040 + 0.002 + 0.020 + 0.001 + 0.003)
     # 1 ms, 200 × 5 µs, 200 × 200 µs.
     assert isclose(found.database_cpu, 0.001 + 0.001 + 0.040)
-    # 1,000 × 30 µs, and 10 new connections with 1 ms each.
-    assert isclose(found.balancer_cpu, 0.030 + 0.010)
+    # 1,000 × 30 µs, 10 new connections with 1 ms each, and the checks.
+    assert isclose(found.balancer_cpu, 0.030 + 0.010 + 0.002)
     assert found.wal_bytes == 200_000
     # Twice a second: one to refresh, six to write, and almost always a trim; and one
     # in 30 seconds deletes unmatched requests.
@@ -138,8 +141,8 @@ def test_a_part_of_a_demand_fits_one_database():
     demand = Demand.usual(100_000_000)
     number = cells(FIGURES, demand)
 
-    fleet = plan(FIGURES, fleet_model.part(demand, number))
-    assert fleet.database_cores <= fleet_model.DATABASE_CORES
+    fleet = plan(FIGURES, fleet_limits.part(demand, number))
+    assert fleet.database_cores <= fleet_limits.DATABASE_CORES
     assert number > 1
     assert cells(FIGURES, Demand.usual(1_000)) == 1
 
@@ -147,17 +150,17 @@ def test_a_part_of_a_demand_fits_one_database():
 def test_a_limit_is_reached_at_the_rate_that_is_named():
     name = "CPU of one PostgreSQL"
 
-    rate = fleet_model.largest_rate(FIGURES, name)
+    rate = fleet_limits.largest_rate(FIGURES, name)
 
     def share(rate):
-        limits = plan(FIGURES, Demand.usual(rate)).limits
+        limits = fleet_limits.limits_of(plan(FIGURES, Demand.usual(rate)))
         return next(each.share for each in limits if each.name == name)
 
     assert share(rate) < 1.01 < share(1.05 * rate)
     free = replace(
         FIGURES, database_idle=0, database_refresh=0, database_row=0, database_look_up=0
     )
-    assert fleet_model.largest_rate(free, name) == inf
+    assert fleet_limits.largest_rate(free, name) == inf
 
 
 @pytest.mark.parametrize(
