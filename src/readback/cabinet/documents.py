@@ -34,11 +34,13 @@ FOR_CLIENTS = (
     "cli",
 )
 FOR_OPERATORS = (
+    "deploy",
     "operations",
     "settings",
     "accounts",
     "reliability",
     "performance",
+    "scale",
 )
 FOR_ENGINEERS = ("architecture", "decisions")
 
