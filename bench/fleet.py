@@ -31,8 +31,8 @@ from bench.paths import ROOT
 
 SHIPPED = ROOT / "deploy" / "haproxy" / "haproxy.cfg"
 FRONT = "127.0.0.1"
-# The names of the replicas in the shipped file, and their addresses here. They differ,
-# so all replicas can have the same ports, which the file requires.
+# The names of the replicas in the shipped file, and its addresses, moved to loopback.
+# They differ, so all replicas can have the same ports, which the file requires.
 ADDRESSES = {"one": "127.0.0.11", "two": "127.0.0.12", "three": "127.0.0.13"}
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
@@ -46,8 +46,6 @@ class Ports:
     ops: int
     http: int
     tls: int
-    cabinet: int
-    """Where HAProxy listens for the cabinet; there is none here."""
 
     @classmethod
     def free(cls) -> "Ports":
@@ -161,9 +159,10 @@ def balancer(
     settings.write_text(configuration(_shipped(), names, ports, certificate))
     control.write_text(f'global\n    stats socket "{folder}/control"\n')
     command = [program, "-db", "-f", str(settings), "-f", str(control)]
+    environment = {**os.environ, "CERTIFICATE": str(certificate)}
     with (
         (folder / "balancer.log").open("w+") as log,
-        _process(command, log, dict(os.environ), core=-1) as process,
+        _process(command, log, environment, core=-1) as process,
     ):
         started = Balancer(
             Endpoint(FRONT, ports.http),
@@ -184,28 +183,26 @@ def configuration(
 ) -> str:
     """Return the shipped file for these replicas on loopback, with TLS switched on."""
     text = re.sub(
-        r"^( *)# With a certificate: (bind) :443 (.*) \S*api\.pem (.*)$",
-        rf'\1\2 {FRONT}:{ports.tls} \3 "{certificate}" \4',
+        r"^( *)# With a certificate: (bind .*) \S*api\.pem (.*)$",
+        rf'\1\2 "{certificate}" \3',
         shipped,
         flags=re.M,
     )
-    for name, address in ADDRESSES.items():
-        text = re.sub(rf"(setenv {name.upper()}) \S+", rf"\1 {address}", text)
-        if name not in names:
-            text = re.sub(rf"^ *server {name} .*\n", "", text, flags=re.M)
-    changes = {
-        "bind :8080": f"bind {FRONT}:{ports.http}",
-        "bind :8081": f"bind {FRONT}:{ports.cabinet}",
-        ":8000": f":{ports.api}",
-        "port 8002": f"port {ports.ops}",
-        "10.0.0.": "127.0.0.",
-    }
-    for old, new in changes.items():
-        text = text.replace(old, new)
-    bound = re.findall(r"^ *bind (\S+)", text, re.M)
-    if not {f"{FRONT}:{ports.http}", f"{FRONT}:{ports.tls}"} <= {*bound} or any(
-        not address.startswith("127.") for address in bound
-    ):
+    for name in ADDRESSES.keys() - set(names):
+        text = re.sub(rf"^ *server {name} .*\n", "", text, flags=re.M)
+    text = text.replace("10.0.0.", "127.0.0.").replace(":8000", f":{ports.api}")
+    text = text.replace("port 8002", f"port {ports.ops}")
+    # Others are for the cabinet and for metrics, which are not used here.
+    here = {"8080": ports.http, "443": ports.tls, "8443": ports.tls}
+    text = re.sub(
+        r"^( *bind) :(\d+)",
+        lambda found: f"{found[1]} {FRONT}:{here.get(found[2]) or free_port()}",
+        text,
+        flags=re.M,
+    )
+    bound = set(re.findall(r"^ *bind (\S+)", text, re.M))
+    wanted = {f"{FRONT}:{ports.http}", f"{FRONT}:{ports.tls}"}
+    if not wanted <= bound or any(not each.startswith(FRONT) for each in bound):
         raise MeasurementError(f"{SHIPPED.name} has listeners that are not expected")
     return text
 
