@@ -12,10 +12,13 @@ import click
 from tests.support import work as work_per_request
 
 from bench import fixed_rate as fixed_rate_load
+from bench import fleet_model, goals, load, plan, render, scale_page, scale_plan
 from bench import flood as flood_benchmark
-from bench import goals, load, plan, render
 from bench import growth as growth_benchmark
+from bench import scale as scale_benchmark
 from bench.comparison import LIMIT, Comparison
+from bench.fleet import hash_points
+from bench.fleet_model import Demand, ImpossibleDemand
 from bench.install import require_program
 from bench.paths import ROOT
 from bench.peer import load_peers
@@ -145,6 +148,58 @@ def growth(database: str, quick: bool, **options: int | None) -> None:
         growth_benchmark.write_section()
 
 
+@main.command()
+@quick_option
+@click.option(
+    "--model", is_flag=True, help="Measure nothing; compute from the published figures."
+)
+@click.option(
+    "--rate", type=click.FloatRange(min=1), help="With --model: requests per second."
+)
+@click.option(
+    "--keys",
+    type=click.FloatRange(min=1),
+    help="With --model: keys in use; one for ten requests per second if omitted.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=fleet_model.MACHINE_CORES,
+    show_default=True,
+    help="With --model: workers and cores of a replica.",
+)
+def scale(
+    quick: bool, model: bool, rate: float | None, keys: float | None, workers: int
+) -> None:
+    """Measure what a fleet costs, check the model, and compute fleets.
+
+    Takes about five minutes. Updates bench/results/scale.json and docs/scale.md.
+    """
+    if model:
+        click.echo(compute_fleet(rate, keys, workers))
+        return
+    if rate or keys:
+        raise click.UsageError("--rate and --keys require --model.")
+    chosen_plan = scale_plan.QUICK if quick else scale_plan.FULL
+    with measuring("Stopped; nothing was saved.") as progress:
+        found = scale_benchmark.measure(chosen_plan, not quick, progress)
+    click.echo(scale_page.check(found["fleets"]))
+    if not quick:
+        scale_page.write()
+
+
+def compute_fleet(rate: float | None, keys: float | None, workers: int) -> str:
+    """Return the table of a fleet, or of the published sizes if no rate is given."""
+    figures = scale_page.published_figures()
+    if rate is None:
+        return scale_page.answer(figures)
+    demand = Demand.usual(rate, keys or 0, workers=workers, hash_points=hash_points())
+    try:
+        return scale_page.fleet_table(figures, {f"{rate:,.0f}/s": demand})
+    except ImpossibleDemand as error:
+        raise click.ClickException(str(error)) from None
+
+
 @main.command(short_help="Count and record the work per request.")
 @click.option("--dry-run", is_flag=True, help="Only print the figures.")
 def work(dry_run: bool) -> None:
@@ -166,11 +221,12 @@ def work(dry_run: bool) -> None:
 
 @main.command("render", short_help="Write the results into the documentation.")
 def render_all() -> None:
-    """Write the published results into docs/performance.md and the README."""
+    """Write the published results into the documentation."""
     render.write_comparison()
     flood_benchmark.write_section()
     growth_benchmark.write_section()
-    click.echo("Updated docs/performance.md, its plots and README.md.")
+    scale_page.write()
+    click.echo("Updated docs/performance.md, docs/scale.md, the plots and README.md.")
 
 
 @main.command("fixed-rate", hidden=True)

@@ -37,7 +37,7 @@ from bench.progress import ProgressBar
 from bench.single_worker import single_worker_server
 from readback import keys
 
-SCRIPT = Path(__file__).parent / "flood.lua"
+SCRIPT = Path(__file__).parent / "keys.lua"
 NONE, INVALID, VALID = "no flood", "invalid checksums", "valid checksums"
 # The longest pause between two requests with the known key, in seconds.
 CLIENT_PAUSE = 0.0015

@@ -1,10 +1,10 @@
 """The plots as SVG; they follow the light or dark mode of the reader's system.
 
 Bars for throughput, on a linear scale so that lengths are comparable; ranges from the
-median to the 99.9th percentile for latency, on a logarithmic scale.
+median to the 99.9th percentile for latency, and curves, on logarithmic scales.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
@@ -14,6 +14,7 @@ LEFT = 225
 RIGHT = 120
 ROW = 30
 TOP = 46
+LABEL_HEIGHT = 16
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 .title { font-weight: 600; }
@@ -32,6 +33,16 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
   .own .span { stroke: #4cc38a; }
 }
 """
+CURVE_STYLE = """<style>
+polyline, .mark { fill: none; stroke: #0b6e4f; stroke-width: 2.5; }
+.curve1 { stroke: #59636e; stroke-dasharray: 7 4; }
+.curve2 { stroke: #8250df; stroke-dasharray: 2 3; }
+.mark { stroke: #cf222e; stroke-width: 1; }
+@media (prefers-color-scheme: dark) {
+  polyline { stroke: #4cc38a; } .curve1 { stroke: #9198a1; }
+  .curve2 { stroke: #bc8cff; } .mark { stroke: #ff7b72; }
+}
+</style>"""
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,60 @@ def spans(title: str, rows: Sequence[Span]) -> str:
     return svg(title, groups, bottom + 30)
 
 
+def curves(
+    title: str,
+    lines: Mapping[str, Sequence[tuple[float, float]]],
+    mark: float,
+    mark_label: str,
+) -> str:
+    """Draw curves on logarithmic axes, with a horizontal mark."""
+    xs, ys = zip(*(point for points in lines.values() for point in points), strict=True)
+    left, right, bottom = 64, 120, 330
+    low_x, high_x = floor(log10(min(xs))), ceil(log10(max(xs)))
+    low_y, high_y = floor(log10(min(ys))), ceil(log10(max(*ys, mark)))
+
+    def x_of(x: float) -> float:
+        share = (log10(x) - low_x) / max(1, high_x - low_x)
+        return left + share * (WIDTH - left - right)
+
+    def y_of(y: float) -> float:
+        share = (log10(y) - low_y) / max(1, high_y - low_y)
+        return bottom - share * (bottom - TOP)
+
+    parts = [CURVE_STYLE]
+    for power in _powers(low_x, high_x):
+        parts.append(_grid_line(x_of(10**power), TOP, x_of(10**power), bottom))
+        parts.append(_text(_count(power), x_of(10**power), bottom + 18, "middle"))
+    for power in _powers(low_y, high_y):
+        parts.append(_grid_line(left, y_of(10**power), WIDTH - right, y_of(10**power)))
+        parts.append(_text(_count(power), left - 8, y_of(10**power) + 4, "end"))
+    y = y_of(mark)
+    parts.append(f'<path class="mark" d="M{left} {y:.1f}H{WIDTH - right}"/>')
+    parts.append(_text(mark_label, left + 8, y - 6))
+    for style, points in enumerate(lines.values()):
+        line = " ".join(f"{x_of(x):.1f},{y_of(y):.1f}" for x, y in points)
+        parts.append(f'<polyline class="curve{style}" points="{line}"/>')
+    lowest = 0.0
+    for name, points in sorted(lines.items(), key=lambda item: -item[1][-1][1]):
+        lowest = max(lowest + LABEL_HEIGHT, y_of(points[-1][1]) + 4)
+        parts.append(_text(name, WIDTH - right + 8, lowest))
+    return svg(title, parts, bottom + 30)
+
+
+def _grid_line(x1: float, y1: float, x2: float, y2: float) -> str:
+    return (
+        f'<line class="line" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+    )
+
+
+def _count(power: int) -> str:
+    """Write a power of ten: 0.01, 100, 10 k, 1 M."""
+    for unit, exponent in (("M", 6), ("k", 3)):
+        if power >= exponent:
+            return f"{10 ** (power - exponent)} {unit}"
+    return f"{10.0**power:g}"
+
+
 def _powers(low: int, high: int) -> range:
     return range(low, max(high, low + 1) + 1)
 
@@ -115,8 +180,8 @@ def _label(label: str, y: float) -> str:
     )
 
 
-def _text(text: str, x: float, y: float) -> str:
-    return f'<text x="{x:.1f}" y="{y}">{escape(text)}</text>'
+def _text(text: str, x: float, y: float, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.0f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _group(highlighted: bool, *parts: str) -> str:

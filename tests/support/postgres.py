@@ -51,6 +51,11 @@ class Postgres:
             connection.execute(statement)
 
     @property
+    def pid(self) -> int:
+        """The process whose children do the work."""
+        return int(self._server.get_pid())
+
+    @property
     def programs(self) -> Path:
         """The folder with psql, pg_dump and so on in the version of the server."""
         return Path(self._server.bin_path)

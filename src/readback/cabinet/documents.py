@@ -35,11 +35,13 @@ FOR_CLIENTS = (
     "cli",
 )
 FOR_OPERATORS = (
+    "deploy",
     "operations",
     "settings",
     "accounts",
     "reliability",
     "performance",
+    "scale",
 )
 FOR_ENGINEERS = ("architecture", "decisions")
 

@@ -1,0 +1,45 @@
+"""How long and with how many keys a fleet is measured: in full, or as a trial."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ScalePlan:
+    seconds: int
+    """Duration of a measurement."""
+    rates: tuple[int, ...]
+    """Of the curves; 0 is as many as are answered."""
+    known_keys: int
+    row_keys: int
+    row_rate: int
+    """At least two requests per second and key: one in every round."""
+    fleet_seconds: int
+    """A multiple of ten: with a row in every round, each key is trimmed that often."""
+    fleet_keys: int
+    fleet_rate: int
+    idle_connections: int
+
+
+FULL = ScalePlan(
+    seconds=5,
+    rates=(200, 600, 2_000, 0),
+    known_keys=20_000,
+    row_keys=300,
+    row_rate=900,
+    fleet_seconds=20,
+    fleet_keys=200,
+    fleet_rate=600,
+    idle_connections=500,
+)
+# Shows that the measurement works; its figures mean nothing.
+QUICK = ScalePlan(
+    seconds=1,
+    rates=(500, 0),
+    known_keys=1_000,
+    row_keys=50,
+    row_rate=200,
+    fleet_seconds=2,
+    fleet_keys=60,
+    fleet_rate=300,
+    idle_connections=20,
+)
