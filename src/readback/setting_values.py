@@ -34,6 +34,11 @@ class Bind(NamedTuple):
         return bool(self.path) or is_local
 
     @property
+    def accepts_loopback(self) -> bool:
+        """Whether a browser on this machine reaches it as localhost."""
+        return self.is_loopback or self.host in ("0.0.0.0", "::")
+
+    @property
     def origin(self) -> str:
         """The URL at which a browser on this machine reaches it."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)

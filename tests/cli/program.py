@@ -67,7 +67,7 @@ class Program:
 
     @contextmanager
     def serving(
-        self, *arguments: str, until: str = "To create another key"
+        self, *arguments: str, until: str = "To create a"
     ) -> Iterator["Service"]:
         """Run `readback serve …`; wait until it prints the text, stop it at the end."""
         out = self.folder / f"out-{time.monotonic_ns()}"

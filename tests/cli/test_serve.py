@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.cli.program import Program, eventually, is_listening, key_in
+from tests.support.commands import free_port
 
 
 def curl_line(text: str) -> str:
@@ -70,7 +71,6 @@ def test_a_later_start_creates_no_key_and_prints_how_to_create_one_and_log_in(pr
     [
         {"READBACK_PUBLIC_BASE_URL": "https://api.example/v1"},
         {"READBACK_CABINET_URL": "https://readback.example"},
-        {"READBACK_CABINET_BIND": "0.0.0.0:0"},
     ],
 )
 def test_no_key_is_created_where_other_machines_could_use_it(program, public):
@@ -79,6 +79,29 @@ def test_no_key_is_created_where_other_machines_could_use_it(program, public):
         assert "sk-echo-" not in service.stdout + service.stderr
         assert "readback key create EMAIL" in service.stdout
         assert "/reset/" not in service.stdout
+
+
+def test_on_all_addresses_it_answers_as_localhost_and_says_how_to_begin(program):
+    port = free_port()
+    program.settings = program.settings | {"READBACK_CABINET_BIND": f"0.0.0.0:{port}"}
+    with program.serving() as service:
+        assert "sk-echo-" not in service.stdout + service.stderr
+        assert _status_as(f"localhost:{port}") == 200
+        assert _status_as(f"[::1]:{port}") == 200
+        assert _status_as(f"rebound.example:{port}") == 400
+        create_account, create_key = [
+            line.rpartition("readback ")[2].replace("EMAIL", "alice@example.org")
+            for line in service.stdout.splitlines()
+            if "To create" in line
+        ]
+        program.output(*create_account.split())
+        assert key_in(program.output(*create_key.split()))
+
+
+def _status_as(host: str) -> int:
+    """Return the status of the cabinet's first page under a name of this machine."""
+    port = host.rpartition(":")[2]
+    return httpx.get(f"http://127.0.0.1:{port}/", headers={"Host": host}).status_code
 
 
 def test_no_key_is_created_on_postgresql(program, postgresql):

@@ -14,6 +14,7 @@ import pytest
 from tests.faults.visitors import visitors
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.commands import free_port
+from tests.support.haproxy import on_loopback
 from tests.support.processes import has_ended
 from tests.support.waiting import wait_until
 
@@ -64,15 +65,13 @@ class Balancer:
     def _configuration(self) -> str:
         shipped = SHIPPED.read_text(encoding="utf-8")
         for old, new in {
-            "10.0.0.": f"{NETWORK}.",
             "bind :8081": f"bind 127.0.0.1:{self._port}",
-            "bind :8080": f"bind 127.0.0.1:{free_port()}",
             "\nglobal\n": "\nglobal\n"
             f"    stats socket ipv4@127.0.0.1:{self._control_port}\n",
         }.items():
             assert old in shipped
             shipped = shipped.replace(old, new)
-        return shipped
+        return on_loopback(shipped, f"{NETWORK}.")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -23,7 +22,7 @@ MACHINE, NUMBER = "balancer", 1
 _HOST = f"{NETWORKS['front']}.{NUMBER}"
 API = Endpoint(_HOST, 8080)
 CABINET = Endpoint(_HOST, 8081)
-TLS = Endpoint(_HOST, 443, tls=True)
+TLS = Endpoint(_HOST, 8443, tls=True)
 
 
 @dataclass(frozen=True)
@@ -67,16 +66,21 @@ class Balancer:
 def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
     network.add_machine(MACHINE, NUMBER)
     authority = Authority(folder / "authority")
-    settings = folder / "haproxy.cfg"
-    settings.write_text(_with_certificate(authority.issue(_HOST)))
     control = folder / "control.cfg"
     control.write_text(f"global\n    stats socket {folder}/control\n")
     assert PROGRAM
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             network.command(
-                MACHINE, PROGRAM, "-db", "-f", str(settings), "-f", str(control)
+                MACHINE, PROGRAM, "-db", "-f", str(SHIPPED), "-f", str(control)
             ),
+            env={
+                **os.environ,
+                "CERTIFICATE": str(authority.issue(_HOST)),
+                # The replicas have the addresses of the file, the cabinets do not.
+                "CABINET_ONE": f"{NETWORKS['front']}.21",
+                "CABINET_TWO": f"{NETWORKS['front']}.22",
+            },
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -92,17 +96,3 @@ def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
     finally:
         process.terminate()
         process.wait(10)
-
-
-def _with_certificate(certificate: Path) -> str:
-    """Return the shipped file with its TLS listener for the API switched on.
-
-    The machines of the tests have the addresses of the file, except the cabinets: they
-    have machines of their own.
-    """
-    text = SHIPPED.read_text()
-    tls = re.search(r"^( *)# With a certificate: (bind :443 .*api\.pem.*)$", text, re.M)
-    assert tls
-    line = tls[2].replace("/etc/haproxy/api.pem", str(certificate))
-    text = text.replace(tls[0], f"{tls[1]}{line}")
-    return re.sub(r"10\.0\.0\.1([12]):8001", r"10.0.0.2\1:8001", text)

@@ -13,7 +13,7 @@ import pytest
 from tests.fleet import balancer
 from tests.fleet.fleet import REPLICAS, Fleet
 from tests.support.api import MODELS, Api
-from tests.support.commands import free_port
+from tests.support.haproxy import on_loopback
 from tests.support.load import pipeline
 from tests.support.waiting import wait_until
 from tests.support.wire import request
@@ -93,12 +93,9 @@ def test_the_balancer_starts_under_an_ordinary_limit_on_files(
 ) -> None:
     if not balancer.PROGRAM:
         pytest.skip("needs the program haproxy, which no Python package contains")
-    # Here it runs on this machine, and must reach no other.
-    text = balancer.SHIPPED.read_text().replace(" 10.0.0.", " 127.0.0.")
-    for port in (8080, 8081):
-        text = text.replace(f"bind :{port}", f"bind 127.0.0.1:{free_port()}")
     settings = tmp_path / "haproxy.cfg"
-    settings.write_text(text)
+    # Here it runs on this machine, and must reach no other.
+    settings.write_text(on_loopback(balancer.SHIPPED.read_text(), "127.0.0."))
     hard = min(hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     limited = ["sh", "-c", f'ulimit -Sn 1024 && ulimit -Hn {hard} && exec "$@"', "sh"]
     with (tmp_path / "log").open("wb") as log:

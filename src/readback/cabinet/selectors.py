@@ -42,6 +42,10 @@ def account_find(email: str) -> User | None:
     return User.objects.filter(email__iexact=email.strip()).first()
 
 
+def account_exists() -> bool:
+    return User.objects.exists()
+
+
 def account_is_confirmed(account: User) -> bool:
     addresses = EmailAddress.objects.filter(user=account, primary=True, verified=True)
     return addresses.exists()

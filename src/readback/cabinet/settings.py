@@ -122,7 +122,9 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = CONFIG.mail_from
 # Hosts, proxies, cookies and security headers
 
 ALLOWED_HOSTS = [_CABINET.hostname]
-if CONFIG.cabinet_bind.is_loopback and not CONFIG.cabinet_url:
+# In a container it listens on all addresses, and people open http://localhost:8001. No
+# site can have these names, so they do not help DNS rebinding.
+if CONFIG.cabinet_bind.accepts_loopback and not CONFIG.cabinet_url:
     ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
 # Behind an HTTPS proxy, Django receives HTTP, so a form's Origin does not match.
 CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_CABINET.netloc}"]

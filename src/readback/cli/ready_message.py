@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,10 @@ from readback.contract import CHAT_PATH, MODEL
 
 # Prints the message. The second argument has the e-mail address of the local account,
 # if there is one, its key, if this start created it, and a link to set its password,
-# which is empty if it has one.
+# which is empty if it has one. It has `accounts` if there is no account at all.
 PrintReady = Callable[[Config, dict[str, str]], None]
+# Podman creates this file in every container.
+_PODMAN_MARK = Path("/run/.containerenv")
 
 
 def print_text(config: Config, account: dict[str, str]) -> None:
@@ -38,8 +41,12 @@ def print_text(config: Config, account: dict[str, str]) -> None:
         click.echo(f"  {link}\n")
     elif link is not None:
         click.echo(f"Log in to the cabinet as {account['email']}.\n")
-    email = account.get("email", "EMAIL")
-    click.echo(f"To create another key: {_program()} key create {email}")
+    which, email = "another", account.get("email", "EMAIL")
+    if "accounts" in account:
+        which = "a"
+        create = f"{_program()} account create {email} --confirmed"
+        click.echo(f"There is no account yet. To create one: {create}")
+    click.echo(f"To create {which} key: {_program()} key create {email}")
 
 
 def print_json(config: Config, account: dict[str, str]) -> None:
@@ -74,6 +81,10 @@ def curl(config: Config, key: str) -> str:
 
 def _program() -> str:
     """Return how to call this program: `make run` starts one that is not on PATH."""
+    if os.getpid() == 1:
+        # The only program of a container, whose host name is its id.
+        engine = "podman" if _PODMAN_MARK.exists() else "docker"
+        return f"{engine} exec -it {socket.gethostname()} readback"
     called = Path(sys.argv[0])
     if shutil.which("readback"):
         return "readback"

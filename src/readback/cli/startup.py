@@ -23,7 +23,8 @@ def prepare_database(config: Config, *, ephemeral: bool) -> dict[str, str]:
 
     The result has the account's `email`, and its `key` if this call created one. If
     only this machine can reach the service, it also has a `link` to set the account's
-    password, which is empty once that is done.
+    password, which is empty once that is done. If there is no account at all, the
+    result says so with `accounts`.
     """
     django_setup.set_up_django()
     from readback.cabinet import schema
@@ -80,7 +81,7 @@ def _local_account(config: Config, is_new: bool, ephemeral: bool) -> dict[str, s
         return _create_account(LOCAL_ACCOUNT)
     account = selectors.account_find(LOCAL_ACCOUNT)
     if account is None:
-        return {}
+        return {} if selectors.account_exists() else {"accounts": "none"}
     # Elsewhere the output is often collected in a log that others read.
     return _login(account) if _is_private(config) else {"email": account.email}
 

@@ -1,0 +1,193 @@
+"""Replicas that the balancer finds by a DNS name, as with Compose and on Kubernetes.
+
+HAProxy and its configuration are real. The name server is the test's own, and so are
+the replicas, which only say who they are: this is about where HAProxy sends a key.
+"""
+
+import os
+import re
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socketserver import BaseRequestHandler, BaseServer, UDPServer
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.fleet.balancer import PROGRAM, SHIPPED
+from tests.support.commands import free_port
+from tests.support.haproxy import on_loopback
+from tests.support.waiting import wait_until
+
+# Loopback addresses that no other test uses.
+ADDRESSES = [f"127.89.{os.getpid() % 250}.{number}" for number in (1, 2, 3)]
+NAME = "api.example"
+KEYS = [f"key-{number}" for number in range(40)]
+HAS_HASH_KEY = (3, 0)
+
+pytestmark = pytest.mark.skipif(
+    not PROGRAM, reason="needs the program haproxy, which no Python package contains"
+)
+
+
+class Replica(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = b'{"errors": []}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Replica", self.server.server_address[0])
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None: ...
+
+
+class NameServer(UDPServer):
+    """Answers every question for IPv4 with the addresses, in their order."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        super().__init__(("127.0.0.1", 0), BaseRequestHandler)
+        self.addresses = list(addresses)
+        self.port = self.server_address[1]
+        self.questions = 0
+
+    def change(self, addresses: Sequence[str]) -> None:
+        """Change the answer, and wait until HAProxy has asked several times."""
+        self.addresses = list(addresses)
+        enough = self.questions + 4
+        wait_until(lambda: self.questions > enough, "HAProxy asks again", 30)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        query, sock = request
+        self.questions += 1
+        # HAProxy may have ended in the meantime.
+        with suppress(OSError):
+            sock.sendto(self._answer(query), client_address)
+
+    def _answer(self, query: bytes) -> bytes:
+        end = query.index(b"\0", 12) + 5
+        is_ipv4 = query[end - 4 : end - 2] == b"\0\1"
+        found = self.addresses if is_ipv4 else []
+        head = query[:2] + struct.pack("!5H", 0x8180, 1, len(found), 0, 0)
+        record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 0, 4)
+        records = [record + socket.inet_aton(address) for address in found]
+        return head + query[12:end] + b"".join(records)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def replicas() -> Iterator[None]:
+    with ExitStack() as stack:
+        for address in ADDRESSES:
+            for port in (8000, 8002):
+                server = ThreadingHTTPServer((address, port), Replica)
+                stack.enter_context(server)
+                stack.enter_context(running(server))
+        yield
+
+
+@contextmanager
+def running(server: BaseServer) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
+def balancer(folder: Path, names: NameServer) -> Iterator[str]:
+    """Start HAProxy; return the address of the API there."""
+    port = free_port()
+    text = SHIPPED.read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
+    assert "    parse-resolv-conf\n" in text
+    server = f"    nameserver test 127.0.0.1:{names.port}\n"
+    text = text.replace("    parse-resolv-conf\n", server)
+    file = folder / f"{port}.cfg"
+    file.write_text(on_loopback(text, "127.0.0."))
+    log = file.with_suffix(".log")
+    assert PROGRAM
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [PROGRAM, "-db", "-n", "400", "-f", str(file)],
+            env={
+                **os.environ,
+                "API_NAME": "api.example",
+                "CABINET_NAME": "api.example",
+            },
+            stdout=output,
+            stderr=output,
+        )
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        wait_until(
+            lambda: process.poll() is not None or reached(url) == set(names.addresses),
+            lambda: f"HAProxy reaches all replicas: {log.read_text()}",
+            30,
+        )
+        assert process.poll() is None, log.read_text()
+        yield url
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+@contextmanager
+def name_server(addresses: Sequence[str]) -> Iterator[NameServer]:
+    with NameServer(addresses) as server, running(server):
+        yield server
+
+
+def replica_of(url: str, key: str) -> str:
+    try:
+        answer = urlopen(Request(url, headers={"Authorization": f"Bearer {key}"}))
+    except OSError:
+        return "none"
+    with answer:
+        return answer.headers["X-Replica"]
+
+
+def reached(url: str) -> set[str]:
+    return {replica_of(url, key) for key in KEYS}
+
+
+def version() -> tuple[int, ...]:
+    text = subprocess.check_output([str(PROGRAM), "-v"], text=True)
+    [found] = re.findall(r"^HAProxy version (\d+)\.(\d+)", text)
+    return tuple(map(int, found))
+
+
+def test_an_address_that_leaves_the_name_keeps_its_keys_until_its_check_fails(tmp_path):
+    with name_server(ADDRESSES) as names, balancer(tmp_path, names) as url:
+        before = {key: replica_of(url, key) for key in KEYS}
+        names.change(ADDRESSES[1:])
+        assert {key: replica_of(url, key) for key in KEYS} == before
+
+
+def test_while_the_name_has_no_address_the_last_ones_count(tmp_path):
+    with name_server(ADDRESSES) as names, balancer(tmp_path, names) as url:
+        before = {key: replica_of(url, key) for key in KEYS}
+        names.change([])
+        assert {key: replica_of(url, key) for key in KEYS} == before
+
+
+def test_two_balancers_agree_on_the_replica_of_every_key(tmp_path):
+    if version() < HAS_HASH_KEY:
+        pytest.skip("needs HAProxy 3.0: earlier ones hash the position in the answer")
+    with (
+        name_server(ADDRESSES) as names,
+        name_server(ADDRESSES[::-1]) as reversed_names,
+        balancer(tmp_path, names) as one,
+        balancer(tmp_path, reversed_names) as two,
+    ):
+        first = {key: replica_of(one, key) for key in KEYS}
+        assert {key: replica_of(two, key) for key in KEYS} == first
