@@ -4,6 +4,7 @@ Base and overlay are checked as files, and as what kustomize makes of them if it
 installed.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -199,6 +200,16 @@ def test_secrets_are_those_that_the_page_creates():
     assert not of_kind("Secret")
 
 
+def test_the_page_names_objects_that_exist_and_this_version():
+    section = PAGE[PAGE.index("## On Kubernetes") :]
+
+    found = re.findall(r"\b(deployment|service|job)/([\w-]+)", section)
+    assert len(set(found)) == 5
+    for kind, name in found:
+        assert named(kind.title(), name)
+    assert set(re.findall(r"readback:(\d[\w.]*)", section)) == {__version__}
+
+
 def test_the_api_gets_no_secret_of_the_cabinet():
     [container] = PODS["api"]["containers"]
 
@@ -270,6 +281,9 @@ def test_haproxy_listens_on_the_ports_and_finds_every_replica():
         assert service["spec"]["clusterIP"] == "None"
     for name in environment.keys() - {"NAMESPACE"}:
         assert f'"${{{name}}}' in HAPROXY
+    [stop] = re.findall(r"hard-stop-after (\d+)s", HAPROXY)
+    [sleep] = re.findall(r"\d+", str(container["lifecycle"]["preStop"]))
+    assert PODS["front"]["terminationGracePeriodSeconds"] > int(stop) + int(sleep)
     # The address of a replaced pod stays for a minute, so half of them are spare.
     [servers] = set(re.findall(r"server-template replica 1-(\d+)", HAPROXY))
     [change] = documents(PRODUCTION / "api-scaling.yaml")
@@ -300,13 +314,21 @@ def test_each_part_has_a_disruption_budget():
     assert selected == PODS.keys() - {"migrate"}
 
 
+def kustomize() -> list[str]:
+    """Return a command that renders a folder; skip the test if there is none."""
+    if program := shutil.which("kustomize"):
+        return [program, "build"]
+    if program := shutil.which("kubectl"):
+        command = [program, "version", "--client", "--output=json"]
+        client = json.loads(subprocess.check_output(command))["clientVersion"]
+        if int(re.findall(r"\d+", client["minor"])[0]) >= int(OLDEST.split(".")[1]):
+            return [program, "kustomize"]
+    pytest.skip(f"needs the program kustomize 5, or kubectl {OLDEST} or later")
+
+
 @pytest.mark.parametrize("folder", [BASE, PRODUCTION], ids=lambda folder: folder.name)
 def test_kustomize_renders_valid_objects(folder):
-    program = shutil.which("kustomize") or shutil.which("kubectl")
-    if not program:
-        pytest.skip("needs the program kustomize or kubectl")
-    build = "build" if Path(program).name == "kustomize" else "kustomize"
-    text = subprocess.check_output([program, build, str(folder)], text=True)
+    text = subprocess.check_output([*kustomize(), str(folder)], text=True)
     rendered = [each for each in yaml.safe_load_all(text) if each]
 
     assert {each["kind"] for each in OBJECTS} < {each["kind"] for each in rendered}
