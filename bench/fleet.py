@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -150,13 +150,15 @@ def replicas(
 def balancer(
     replicas: int, folder: Path, ports: Ports, certificate: Path
 ) -> Iterator[Balancer]:
-    """Run HAProxy in front of that many replicas, which run already."""
+    """Run HAProxy in front of that many replicas, which run already.
+
+    To HAProxy, the other replicas of the shipped file are down.
+    """
     program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
     if not program:
         raise MeasurementError("haproxy is not installed; install it first")
-    names = list(ADDRESSES)[:replicas]
     settings, control = folder / "haproxy.cfg", folder / "control.cfg"
-    settings.write_text(configuration(_shipped(), names, ports, certificate))
+    settings.write_text(configuration(_shipped(), ports))
     control.write_text(f'global\n    stats socket "{folder}/control"\n')
     command = [program, "-db", "-f", str(settings), "-f", str(control)]
     environment = {**os.environ, "CERTIFICATE": str(certificate)}
@@ -178,22 +180,12 @@ def balancer(
         yield started
 
 
-def configuration(
-    shipped: str, names: Sequence[str], ports: Ports, certificate: Path
-) -> str:
-    """Return the shipped file for these replicas on loopback, with TLS switched on."""
-    text = re.sub(
-        r"^( *)# With a certificate: (bind .*) \S*api\.pem (.*)$",
-        rf'\1\2 "{certificate}" \3',
-        shipped,
-        flags=re.M,
-    )
-    for name in ADDRESSES.keys() - set(names):
-        text = re.sub(rf"^ *server {name} .*\n", "", text, flags=re.M)
-    text = text.replace("10.0.0.", "127.0.0.").replace(":8000", f":{ports.api}")
+def configuration(shipped: str, ports: Ports) -> str:
+    """Return the shipped file with its listeners and replicas moved to loopback."""
+    text = shipped.replace("10.0.0.", "127.0.0.").replace(":8000", f":{ports.api}")
     text = text.replace("port 8002", f"port {ports.ops}")
     # Others are for the cabinet and for metrics, which are not used here.
-    here = {"8080": ports.http, "443": ports.tls, "8443": ports.tls}
+    here = {"8080": ports.http, "8443": ports.tls}
     text = re.sub(
         r"^( *bind) :(\d+)",
         lambda found: f"{found[1]} {FRONT}:{here.get(found[2]) or free_port()}",
