@@ -67,7 +67,11 @@ def test_a_ready_server_is_recognised_without_a_key(program, path, answers):
         ("/v1", [("/v1/models", 503, b"")], "/models with status 503"),
         ("/v1", [("/v1/models", 200, b"{}")], "/models with status 200"),
         ("/v1", [("/v1/models", 401, b"login")], "/models with status 401"),
-        ("", [("/readyz", 503, b"")], "/readyz with status 503"),
+        (
+            "",
+            [("/readyz", 503, b""), ("/healthz", 200, b"ok")],
+            "/readyz with status 503",
+        ),
     ],
 )
 def test_the_last_answer_is_named_at_the_timeout(program, path, answers, seen):

@@ -8,7 +8,6 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
 from http.client import HTTPException
 from ipaddress import ip_address
 from urllib.error import HTTPError, URLError
@@ -46,27 +45,25 @@ class Attempts:
 
     def _attempt(self) -> None:
         try:
-            if any(self._is_ready(path) for path in self._paths()):
+            if self._is_ready():
                 self.succeeded.set()
         except (OSError, HTTPException, ValueError) as error:
             self.last_seen = _reason(error)
 
-    def _paths(self) -> Iterator[str]:
-        if self._url.endswith(VERSION_PREFIX):
-            yield MODELS_PATH.removeprefix(VERSION_PREFIX)
-        else:
-            yield from (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
-
-    def _is_ready(self, path: str) -> bool:
-        status, body = self._get(self._url + path)
-        if path in (_READY_PATH, _HEALTH_PATH):
-            is_ready = status == 200
-        else:
-            is_ready = status == _NO_KEY.status and _is_ours(body)
-        # 404 says only that it is another of the three.
-        if status != 404 or self._url.endswith(VERSION_PREFIX):
+    def _is_ready(self) -> bool:
+        """Ask the paths in turn: 404 says that it is another of the three servers."""
+        for path in self._paths():
+            status, body = self._get(self._url + path)
             self.last_seen = f"it answered {path} with status {status}"
-        return is_ready
+            if status != 404:
+                is_check = path in (_READY_PATH, _HEALTH_PATH)
+                return status == 200 if is_check else _needs_key(status, body)
+        return False
+
+    def _paths(self) -> tuple[str, ...]:
+        if self._url.endswith(VERSION_PREFIX):
+            return (MODELS_PATH.removeprefix(VERSION_PREFIX),)
+        return (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
 
     def _get(self, url: str) -> tuple[int, bytes]:
         try:
@@ -86,12 +83,13 @@ def _opener(host: str) -> OpenerDirector:
     return build_opener(ProxyHandler({})) if is_local else build_opener()
 
 
-def _is_ours(body: bytes) -> bool:
+def _needs_key(status: int, body: bytes) -> bool:
+    """Return whether this is how our API refuses a request without a key."""
     try:
-        answer = json.loads(body)
-        return bool(answer["error"]["code"] == _NO_KEY.code)
+        code = json.loads(body)["error"]["code"]
     except (ValueError, LookupError, TypeError):
         return False
+    return status == _NO_KEY.status and bool(code == _NO_KEY.code)
 
 
 def _reason(error: Exception) -> str:
