@@ -15,8 +15,9 @@ import psycopg
 import pytest
 
 from readback import keys
-from readback.cli.doctor import files
+from readback.cli.doctor import files, network
 from readback.config import DATABASE_NAME, Config
+from readback.setting_values import Bind
 from tests.cli.program import Program
 from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.commands import free_port
@@ -244,6 +245,34 @@ def test_the_settings_of_the_units_must_be_private(tmp_path, monkeypatch):
 
         os.chmod(folder, 0o700)
         assert list(files.secret_files(Config())) == []
+
+
+def test_the_secrets_of_a_container_may_be_readable_there(monkeypatch):
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        secret = Path(folder, "secret-key")
+        secret.touch(0o644)
+        monkeypatch.setenv("READBACK_SECRET_KEY_FILE", str(secret))
+        assert [row.status for row in files.secret_files(Config())] == ["fail"]
+
+        monkeypatch.setattr(files, "CONTAINER_SECRETS", Path(folder))
+        assert [row.status for row in files.secret_files(Config())] == ["ok"]
+
+
+def test_with_postgresql_and_a_secret_key_no_data_directory_is_needed():
+    config = Config(
+        data_dir=Path("/proc/nowhere"),
+        database_url="postgresql://readback@database/readback",
+        secret_key="x" * 60,
+    )
+    assert [row.status for row in files.data_directory(config)] == ["ok"]
+
+
+def test_the_ops_address_of_another_machine_is_a_warning():
+    """Where only the cabinet runs, it is the address of the API."""
+    config = Config(ops_bind=Bind("203.0.113.7", 8002))
+    [result] = [row for row in network.binds(config) if "OPS" in row.check]
+    assert result.status == "warn"
 
 
 def test_a_clock_behind_the_newest_key_is_a_warning(migrated):

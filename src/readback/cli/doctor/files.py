@@ -17,9 +17,14 @@ ENVIRONMENT_FILES = (
     Path("/etc/readback/environment"),
     Path("/etc/readback/api.environment"),
 )
+# Where Docker and Podman put secrets, in containers, which have no other users.
+CONTAINER_SECRETS = Path("/run/secrets")
 
 
 def data_directory(config: Config) -> CheckResults:
+    if config.secret_key and not config.sqlite_path:
+        yield ok("data directory", "not used, because the database has everything")
+        return
     path = config.data_dir.absolute()
     existing = _existing(path)
     if existing.is_dir() and os.access(existing, os.W_OK):
@@ -116,6 +121,8 @@ def secret_files(config: Config) -> CheckResults:
 
 def _is_public(path: Path) -> bool:
     """Return whether others may read the file and enter every directory above it."""
+    if path.is_relative_to(CONTAINER_SECRETS):
+        return False
     try:
         readable = path.stat().st_mode & stat.S_IROTH
         place = path.resolve().parent

@@ -1,6 +1,6 @@
 """Checks of `readback doctor`: the addresses that users see, listeners, provider."""
 
-from errno import EACCES, EADDRINUSE
+from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL
 
 from readback.cli import listeners
 from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
@@ -61,6 +61,10 @@ def _bind(setting: str, bind: Bind) -> CheckResult:
             return warn(setting, found, action)
         if error.errno == EACCES and bind.port:
             action = f"Ignore this if systemd opens it; otherwise change {setting}."
+            return warn(setting, found, action)
+        if error.errno == EADDRNOTAVAIL and setting == "READBACK_OPS_BIND":
+            # A cabinet asks there for the overview, and does not listen.
+            action = "Ignore this if only the cabinet runs here, and the API there."
             return warn(setting, found, action)
         return fail(setting, found, f"Set {setting} to another address.")
     return ok(setting, f"{bind} is free")
