@@ -16,8 +16,6 @@ PAGE = ROOT / "docs" / "scale.md"
 PICTURE = render.PICTURES / "scale.svg"
 PLOT_TITLE = "Busy cores over requests per second, 10 requests a second with each key"
 SIZES = (1_000, 1_000_000, 100_000_000)
-# A weight of 100 for each replica in the balancer's file.
-EVEN_POINTS = 1_600
 LINES: dict[str, Callable[[Fleet], float]] = {
     "API": lambda fleet: fleet.load.worker_cpu,
     "HAProxy": lambda fleet: fleet.load.balancer_cpu,
@@ -83,7 +81,7 @@ def answer(figures: Figures) -> str:
     points = hash_points()
     demands = {f"{rate:,}/s": Demand.usual(rate, hash_points=points) for rate in SIZES}
     demands[f"{SIZES[1]:,}/s, one worker per replica"] = Demand.usual(
-        SIZES[1], workers=1, hash_points=EVEN_POINTS
+        SIZES[1], workers=1, hash_points=points
     )
     shown = f"![{PLOT_TITLE}](pictures/{PICTURE.name})"
     return f"{fleet_table(figures, demands)}\n\n{shown}"
@@ -291,7 +289,7 @@ def deviation(predicted: float, measured: float) -> str:
 
 
 def micro(seconds: float) -> str:
-    return f"{1e6 * seconds:.3g} µs"
+    return f"{1e6 * seconds:.3g} µs" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
 
 
 def number(value: float) -> str:
