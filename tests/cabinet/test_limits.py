@@ -98,11 +98,12 @@ def test_a_forged_cookie_makes_no_browser_known(alice):
     owner = Visitor()
     owner.log_in(ALICE)
     number, tag = owner.client.cookies["known-browser"].value.split(".")
+    other = "1" if tag.endswith("0") else "0"
     guess_from_everywhere(30)
 
     for forged in (
         f"another.{tag}",
-        f"{number}.{tag[:-1]}0",
+        f"{number}.{tag[:-1]}{other}",
         f"{number}.",
         f".{tag}",
         "." * 4000,

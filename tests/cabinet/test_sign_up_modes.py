@@ -159,9 +159,9 @@ def test_operators_too_create_accounts_only_in_the_domains(monkeypatch):
 
 def test_the_servers_own_account_needs_no_domain():
     with sign_up_for(DOMAINS):
-        created = startup._create_account(startup.LOCAL_ACCOUNT)
+        account = startup._new_account(startup.LOCAL_ACCOUNT)
 
-    assert created["key"]
+    assert startup._first_key(account)["key"]
 
 
 def test_the_rule_that_every_path_asks():

@@ -11,12 +11,14 @@ from tests.cli.program import READBACK, Service, answers_200, environment, event
 from tests.support.api import Api, assert_echo, assert_success, draft
 from tests.support.database import Database
 from tests.support.metrics import requests_by_outcome
+from tests.support.server import UNLIMITED
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
 
 def api_of(program) -> Api:
-    """Create a key for Alice; return the API as she sees it."""
+    """Create a key for Alice without a limit; return the API as she sees it."""
+    program.settings |= UNLIMITED
     program.output("account", "create", "alice@example.org", "--confirmed")
     key = program.output("key", "create", "alice@example.org").strip()
     return Api(Endpoint.of(f"http://{program.settings['READBACK_API_BIND']}"), key)

@@ -63,12 +63,14 @@ class CabinetApplication(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Callable[..., Any]:
+        from django.urls import get_resolver
+
         from readback.cabinet.page_counters import PageCounters
-        from readback.cabinet.urls import urlpatterns
         from readback.cabinet.wsgi import application
 
         # In the master process, because the application is preloaded.
-        self.counters = PageCounters(urlpatterns, rows_for(self.cfg.workers))
+        patterns = get_resolver().url_patterns
+        self.counters = PageCounters(patterns, rows_for(self.cfg.workers))
         return application
 
     def pages(self, row: int) -> object:

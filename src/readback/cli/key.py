@@ -170,12 +170,17 @@ def revoke(id: int, yes: bool, as_json: bool) -> None:
 
 
 @key.command()
-def generate() -> None:
+@_json_option
+def generate(as_json: bool) -> None:
     """Print a new key and store nothing, for READBACK_EPHEMERAL_KEY.
 
     No server accepts the key until readback serve --ephemeral starts with it.
     """
-    click.echo(keys.mint())
+    text = keys.mint()
+    if as_json:
+        tables.print_json({"key": text})
+    else:
+        click.echo(text)
 
 
 def _create(
