@@ -4,13 +4,16 @@ Fixtures belong to the folder that uses them; code that several folders share is
 tests/support.
 """
 
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
 _HERE = Path(__file__).parent
 # Folders with files that take a minute, the longest first.
-_LONG = ("journeys", "faults", "scale", "cabinet", "cli")
+_LONG = ("journeys", "scale", "cabinet", "cli")
+# Its tests also take long, but mostly wait: for an outage to end, for a time-out.
+_WAITING = "faults"
 
 # So that a failing assertion in a helper shows its values.
 pytest.register_assert_rewrite("tests.support")
@@ -25,13 +28,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the folders whose files take long, so that processes end together.
+    """Begin with the files that take long, so that processes end together.
 
-    Within a folder the order stays random.
+    Files that wait alternate with files that work, so that no core is idle. Within a
+    folder the order stays random.
     """
     rank = {folder: number for number, folder in enumerate(_LONG)}
     items.sort(key=lambda item: rank.get(_folder(item), len(_LONG)))
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    waiting = [file for file in files if _folder_of(file) == _WAITING]
+    working = [file for file in files if _folder_of(file) != _WAITING]
+    pairs = zip_longest(working, waiting)
+    items[:] = [item for pair in pairs for file in pair if file for item in files[file]]
 
 
 def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(_HERE).parts[0]
+    return _folder_of(item.path)
+
+
+def _folder_of(file: Path) -> str:
+    return file.relative_to(_HERE).parts[0]

@@ -112,15 +112,14 @@ def test_a_restart_repeats_no_value(
     if kind == "postgresql":
         url = request.getfixturevalue("postgresql").migrated_database()
     chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url}
-    for start in ("first", "second", "third"):
+    for start in ("first", "second"):
         (tmp_path / start).mkdir()
     with ephemeral_server(tmp_path / "first", chosen) as server:
         api, _ = a_key(server, url)
         given = ask_anew(api, 40)
-    for start in ("second", "third"):
-        with ephemeral_server(tmp_path / start, chosen) as server:
-            given += ask_anew(Api.of(server).with_key(api.key), 40)
-    assert len(set(given)) == 120
+    with ephemeral_server(tmp_path / "second", chosen) as server:
+        given += ask_anew(Api.of(server).with_key(api.key), 40)
+    assert len(set(given)) == 80
 
 
 def test_a_move_to_another_replica_and_back_repeats_no_value(
