@@ -47,6 +47,7 @@ fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip an
 clients: .venv/dev.stamp ## Run real clients and write docs/clients.md; names in ARGS=.
 	@echo "Installing and running the clients. All of them take about fifteen minutes."
 	@$(BIN)/python -m clients $(ARGS)
+	@$(BIN)/python -m pytest -m clients tests/clients
 
 check: .venv/dev.stamp ## Check style, format and types.
 	@echo "Checking style with ruff check."

@@ -101,6 +101,7 @@ def test_a_python_snippet_prints_the_text_it_sends(file, server, tmp_path):
     assert assert_works([sys.executable, "-P"], file, server, tmp_path) == f"{TEXT}\n"
 
 
+@pytest.mark.clients
 def test_the_litellm_snippet_prints_the_text_it_sends(litellm_python, server, tmp_path):
     printed = assert_works([litellm_python, "-P"], "litellm.py", server, tmp_path)
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from tests.faults.visitors import visitors
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.processes import has_ended
+from tests.support.visitors import visitors
 from tests.support.waiting import wait_until
 
 # It takes about a second. A stop that waits for an idle connection takes at least seven

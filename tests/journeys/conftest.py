@@ -31,7 +31,18 @@ _ARGUMENTS = [
     "--disable-sync",
 ]
 
+_HAS_FAILED = pytest.StashKey[bool]()
+
 Open = Callable[..., Page]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Remember whether a test has failed, for `open_page`."""
+    report = yield
+    if report.failed:
+        item.stash[_HAS_FAILED] = True
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -63,11 +74,14 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, server: Server) -> Iterator[Open]:
+def open_page(
+    browser: Browser, server: Server, request: pytest.FixtureRequest
+) -> Iterator[Open]:
     """Open a page in a new browser context with the given options.
 
     Console errors and warnings (such as a failing script or a blocked resource) and
-    requests to other origins fail the test at its end.
+    requests to other origins fail the test at its end. If it has failed, a picture of
+    each page is in the folder screenshots/.
     """
     contexts, problems = [], []
 
@@ -94,22 +108,21 @@ def open_page(browser: Browser, server: Server) -> Iterator[Open]:
         return context.new_page()
 
     yield open_page
-    for context in contexts:
+    for number, context in enumerate(contexts):
+        if request.node.stash.get(_HAS_FAILED, False):
+            name = re.sub(r"\W+", "-", request.node.name).strip("-")
+            for page in context.pages:
+                page.screenshot(path=SCREENSHOTS / f"{name}-{number}.png")
         context.close()
     assert not problems
 
 
 @pytest.fixture
-def a_person(
-    open_page: Open, server: Server, mails: Mailbox, request: pytest.FixtureRequest
-) -> Callable[..., Person]:
+def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., Person]:
     """Return a person with a browser and a mailbox, but without an account."""
-    name = re.sub(r"\W+", "-", request.node.name).strip("-")
-    folder = SCREENSHOTS / name
-    shutil.rmtree(folder, ignore_errors=True)
 
     def a_person(**options: Any) -> Person:
         email = f"alice-{token_hex(6)}@example.org"
-        return Person(open_page(**options), server, mails, email, folder)
+        return Person(open_page(**options), server, mails, email)
 
     return a_person

@@ -1,11 +1,10 @@
-"""The steps of a person in the browser; each step takes a screenshot.
+"""The steps of a person in the browser.
 
 Elements are found by structure, not by text, so that the steps work in every language.
 """
 
 import json
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -26,14 +25,7 @@ class Person:
     server: Server
     mails: Mailbox
     email: str
-    folder: Path
     key: str = ""
-    _screenshots: list[str] = field(default_factory=list)
-
-    def take_screenshot(self, name: str) -> None:
-        self._screenshots.append(name)
-        path = self.folder / f"{len(self._screenshots):02d}-{name}.png"
-        self.page.screenshot(path=path, full_page=True)
 
     def send_form(self, **fields: str) -> None:
         """Fill in the form of the page and press its button."""
@@ -44,12 +36,9 @@ class Person:
 
     def sign_up(self) -> None:
         self.page.goto("/accounts/signup/")
-        self.take_screenshot("sign-up")
         self.send_form(email=self.email, password1=PASSWORD)
         self.page.wait_for_url("**/accounts/confirm-email/")
-        self.take_screenshot("check-your-e-mail")
         self.page.goto(link_in(self.mails.wait_for(self.email)))
-        self.take_screenshot("confirm")
         self.send_form()
         self.page.wait_for_url("**/keys/")
 
@@ -64,7 +53,6 @@ class Person:
         self.page.wait_for_url("**/keys/*/new/")
         self.page.locator(".secret [data-copy]").click()
         self.key = self.page.evaluate("navigator.clipboard.readText()")
-        self.take_screenshot("new-key")
 
     @property
     def key_path(self) -> str:

@@ -16,12 +16,9 @@ def test_deleting_an_account_stops_its_keys(a_person):
     assert alice.send_request()[0] == 200
 
     alice.page.goto("/account/")
-    alice.take_screenshot("account")
     alice.page.goto("/account/delete/")
-    alice.take_screenshot("confirmation")
     alice.send_form(password=PASSWORD)
     expect(alice.page.locator(".messages")).to_be_visible()
-    alice.take_screenshot("deleted")
 
     deadline = time.monotonic() + DEADLINE
     while alice.send_request()[0] == 200:

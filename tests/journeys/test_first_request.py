@@ -9,7 +9,6 @@ from tests.journeys.person import MODEL, TEXT, Person
 def make_first_request(alice: Person, accepted: str, arrived: str) -> None:
     page = alice.page
     page.goto("/")
-    alice.take_screenshot("landing")
     page.locator(".hero .button").first.click()
     page.wait_for_url("**/accounts/signup/")
     alice.sign_up()
@@ -25,17 +24,14 @@ def make_first_request(alice: Person, accepted: str, arrived: str) -> None:
     # The page updates without any action since the key was copied.
     alice.expect_to_see(arrived)
     alice.expect_to_see(accepted)
-    alice.take_screenshot("first-request-arrived")
     alice.expect_no_sideways_scrolling()
 
     page.goto(key_path)
     alice.expect_to_see("chat 200")
     alice.expect_to_see("OpenAI/Python")
-    alice.take_screenshot("journal")
     alice.expect_no_sideways_scrolling()
     page.goto("/keys/")
     alice.expect_to_see("laptop")
-    alice.take_screenshot("keys")
     alice.expect_no_sideways_scrolling()
 
 
@@ -63,5 +59,4 @@ def test_a_new_user_gets_an_answer_without_javascript(a_person, server):
     alice.page.goto(key_path)
     while alice.page.locator("text=chat 200").count() == 0:
         alice.page.reload()
-    alice.take_screenshot("journal")
     assert alice.page.locator("[data-copy]").first.is_hidden()

@@ -13,7 +13,6 @@ def test_an_invited_person_is_one_password_away_from_the_keys(a_person, server, 
     assert alice.page.evaluate("document.activeElement.name") == "password1"
     assert alice.page.locator("#id_email").input_value() == alice.email
     alice.expect_no_sideways_scrolling()
-    alice.take_screenshot("invitation")
     assert not violations(alice.page)
     alice.send_form(password1=PASSWORD)
 

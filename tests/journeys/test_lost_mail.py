@@ -19,17 +19,14 @@ def test_a_mail_is_sent_again(a_person, options):
     alice.page.goto("/accounts/signup/")
     alice.send_form(email=alice.email, password1=PASSWORD)
     alice.page.wait_for_url("**/accounts/confirm-email/")
-    alice.take_screenshot("on-its-way")
     alice.expect_no_sideways_scrolling()
     alice.send_form()
     is_russian = "locale" in options
     alice.expect_to_see("через три минуты" if is_russian else "three minutes after")
-    alice.take_screenshot("too-early")
 
     alice.page.goto("/accounts/password/reset/")
     alice.send_form(email=alice.email)
     alice.page.wait_for_url("**/password/reset/done/")
-    alice.take_screenshot("reset-on-its-way")
     alice.expect_no_sideways_scrolling()
     alice.mails.messages.clear()
     alice.send_form()

@@ -14,12 +14,9 @@ def test_a_forgotten_password_is_reset_by_mail(a_person):
     expect(alice.page.locator("a[href='/accounts/login/']")).to_be_visible()
 
     alice.page.goto("/accounts/password/reset/")
-    alice.take_screenshot("reset")
     alice.send_form(email=alice.email)
     alice.page.wait_for_url("**/password/reset/done/")
-    alice.take_screenshot("mail-sent")
     alice.page.goto(link_in(alice.mails.wait_for(alice.email, "new password")))
-    alice.take_screenshot("new-password")
     alice.send_form(password1=NEW_PASSWORD)
     alice.page.wait_for_url("**/password/reset/key/done/")
 
@@ -27,6 +24,5 @@ def test_a_forgotten_password_is_reset_by_mail(a_person):
     bob.email = alice.email
     bob.log_in()
     expect(bob.page.locator("main .errorlist").first).to_be_visible()
-    bob.take_screenshot("old-password-refused")
     bob.log_in(NEW_PASSWORD)
     bob.page.wait_for_url("**/keys/")

@@ -68,7 +68,6 @@ def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_person):
     alice.sign_up()
     alice.create_key()
     see_every_mistake(alice)
-    alice.take_screenshot("without-an-accepted-key")
 
     # Afterwards the right request is all that is shown.
     assert alice.send_request()[0] == 200
@@ -89,7 +88,6 @@ def test_the_page_of_a_key_answers_why_nothing_arrives(a_person):
     expect(
         alice.page.locator(".unmatched li").filter(has_text="malformed_request")
     ).to_have_count(1, timeout=SECONDS * 1000)
-    alice.take_screenshot("nothing-arrives")
 
 
 def test_without_javascript_the_page_is_reloaded(a_person):

@@ -34,7 +34,6 @@ def test_the_pages_for_operators_keep_the_rules_for_every_page(a_person):
         page.goto(path)
         found += broken_rules(page, axe=True)
     page.goto("/admin/")
-    alice.take_screenshot("overview")
 
     assert not found
     # The API of this server was asked.

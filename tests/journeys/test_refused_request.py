@@ -20,11 +20,9 @@ def test_an_unknown_field_is_named_on_the_page_of_the_new_key(alice):
     alice.expect_to_see("Connected")
     alice.expect_to_see("refused")
     alice.expect_to_see("Leave temperature unset.")
-    alice.take_screenshot("refusal-explained")
 
     alice.page.locator("main a[href$='#unknown_field']").click()
     alice.page.wait_for_url("**/docs/errors#unknown_field")
-    alice.take_screenshot("docs")
 
 
 def test_the_body_explains_refusals_once_the_owner_wants_it(alice):
@@ -59,7 +57,6 @@ def test_a_wrong_path_appears_live_in_the_journal_and_is_explained(alice):
     alice.expect_to_see("not_found")
     alice.expect_to_see("/v1")
     alice.expect_to_see("journey/1.0")
-    alice.take_screenshot("wrong-path")
 
 
 def test_the_filter_stays_while_new_rows_arrive(alice):
@@ -73,4 +70,3 @@ def test_the_filter_stays_while_new_rows_arrive(alice):
 
     alice.expect_to_see("unknown_field")
     assert alice.page.locator("text=chat 200").count() == 0
-    alice.take_screenshot("only-refused")

@@ -14,11 +14,9 @@ def test_a_revoked_key_is_refused(a_person):
     alice.page.goto(alice.key_path)
     alice.page.locator("a.danger").click()
     alice.page.wait_for_url("**/revoke/")
-    alice.take_screenshot("confirmation")
     alice.send_form()
     alice.page.wait_for_url("**/keys/")
     alice.expect_to_see("is revoked. The API no longer accepts it.")
-    alice.take_screenshot("revoked")
 
     deadline = time.monotonic() + DEADLINE
     while (response := alice.send_request())[0] == 200:

@@ -47,7 +47,6 @@ def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails)
     expect(page.locator("#key")).to_have_text(key)
     expect(page.locator(".side-column")).to_contain_text("the test from the cabinet")
     alice.expect_no_sideways_scrolling()
-    alice.take_screenshot("test")
 
     page.goto(alice.key_path)
     alice.expect_to_see("Readback's test page")

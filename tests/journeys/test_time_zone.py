@@ -39,7 +39,6 @@ def test_times_are_in_the_zone_of_the_browser(a_person):
     expect_local_times(alice, 1)
     alice.send_request()
     expect_local_times(alice, 2)
-    alice.take_screenshot("local-times")
 
     alice.page.goto("/keys/")
     alice.expect_to_see("GMT+5:30")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.visitors import visitors
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.commands import free_port
 from tests.support.haproxy import on_loopback
 from tests.support.processes import has_ended
+from tests.support.visitors import visitors
 from tests.support.waiting import wait_until
 
 SHIPPED = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
