@@ -5,12 +5,9 @@ HAProxy uses the configuration that we ship, with other addresses and ports. Not
 here knows what is measured.
 """
 
-import csv
 import os
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -21,11 +18,12 @@ from pathlib import Path
 from typing import IO
 
 from tests.support.commands import environment_with, free_port
+from tests.support.haproxy import statistics
 from tests.support.server import UNLIMITED
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
-from bench import proc
+from bench import proc, servers
 from bench.errors import MeasurementError
 from bench.paths import ROOT
 
@@ -74,7 +72,7 @@ class Balancer:
         """Return how many requests each replica has answered."""
         return {
             row["svname"]: int(row["hrsp_2xx"])
-            for row in self._statistics()
+            for row in statistics(self.folder / "control")
             if row["pxname"] == "replicas" and row["svname"] in ADDRESSES
         }
 
@@ -84,18 +82,10 @@ class Balancer:
     def is_ready(self, replicas: int) -> bool:
         up = [
             row["pxname"]
-            for row in self._statistics()
+            for row in statistics(self.folder / "control")
             if row["svname"] in ADDRESSES and row["status"] == "UP"
         ]
         return all(up.count(name) == replicas for name in ("replicas", "with_database"))
-
-    def _statistics(self) -> list[dict[str, str]]:
-        with socket.socket(socket.AF_UNIX) as control:
-            control.settimeout(10)
-            control.connect(str(self.folder / "control"))
-            control.sendall(b"show stat\n")
-            text = b"".join(iter(lambda: control.recv(65536), b"")).decode()
-        return list(csv.DictReader(text.removeprefix("# ").splitlines()))
 
 
 def hash_points() -> int:
@@ -219,13 +209,7 @@ def _process(
     try:
         yield process
     finally:
-        process.send_signal(signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_SECONDS)
-        # The group contains only this process and its children.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        servers.stop(process, STOP_SECONDS)
 
 
 def _wait_for_replica(

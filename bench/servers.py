@@ -88,7 +88,7 @@ def running(
         start_seconds = time.perf_counter() - started
         yield PeerServer(peer, port, key, process.pid, start_seconds)
     finally:
-        _stop(process)
+        stop(process, STOP_SECONDS)
 
 
 def send(port: int, request: Request) -> tuple[int, bytes]:
@@ -138,11 +138,11 @@ def _wait_for_response(
     raise MeasurementError(f"no 200 for the first request: {reason}")
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
+def stop(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    """Stop a process that leads a group of its own; kill what is left of the group."""
     process.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_SECONDS)
-    # The group contains only the server and its workers.
+        process.wait(seconds)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.support.api import Api, assert_echo, draft
+from tests.support.threads import running
 from tests.support.wire import Answer, Connection
 
 
@@ -39,14 +40,8 @@ def load(api: Api, clients: int = 8, *, ends_when_refused: bool) -> Iterator[Loa
         threading.Thread(target=_ask, args=(api, seen, number, ends_when_refused))
         for number in range(clients)
     ]
-    for thread in threads:
-        thread.start()
-    try:
+    with running(threads, seen.stop):
         yield seen
-    finally:
-        seen.stop.set()
-        for thread in threads:
-            thread.join(20)
 
 
 def _ask(api: Api, seen: Load, number: int, ends_when_refused: bool) -> None:

@@ -1,9 +1,7 @@
 """HAProxy on a machine of the fleet, with the configuration that we ship."""
 
-import csv
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +10,7 @@ from pathlib import Path
 
 from tests.fleet.network import NETWORKS, Network
 from tests.support.authority import Authority
+from tests.support.haproxy import statistics
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
@@ -41,7 +40,7 @@ class Balancer:
         """Return the state of each server of a backend: UP, DOWN, NOLB and so on."""
         return {
             row["svname"]: row["status"]
-            for row in self._statistics()
+            for row in statistics(self.folder / "control")
             if row["pxname"] == backend and row["svname"] != "BACKEND"
         }
 
@@ -49,17 +48,9 @@ class Balancer:
         """Return how often a request was sent again, to the same or another server."""
         return sum(
             int(row["wretr"]) + int(row["wredis"])
-            for row in self._statistics()
+            for row in statistics(self.folder / "control")
             if row["svname"] == "BACKEND"
         )
-
-    def _statistics(self) -> list[dict[str, str]]:
-        with socket.socket(socket.AF_UNIX) as control:
-            control.settimeout(10)
-            control.connect(str(self.folder / "control"))
-            control.sendall(b"show stat\n")
-            text = b"".join(iter(lambda: control.recv(65536), b"")).decode()
-        return list(csv.DictReader(text.removeprefix("# ").splitlines()))
 
 
 @contextmanager

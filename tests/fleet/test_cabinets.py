@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +12,7 @@ import pytest
 
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.commands import free_port
-from tests.support.haproxy import on_loopback
+from tests.support.haproxy import on_loopback, statistics
 from tests.support.processes import has_ended
 from tests.support.visitors import visitors
 from tests.support.waiting import wait_until
@@ -48,26 +47,24 @@ def test_behind_haproxy_no_visit_fails_when_cabinets_are_restarted(
 
 class Balancer:
     def __init__(self, folder: Path) -> None:
-        self._port, self._control_port = free_port(), free_port()
+        self._port, self._control = free_port(), folder / "control"
         self.url = f"http://127.0.0.1:{self._port}"
         self.file = folder / "haproxy.cfg"
         self.file.write_text(self._configuration(), encoding="utf-8")
 
     def up(self) -> int:
         """Return how many cabinets get requests."""
-        with socket.create_connection(("127.0.0.1", self._control_port)) as control:
-            control.sendall(b"show stat\n")
-            with control.makefile() as table:
-                rows = [line.split(",") for line in table]
-        servers = [row for row in rows if row[0] == "cabinets" and row[1] != "BACKEND"]
-        return sum(row[17].startswith("UP") for row in servers)
+        return sum(
+            row["status"].startswith("UP")
+            for row in statistics(self._control)
+            if row["pxname"] == "cabinets" and row["svname"] != "BACKEND"
+        )
 
     def _configuration(self) -> str:
         shipped = SHIPPED.read_text(encoding="utf-8")
         for old, new in {
             "bind :8081": f"bind 127.0.0.1:{self._port}",
-            "\nglobal\n": "\nglobal\n"
-            f"    stats socket ipv4@127.0.0.1:{self._control_port}\n",
+            "\nglobal\n": f"\nglobal\n    stats socket {self._control}\n",
         }.items():
             assert old in shipped
             shipped = shipped.replace(old, new)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from tests.support.threads import running
+
 # Seconds between two visits of one visitor: some never pause, some leave their
 # connection idle.
 PAUSES = (0, 0, 0.05, 0.05, 0.2, 0.2, 0.5, 0.5, 1.0, 1.0)
@@ -37,14 +39,8 @@ def visitors(url: str, path: str = "/", *, ends_when_refused: bool) -> Iterator[
         )
         for pause in PAUSES
     ]
-    for thread in threads:
-        thread.start()
-    try:
+    with running(threads, seen.stop):
         yield seen
-    finally:
-        seen.stop.set()
-        for thread in threads:
-            thread.join(20)
 
 
 def _visit(
