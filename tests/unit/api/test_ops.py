@@ -28,12 +28,13 @@ def counters():
 
 
 @pytest.fixture
-def ops(counters):
+def ops(counters, tmp_path):
     """The ops listener of the first worker, which has just reached the database."""
+    config = Config(data_dir=tmp_path)
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
     keyring.confirm(time.monotonic())
     confirm(counters, 0)
-    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), Config())
+    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), config)
 
 
 def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
