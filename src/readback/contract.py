@@ -41,6 +41,8 @@ BYTES_PER_TOKEN = 4
 # many other responses.
 CREATED_LEAD_SECONDS = 3600
 CREATED_REPEATS_AFTER = 1000
+# It has ten digits even if the clock of the machine has not been set.
+EARLIEST_CREATED = 1_000_000_000
 # A revoked key is refused everywhere within this time.
 REVOCATION_SECONDS = 1
 MAX_ACTIVE_KEYS = 10

@@ -4,7 +4,6 @@ One pass of a typed decoder accepts what the contract accepts and nothing else. 
 does not accept a body, `refusal.py` looks again, slowly, for all broken rules.
 """
 
-from functools import partial
 from time import monotonic
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from readback.api.data.keyring import Record
 from readback.api.endpoints.exchange import Exchange, Services
 from readback.api.endpoints.explanation import Explanation, explain
 from readback.api.endpoints.refusal import Finding, examine
+from readback.api.endpoints.replies import frame_for
 from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.repeat import RepeatableAnswer
 from readback.contract import (
@@ -59,7 +59,12 @@ class Chat(Exchange):
     received again, only the text between them is decoded; it is sent back as received.
     """
 
-    __slots__ = ("_completion", "_limiter", "_refused_body_hash", "_refused_with")
+    # fmt: off
+    __slots__ = (
+        "_at_closing", "_at_text", "_closing", "_completion", "_limiter",
+        "_plain_frame", "_refused_body_hash", "_refused_with",
+    )
+    # fmt: on
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
@@ -76,42 +81,51 @@ class Chat(Exchange):
         content = self._read(body)
         if isinstance(content, Explanation):
             return RepeatableAnswer(self.refuse(*content), self._repeat)
-        text = _encode(content)
-        parts = split_body(body, text) if self._info.repeatable else None
-        answer = self._succeed(text, len(content.encode()))
+        text, size = _encode(content), len(content.encode())
+        answer = self._succeed(text, size)
+        plain_bytes = len(text) - 2
+        # If the text is too long without escapes, others of its length may be refused.
+        if not self._info.repeatable or plain_bytes > MAX_CONTENT_BYTES:
+            return RepeatableAnswer(answer, self._repeat)
+        parts = split_body(body, text)
         if parts is None:
             return RepeatableAnswer(answer, self._repeat)
-        opening, closing = parts
-        repeat = partial(self._repeat_text, closing)
-        return RepeatableAnswer(answer, repeat, opening)
+        opening, self._closing = parts
+        # Where the closing and the text are, counted from the end of the body. The
+        # quotes belong to the opening and the closing, and to the text as JSON.
+        self._at_closing = slice(-len(self._closing), None)
+        self._at_text = slice(len(opening) - len(body) - 1, 1 - len(self._closing))
+        # All texts have the same length as JSON, and most have no escapes.
+        self._plain_frame = frame_for(len(text), plain_bytes)
+        return RepeatableAnswer(answer, self._repeat_text, opening)
 
-    def _repeat_text(self, closing: bytes, data: bytes, start: int) -> bytes | None:
+    def _repeat_text(self, data: bytes, start: int) -> bytes | None:
         """Answer a body with the same beginning and end but perhaps another text."""
-        if not data.endswith(closing):
+        if data[self._at_closing] != self._closing:
             return None
-        # The quotes belong to the opening and the closing, and to the text as JSON.
-        text = data[start - 1 : 1 - len(closing)]
+        text = data[self._at_text]
         try:
             content = _decode_text(text)
         except _DECODING_ERRORS:
             return None
-        if content.isascii():
-            size = len(content)
-        elif _BACKSLASH in text:
-            size = len(content.encode())
-        else:  # Without an escape the text is its own UTF-8, between two quotes.
-            size = len(text) - 2
-        if not 0 < size <= MAX_CONTENT_BYTES:
-            return None
+        frame = self._plain_frame
+        if _BACKSLASH in text:
+            frame = frame_for(len(text), len(content.encode()))
         record, limiter = self._record, self._limiter
         now = record.used_at = monotonic()
         slot = record.slot
         if not record.accepted or not (created := limiter.admit(slot, now)):
             return None
-        answer = self._completion(text, created, size)
+        answer = self._completion(text, created, frame)
         if limiter.turn[slot] != limiter.worker:
-            answer = self._completion(text, limiter.settle(slot, now), size)
-        return self._count_success(answer)
+            answer = self._completion(text, limiter.settle(slot, now), frame)
+        # The code of `_count_success`, without the call.
+        tally = self._succeeded
+        if tally is None or not tally.open:
+            tally = self._open_success()
+        tally.requests += 1
+        tally.answer_bytes = len(answer)
+        return answer
 
     def _respond(self, body: bytes) -> bytes:
         content = self._read(body)
@@ -122,9 +136,10 @@ class Chat(Exchange):
     def _succeed(self, text: bytes, size: int) -> bytes:
         """Return the success for a text whose request has been admitted."""
         limiter, slot, now = self._limiter, self._record.slot, self._record.used_at
-        answer = self._completion(text, limiter.number(slot, now), size)
+        frame = frame_for(len(text), size)
+        answer = self._completion(text, limiter.number(slot, now), frame)
         if limiter.turn[slot] != limiter.worker:
-            answer = self._completion(text, limiter.settle(slot, now), size)
+            answer = self._completion(text, limiter.settle(slot, now), frame)
         return self._count_success(answer)
 
     def _read(self, body: bytes) -> str | Explanation:

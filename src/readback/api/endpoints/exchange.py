@@ -99,14 +99,18 @@ class Exchange:
         return None
 
     def _count_success(self, answer: bytes) -> bytes:
-        # Requests with the same head have the same size, so it is set once.
         tally = self._succeeded
         if tally is None or not tally.open:
-            tally = self._succeeded = self._services.journal.open(self._event("", ""))
-            tally.request_bytes = self._info.request_bytes
+            tally = self._open_success()
         tally.requests += 1
         tally.answer_bytes = len(answer)
         return answer
+
+    def _open_success(self) -> Tally:
+        tally = self._succeeded = self._services.journal.open(self._event("", ""))
+        # Requests with the same head have the same size, so it is set once.
+        tally.request_bytes = self._info.request_bytes
+        return tally
 
     def _event(self, code: str, detail: str, differences: str = "") -> Event:
         key_id, info, address = self._record.key_id, self._info, self._address

@@ -109,11 +109,12 @@ class Connection(asyncio.Protocol):
         self._repeat = self._repeat_when_idle = None
 
     def data_received(self, data: bytes) -> None:
-        if self._repeat is not None:
+        repeat = self._repeat
+        if repeat is not None:
             try:
-                answer = self._repeat.answer(data)
+                answer = repeat.answer(data)
             except Exception as error:
-                self._responder = self._repeat.responder
+                self._responder = repeat.responder
                 return self._fail(error)
             if answer is not None:
                 self._deadline = self._registry.idle_deadline

@@ -32,18 +32,26 @@ class RepeatableAnswer(NamedTuple):
     opening: bytes = b""
 
 
-class Repeat(NamedTuple):
+class Repeat:
     """What a repeated message looks like, and what answers it."""
 
-    prefix: bytes
-    length: int
-    respond: Respond
-    # The responder of the first message, which also counts an error; None if there was
-    # none. Not by its type, whose module needs this one.
-    responder: Any = None
+    __slots__ = ("_at_prefix", "_length", "_prefix", "_respond", "_start", "responder")
+
+    def __init__(
+        self, prefix: bytes, length: int, respond: Respond, responder: Any = None
+    ) -> None:
+        self._prefix = prefix
+        self._start = len(prefix)
+        # Where the prefix is; comparing a slice is cheaper than `startswith`.
+        self._at_prefix = slice(len(prefix))
+        self._length = length
+        self._respond = respond
+        # The responder of the first message, which also counts an error; None if there
+        # was none. Not by its type, whose module needs this one.
+        self.responder = responder
 
     def answer(self, data: bytes) -> bytes | None:
         """Return the answer if `data` is the same message again, else None."""
-        if len(data) != self.length or not data.startswith(self.prefix):
+        if len(data) != self._length or data[self._at_prefix] != self._prefix:
             return None
-        return self.respond(data, len(self.prefix))
+        return self._respond(data, self._start)

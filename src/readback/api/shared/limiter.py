@@ -17,19 +17,25 @@ it sends the answer. If the turn is another worker's, it takes the turn, reads t
 of all workers and makes sure that its number is higher (`settle`). A worker that loses
 the turn meanwhile does the same, so no two workers keep the same number.
 
-A cell contains more than a `created`: above it, how often `created` has started again
-from the present. So the highest cell is always the newest, and so is the highest number
-of several hosts (`adopt`), although the newest `created` may be lower than the others.
+A cell contains more than a `created`: in its upper half, how often `created` has begun
+again from the present. So the highest cell is always the newest, and so is the highest
+number of several hosts (`adopt`), although the newest `created` may be lower than the
+others. Mostly only the lower half changes, and only that is read and written.
 """
 
 import mmap
 import random
+import sys
 import threading
 import time
 from hashlib import blake2b
 from math import ceil
 
-from readback.contract import CREATED_LEAD_SECONDS, CREATED_REPEATS_AFTER
+from readback.contract import (
+    CREATED_LEAD_SECONDS,
+    CREATED_REPEATS_AFTER,
+    EARLIEST_CREATED,
+)
 
 _PROBES = 8
 _RECENT = 1024
@@ -38,9 +44,10 @@ _RECENT = 1024
 # from which it last went back. They are adjacent, so that a party touches one page of
 # memory; pages that are never touched cost nothing.
 _NUMBERS = 4
-# The part of a cell that is a `created`: it lasts until the year 2242. The rest is
-# enough for a year of 100,000 answers a second to one key.
-_SECONDS = (1 << 33) - 1
+# The lower half of a cell is a `created`; it lasts until the year 2106. The other half
+# is enough for two years of 100,000 answers a second to one key.
+_SECONDS = (1 << 32) - 1
+_LOWER_HALF = 0 if sys.byteorder == "little" else 4
 # The turn is lost more often only if many workers answer one key without a pause.
 _ATTEMPTS = 8
 
@@ -79,6 +86,8 @@ class Limiter:
         # Workers that an operator has added beyond the usual number share a cell.
         self._own = worker % self._cells_per_slot
         self._mine = self._cells[self._own :]
+        lower_halves = memoryview(self._memory)[8 * _NUMBERS + _LOWER_HALF :].cast("I")
+        self._created = lower_halves[2 * self._own :: 2]
 
     def slot(self, party: bytes) -> int:
         """Return the slot of a party; assign one if it has none."""
@@ -141,12 +150,10 @@ class Limiter:
         if full_at - now > self._allowance:
             return 0
         self._full_at[slot] = full_at
-        last = self._mine[slot] + 1
-        created = last & _SECONDS
-        if created < now + self._wall_offset or created > self._latest:
-            last = self._next(slot, last, now)
-            created = last & _SECONDS
-        self._mine[slot] = last
+        created = self._created[slot] + 1
+        if now >= self._second_ends or not self._second <= created <= self._latest:
+            return self._renumber(slot, now)
+        self._created[slot] = created
         return created
 
     def number(self, slot: int, now: float) -> int:
@@ -155,12 +162,10 @@ class Limiter:
         It is valid if the `turn` of the slot is still this `worker` when the answer has
         been rendered, and not before; otherwise `settle` returns a valid one.
         """
-        last = self._mine[slot] + 1
-        created = last & _SECONDS
-        if created < now + self._wall_offset or created > self._latest:
-            last = self._next(slot, last, now)
-            created = last & _SECONDS
-        self._mine[slot] = last
+        created = self._created[slot] + 1
+        if now >= self._second_ends or not self._second <= created <= self._latest:
+            return self._renumber(slot, now)
+        self._created[slot] = created
         return created
 
     def settle(self, slot: int, now: float) -> int:
@@ -192,13 +197,26 @@ class Limiter:
 
     def tick(self, now: float, wall: float) -> None:
         """Set the time. Call this regularly, because the wall clock may be changed."""
-        self._wall_offset = wall - now
-        self._latest = int(wall) + CREATED_LEAD_SECONDS
+        self._wall_offset = max(wall, EARLIEST_CREATED) - now
+        self._begin_second(now)
+
+    def _begin_second(self, now: float) -> None:
+        """Note the present second, when it ends, and the latest `created` in it."""
+        wall = now + self._wall_offset
+        self._second = second = int(wall)
+        self._second_ends = now + 1 - (wall - second)
+        self._latest = second + CREATED_LEAD_SECONDS
+
+    def _renumber(self, slot: int, now: float) -> int:
+        """Return a `created` that is not simply the one after the last."""
+        last = self._mine[slot] = self._next(slot, self._mine[slot] + 1, now)
+        return last & _SECONDS
 
     def _next(self, slot: int, last: int, now: float) -> int:
         """Return `last`, or what follows instead if its `created` cannot be used."""
-        created, present = last & _SECONDS, int(now + self._wall_offset)
-        if created > present + CREATED_LEAD_SECONDS:
+        self._begin_second(now)
+        created, present = last & _SECONDS, self._second
+        if created > self._latest:
             self._went_back_from[slot] = created - 1
             return (last | _SECONDS) + 1 + present
         if created >= present:

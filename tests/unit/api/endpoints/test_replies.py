@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from readback.api.endpoints.replies import Replies
-from readback.contract import REFUSALS
+from readback.api.endpoints.replies import Replies, frame_for
+from readback.contract import EARLIEST_CREATED, REFUSALS
 
 HELP = "https://cabinet.example/docs/errors"
 
@@ -65,7 +65,7 @@ def test_with_messages_the_sentence_is_in_the_body_too() -> None:
 
 def test_ten_thousand_ids_are_random_uuids() -> None:
     replies = Replies()
-    ids = [UUID(replies.new_id().decode()) for _ in range(10_000)]
+    ids = [UUID(replies.internal_error()[0]) for _ in range(10_000)]
     assert len(set(ids)) == len(ids)
     assert {(each.version, each.variant) for each in ids} == {
         (4, "specified in RFC 4122")
@@ -78,7 +78,9 @@ def test_ten_thousand_ids_are_random_uuids() -> None:
 
 def test_a_success_has_its_content_length() -> None:
     content = json.dumps("Привет", ensure_ascii=False).encode()
-    status_line, fields, body = parts(Replies().completion(content, 1_700_000_000, 3))
+    frame = frame_for(len(content), len(content) - 2)
+    answer = Replies().completion(content, EARLIEST_CREATED, frame)
+    status_line, fields, body = parts(answer)
     assert status_line == "HTTP/1.1 200 OK"
     assert fields["Content-Length"] == str(len(body))
     completion = json.loads(body)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.created import assert_created_by_the_rule
 
 from readback.api.shared.limiter import Limiter
+from readback.contract import EARLIEST_CREATED
 
 ALICE, BOB = b"alice", b"bob"
 START = 1_800_000_000
@@ -49,6 +50,12 @@ class Key:
             if limiter.turn[self.slot] != limiter.worker:
                 created = limiter.settle(self.slot, 0.0)
             yield created
+
+
+def test_a_clock_that_has_not_been_set_does_not_shorten_created():
+    key = Key()
+    key.set_clock(0)
+    assert key.limiter.admit(key.slot, 0.0) == EARLIEST_CREATED
 
 
 def test_a_slow_key_gets_the_time_of_the_clock():
