@@ -5,17 +5,15 @@ does not accept a body, `refusal.py` looks again, slowly, for all broken rules.
 """
 
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from readback.api.data.keyring import Record
-from readback.api.endpoints.exchange import Exchange, Services
+from readback.api.endpoints.exchange import Exchange
 from readback.api.endpoints.explanation import Explanation, explain
 from readback.api.endpoints.refusal import Finding, examine
 from readback.api.endpoints.replies import frame_for
-from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.repeat import RepeatableAnswer
 from readback.contract import (
     MAX_CONTENT_BYTES,
@@ -28,12 +26,12 @@ from readback.contract import (
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
-    role: str
-    content: Annotated[str, msgspec.Meta(min_length=1)]
+    role: Literal[ROLE]  # type: ignore[valid-type]
+    content: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CONTENT_BYTES)]
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True):
-    model: str
+    model: Literal[MODEL]  # type: ignore[valid-type]
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
     stream: bool | UnsetType = UNSET
     max_tokens: int | UnsetType = UNSET
@@ -46,6 +44,8 @@ _encode = msgspec.json.Encoder().encode
 _DECODING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _REQUIRED_NAMES = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
 _BACKSLASH = 0x5C
+# Cannot be in the middle of a string, where quotes are escaped.
+_CONTENT_NAME = b'"content":'
 # A text that no client sends by chance; put in place of the real one by `split_body`.
 _SAMPLE_TEXT = "readback \u2194 sample"
 _SAMPLE = _encode(_SAMPLE_TEXT)
@@ -59,23 +59,7 @@ class Chat(Exchange):
     received again, only the text between them is decoded; it is sent back as received.
     """
 
-    # fmt: off
-    __slots__ = (
-        "_at_closing", "_at_text", "_closing", "_completion", "_limiter",
-        "_plain_frame", "_refused_body_hash", "_refused_with",
-    )
-    # fmt: on
-
-    def __init__(
-        self, services: Services, record: Record, info: RequestInfo, address: str
-    ) -> None:
-        super().__init__(services, record, info, address)
-        # Why the last body was refused, and its hash: clients retry the same body.
-        # Nothing else of it is kept. The hash is 64 bits and keyed.
-        self._refused_with: Explanation | None = None
-        self._refused_body_hash = 0
-        self._completion = services.replies.completion
-        self._limiter = services.limiter
+    __slots__ = ("_at_closing", "_at_text", "_closing", "_plain_frame")
 
     def answer(self, body: bytes) -> RepeatableAnswer:
         content = self._read(body)
@@ -111,14 +95,14 @@ class Chat(Exchange):
         frame = self._plain_frame
         if _BACKSLASH in text:
             frame = frame_for(len(text), len(content.encode()))
-        record, limiter = self._record, self._limiter
+        record, limiter, replies = self._record, self._limiter, self._replies
         now = record.used_at = monotonic()
         slot = record.slot
         if not record.accepted or not (created := limiter.admit(slot, now)):
             return None
-        answer = self._completion(text, created, frame)
+        answer = replies.completion(text, created, frame)
         if limiter.turn[slot] != limiter.worker:
-            answer = self._completion(text, limiter.settle(slot, now), frame)
+            answer = replies.completion(text, limiter.settle(slot, now), frame)
         # The code of `_count_success`, without the call.
         tally = self._succeeded
         if tally is None or not tally.open:
@@ -136,23 +120,23 @@ class Chat(Exchange):
     def _succeed(self, text: bytes, size: int) -> bytes:
         """Return the success for a text whose request has been admitted."""
         limiter, slot, now = self._limiter, self._record.slot, self._record.used_at
-        frame = frame_for(len(text), size)
-        answer = self._completion(text, limiter.number(slot, now), frame)
+        replies, frame = self._replies, frame_for(len(text), size)
+        answer = replies.completion(text, limiter.number(slot, now), frame)
         if limiter.turn[slot] != limiter.worker:
-            answer = self._completion(text, limiter.settle(slot, now), frame)
+            answer = replies.completion(text, limiter.settle(slot, now), frame)
         return self._count_success(answer)
 
     def _read(self, body: bytes) -> str | Explanation:
         """Return the text of a body, or the reason to refuse it."""
-        if self._refused_with and hash(body) == self._refused_body_hash:
-            return self._refused_with
+        if self._refused_body and hash(body) == self._refused_body[0]:
+            return self._refused_body[1]
         content = read_content(body)
         if isinstance(content, str) and not self._info.media_type_detail:
             return content
         findings = self._findings(content)
-        self._refused_with = explain(findings, self._info.user_agent)
-        self._refused_body_hash = hash(body)
-        return self._refused_with
+        explanation = explain(findings, self._info.user_agent)
+        self._refused_body = hash(body), explanation
+        return explanation
 
     def _findings(self, content: str | list[Finding]) -> list[Finding]:
         """Return what is wrong with a body and with the way it is declared."""
@@ -178,7 +162,7 @@ def split_body(body: bytes, text: bytes) -> tuple[bytes, bytes] | None:
     at = body.find(text)
     while at >= 0:
         before, after = body[:at], body[at + len(text) :]
-        if _surrounds_text(before, after):
+        if before.rstrip().endswith(_CONTENT_NAME) or _surrounds_text(before, after):
             return before + b'"', b'"' + after
         at = body.find(text, at + 1)
     return None
@@ -197,27 +181,30 @@ def read_content(body: bytes) -> str | list[Finding]:
         request = _decode(body)
     except _DECODING_ERRORS:
         return examine(body)
-    message = request.messages[0]
-    content = message.content
+    content = request.messages[0].content
+    stream, max_tokens = request.stream, request.max_tokens
+    names = _REQUIRED_NAMES
+    if stream is not UNSET:
+        names += 1
+    if max_tokens is not UNSET:
+        names += 1
     kept = (
-        request.model == MODEL
-        and message.role == ROLE
-        and (len(content) <= MAX_CONTENT_BYTES)
-        and (content.isascii() or len(content.encode()) <= MAX_CONTENT_BYTES)
-        and request.stream is not True
-        and (request.max_tokens is UNSET or request.max_tokens == MAX_TOKENS)
+        (content.isascii() or len(content.encode()) <= MAX_CONTENT_BYTES)
+        and stream is not True
+        and (max_tokens is UNSET or max_tokens == MAX_TOKENS)
+        and _has_names(body, names, content)
     )
-    return content if kept and _names_are_unique(request, body) else examine(body)
+    return content if kept else examine(body)
 
 
-def _names_are_unique(request: _Request, body: bytes) -> bool:
+def _has_names(body: bytes, names: int, content: str) -> bool:
     """Return whether no field name is repeated; the decoder would take the last one.
 
     Outside of strings there is one colon after each name, so the colons of the body
     are those of the names and those of the text. An escaped colon in the text could
     hide the colon of a second name; then the slow pass decides.
     """
-    stream, max_tokens = request.stream is not UNSET, request.max_tokens is not UNSET
-    in_text = request.messages[0].content.count(":")
-    colons = _REQUIRED_NAMES + stream + max_tokens + in_text
-    return body.count(b":") == colons and not (in_text and b"\\u003" in body)
+    in_text = body.count(b":") - names
+    if not in_text:
+        return True
+    return in_text == content.count(":") and b"\\u003" not in body

@@ -6,13 +6,14 @@ and the repetitions of the same head without it.
 
 import logging
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from time import monotonic
-from typing import NamedTuple
 
 from readback import logs
-from readback.api.data.journal import Event, Journal, Tally
+from readback.api.data.journal import EventFields, Journal, Tally
 from readback.api.data.keyring import Record
+from readback.api.endpoints.explanation import Explanation
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.head import Head
@@ -26,7 +27,8 @@ log = logging.getLogger("readback.api")
 _shorten = lru_cache(1024)(shorten)
 
 
-class Services(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Services:
     """What every exchange of a worker uses."""
 
     replies: Replies
@@ -37,32 +39,35 @@ class Services(NamedTuple):
 class Exchange:
     """Answers the requests of one known key with one head."""
 
+    # fmt: off
     __slots__ = (
-        "_address",
-        "_info",
-        "_record",
-        "_refused",
-        "_services",
-        "_succeeded",
+        "_address", "_info", "_journal", "_limiter", "_record", "_refused",
+        "_refused_body", "_replies", "_succeeded",
     )
+    # fmt: on
     max_body = MAX_BODY_BYTES
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
     ) -> None:
-        self._services = services
+        self._replies = services.replies
+        self._limiter = services.limiter
+        self._journal = services.journal
         self._record = record
         self._info = info
         self._address = address
         # Where the last success and the last refusal are counted.
         self._succeeded: Tally | None = None
         self._refused: Tally | None = None
+        # The hash of the last body that was refused, and why: clients retry the same
+        # body. Nothing else of it is kept. The hash is 64 bits and keyed.
+        self._refused_body: tuple[int, Explanation] | None = None
 
     def admit(self) -> bool:
         """Count one request of an accepted key; return False if beyond the rate."""
         record = self._record
         record.used_at = now = monotonic()
-        return self._services.limiter.take(record.slot, now)
+        return self._limiter.take(record.slot, now)
 
     def answer(self, body: bytes) -> RepeatableAnswer:
         return RepeatableAnswer(self._respond(body), self._repeat)
@@ -71,22 +76,21 @@ class Exchange:
         self, code: str, detail: str, differences: str = "", retry_after: int = 0
     ) -> bytes:
         explained = self._info.asks_to_explain or self._record.explains_refusals
-        replies = self._services.replies
-        answer = replies.refusal(code, detail, retry_after, explained)
+        answer = self._replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence
         tally = self._refused
         same = tally and (tally.event.code, tally.event.detail) == (code, detail)
         if tally is None or not same or not tally.open:
             event = self._event(code, detail, differences)
-            tally = self._refused = self._services.journal.open(event)
+            tally = self._refused = self._journal.open(event)
         tally.count(self._info.request_bytes, len(answer))
         return answer
 
     def fail(self, error: Exception, head: Head | None = None) -> bytes:
-        answer = internal_error(self._services.replies, error)
+        answer = internal_error(self._replies, error)
         with suppress(Exception):  # what counts it may be what has failed
             event = self._event("internal_error", REFUSALS["internal_error"].sentence)
-            self._services.journal.note(event, self._info.request_bytes, len(answer))
+            self._journal.note(event, self._info.request_bytes, len(answer))
         return answer
 
     def _respond(self, body: bytes) -> bytes:
@@ -107,12 +111,12 @@ class Exchange:
         return answer
 
     def _open_success(self) -> Tally:
-        tally = self._succeeded = self._services.journal.open(self._event("", ""))
+        tally = self._succeeded = self._journal.open(self._event("", ""))
         # Requests with the same head have the same size, so it is set once.
         tally.request_bytes = self._info.request_bytes
         return tally
 
-    def _event(self, code: str, detail: str, differences: str = "") -> Event:
+    def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
         key_id, info, address = self._record.key_id, self._info, self._address
         return journal_event(key_id, info, address, code, detail, differences)
 
@@ -133,14 +137,8 @@ def journal_event(
     code: str,
     detail: str,
     differences: str,
-) -> Event:
-    return Event(
-        key_id=key_id,
-        endpoint=info.endpoint,
-        status=REFUSALS[code].status.value if code else 200,
-        code=code,
-        detail=detail,
-        user_agent=info.user_agent,
-        address=_shorten(address),
-        differences=differences,
-    )
+) -> EventFields:
+    status = REFUSALS[code].status.value if code else 200
+    sender = _shorten(address)
+    agent = info.user_agent
+    return key_id, info.endpoint, status, code, detail, agent, sender, differences

@@ -14,4 +14,4 @@ class ModelList(Exchange):
     __slots__ = ()
 
     def _respond(self, body: bytes) -> bytes:
-        return self._count_success(self._services.replies.ok(BODY))
+        return self._count_success(self._replies.ok(BODY))

@@ -5,7 +5,7 @@ at the database or at the clock.
 """
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from readback import keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
@@ -33,7 +33,8 @@ _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 
-class RequestInfo(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
     """What a head says. A detail is the reason to refuse it; empty if there is none."""
 
     endpoint: str

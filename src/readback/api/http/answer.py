@@ -9,16 +9,11 @@ def complete(
     """Return the bytes to send for a handler's answer to this request."""
     if closing:
         # RFC 9112 §9.6: a server that is going to close the connection says so.
-        answer = _with_connection(answer, b"close")
+        answer = answer.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
     elif head is not None and head.is_http_10:
         # RFC 9112 §9.3: HTTP/1.0 clients expect this if the connection stays open.
-        answer = _with_connection(answer, b"keep-alive")
+        answer = answer.replace(b"\r\n", b"\r\nConnection: keep-alive\r\n", 1)
     if bodiless:
         # RFC 9110 §9.3.2: the same headers as for GET, and no body.
         return answer[: answer.index(HEAD_END) + len(HEAD_END)]
     return answer
-
-
-def _with_connection(answer: bytes, value: bytes) -> bytes:
-    status_line, rest = answer.split(b"\r\n", 1)
-    return b"%b\r\nConnection: %b\r\n%b" % (status_line, value, rest)

@@ -225,9 +225,8 @@ class Connection(asyncio.Protocol):
     def _settle(self) -> None:
         """Drop what has been read, and allow a repetition if the connection is idle."""
         if self._state == LINGER:
-            self._buffer.clear()
-        else:
-            self._buffer.drop_read()
+            return self._buffer.clear()
+        self._buffer.drop_read()
         if self._is_idle() and self.opened_at >= self._registry.retire_before:
             self._repeat = self._repeat_when_idle
         if self._received_eof and self._flow.writable and not self._has_to_wait():
@@ -275,7 +274,7 @@ class Connection(asyncio.Protocol):
         if not head.has_body:
             return self._answer(outcome, b"")
         self._state = BODY
-        self._deadline = self._within(self._registry.limits.body_seconds)
+        self._deadline = self._registry.body_deadline
         # RFC 9110 §10.1.1: not if part of the body is already here.
         if head.expects_continue and not self._buffer.unread:
             self._transport.write(CONTINUE)
@@ -308,12 +307,15 @@ class Connection(asyncio.Protocol):
         """Return the bytes of an answer; keep how to repeat it, if it may be."""
         if isinstance(answered, bytes):
             return answered
-        answer, respond, opening = answered
-        head, data, responder = self._head, self._head_bytes, self._responder
+        head, data = self._head, self._head_bytes
         if head is not None and head.repeatable:
-            length = len(data) + head.content_length
-            self._repeat_when_idle = Repeat(data + opening, length, respond, responder)
-        return answer
+            self._repeat_when_idle = Repeat(
+                data + answered.opening,
+                len(data) + head.content_length,
+                answered.respond,
+                self._responder,
+            )
+        return answered.answer
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
         """Answer before the body is read, which must never be parsed as a request.
@@ -328,7 +330,7 @@ class Connection(asyncio.Protocol):
         elif self._send(answer):
             self._state = SKIP
             self._skip_bytes = head.content_length
-            self._deadline = self._within(self._registry.limits.body_seconds)
+            self._deadline = self._registry.body_deadline
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
@@ -349,7 +351,7 @@ class Connection(asyncio.Protocol):
         if not closing:
             return True
         self._state, self._repeat = LINGER, None
-        self._deadline = self._within(LINGER_SECONDS)
+        self._deadline = self._registry.linger_deadline
         done = self._received_eof or self._transport.is_closing()
         still_sending = last or self._buffer.unread > 0
         if done or not (self._flow.close_for_writing() or still_sending):

@@ -6,7 +6,6 @@ deadline. Nothing here knows about HTTP messages.
 
 import asyncio
 import time
-from collections import Counter
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
@@ -76,29 +75,28 @@ class ConnectionRegistry:
         # Connections opened before this time are closed after their next answer.
         self.retire_before = -inf
         self.connections: set[ManagedConnection] = set()
-        self._per_address: Counter[str] = Counter()
+        self._per_address: dict[str, int] = {}
         # Both can be lowered while the service runs. Beyond the first, a connection is
         # refused with an answer; beyond the second, without one.
         self.max_connections: float = limits.connections
         self.max_answered_connections = inf
         self._accepted = self._refused = 0
-        self.now = self.head_deadline = self.idle_deadline = 0.0
+        self.now = 0.0
+        self.head_deadline = self.body_deadline = self.idle_deadline = 0.0
+        self.linger_deadline = 0.0
         self._set_time(time.monotonic())
 
     def connect(self, connection: ManagedConnection) -> bool:
         """Add a connection; return False if that is more than the limits allow."""
-        address, limits = connection.address, self.limits
         self.connections.add(connection)
         self._accepted += 1
-        self._per_address[address] += 1
-        if len(self.connections) > self.max_connections:
+        most, address = self.limits.connections_per_address, connection.address
+        count = 0
+        if most and address:  # a unix socket has none
+            count = self._per_address[address] = self._per_address.get(address, 0) + 1
+        if count > most or len(self.connections) > self.max_connections:
             return self._refuse(connection)
-        # A unix socket has no address, and so no limit per address.
-        if not address or not limits.connections_per_address:
-            return True
-        if self._per_address[address] <= limits.connections_per_address:
-            return True
-        return self._refuse(connection)
+        return True
 
     def _refuse(self, connection: ManagedConnection) -> bool:
         self._refused += 1
@@ -109,9 +107,12 @@ class ConnectionRegistry:
 
     def disconnect(self, connection: ManagedConnection) -> None:
         self.connections.discard(connection)
-        self._per_address[connection.address] -= 1
-        if not self._per_address[connection.address]:
-            del self._per_address[connection.address]
+        address = connection.address
+        count = self._per_address.get(address, 0)
+        if count > 1:
+            self._per_address[address] = count - 1
+        elif count:
+            del self._per_address[address]
 
     def take_accepted(self) -> int:
         """Return how many connections were accepted since the last call."""
@@ -159,6 +160,8 @@ class ConnectionRegistry:
         # Computed once for all connections, which share these numbers.
         self.now = now
         self.head_deadline = now + self.limits.head_seconds
+        self.body_deadline = now + self.limits.body_seconds
         self.idle_deadline = now + self.limits.idle_seconds
+        self.linger_deadline = now + LINGER_SECONDS
         if not self._stopping:
             self.retire_before = now - MAX_AGE_SECONDS

@@ -16,20 +16,23 @@ decided again for every request, by the function that the answer has handed over
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 # Takes a whole message and where in it the prefix ends; returns the answer, or None if
 # the message has to be parsed after all.
 Respond = Callable[[bytes, int], bytes | None]
 
 
-class RepeatableAnswer(NamedTuple):
+class RepeatableAnswer:
     """An answer, and how to answer the same head again."""
 
-    answer: bytes
-    respond: Respond
-    # How the body must begin, too.
-    opening: bytes = b""
+    __slots__ = ("answer", "opening", "respond")
+
+    def __init__(self, answer: bytes, respond: Respond, opening: bytes = b"") -> None:
+        self.answer = answer
+        self.respond = respond
+        # How the body must begin, too.
+        self.opening = opening
 
 
 class Repeat:
