@@ -161,7 +161,7 @@ def test_a_client_that_leaves_while_queued_does_not_stop_the_others(
 def test_the_time_in_the_queue_is_not_counted_against_a_client() -> None:
     # Every deadline passes while the loop is blocked, but all requests have arrived.
     # The deadlines begin when the clients connect, which takes long on a busy machine.
-    seconds = 3.0
+    seconds = 1.0
     short_time_outs = limits(head_seconds=seconds, idle_seconds=seconds)
     with (
         listening(Ordered(), short_time_outs) as listener,

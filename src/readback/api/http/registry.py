@@ -125,9 +125,12 @@ class ConnectionRegistry:
         return count
 
     def sweep(self, now: float) -> None:
+        # Deadlines are judged by the time of the last sweep. What had arrived by then
+        # has been read since, even if this process has been held up meanwhile.
+        last_sweep = self.now
         self._set_time(now)
         for connection in tuple(self.connections):
-            connection.check(now)
+            connection.check(last_sweep)
             if connection.opened_at < self.retire_before:
                 connection.retire()
 
