@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -50,14 +51,25 @@ class LoadResult:
         return asdict(self) | derived
 
 
-def wrk(port: int, request: Request, pids: list[int], seconds: float) -> LoadResult:
-    """Load a server whose processes are `pids`."""
+def wrk(
+    port: int,
+    request: Request,
+    pids: list[int],
+    seconds: float,
+    other_keys: Sequence[str] = (),
+) -> LoadResult:
+    """Load a server whose processes are `pids`.
+
+    Other keys are used by as many other threads of wrk, which share the connections.
+    """
     with tempfile.NamedTemporaryFile() as body:
         body.write(request.body)
         body.flush()
         url = f"http://127.0.0.1:{port}{request.path}"
         headers = [f"{name}: {value}" for name, value in request.headers.items()]
-        command = ["wrk", "--threads", "1", "--connections", str(CONNECTIONS)]
+        headers += [f"Authorization: Bearer {key}" for key in other_keys]
+        threads = 1 + len(other_keys)
+        command = ["wrk", "--threads", str(threads), "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{max(1, round(seconds))}s", "--timeout", "10s"]
         command += ["--script", str(SCRIPT), url, "--"]
         command += [request.method, body.name, *headers]

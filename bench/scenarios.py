@@ -5,7 +5,7 @@ compared are measured alternately, as in the comparison.
 """
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,8 +22,9 @@ from bench.servers import PeerServer
 from readback import keys
 
 Figures = dict[str, Any]
-# Enough that an uneven distribution over two workers is not chance.
+# Connections that are opened at once to see how two workers share them, and how often.
 DISTRIBUTED_CONNECTIONS = 64
+DISTRIBUTIONS = 30
 
 
 class Runner:
@@ -43,11 +44,17 @@ class Runner:
         with servers.running(peer, self._keys[name], **options) as server:
             yield server
 
-    def warm_up(self, server: PeerServer, request: Request) -> None:
-        load.wrk(server.port, request, server.pids, self.plan.warm_up_seconds)
+    def warm_up(
+        self, server: PeerServer, request: Request, other_keys: Sequence[str] = ()
+    ) -> None:
+        seconds = self.plan.warm_up_seconds
+        load.wrk(server.port, request, server.pids, seconds, other_keys)
 
-    def load(self, server: PeerServer, request: Request) -> LoadResult:
-        return load.wrk(server.port, request, server.pids, self.plan.seconds)
+    def load(
+        self, server: PeerServer, request: Request, other_keys: Sequence[str] = ()
+    ) -> LoadResult:
+        seconds = self.plan.seconds
+        return load.wrk(server.port, request, server.pids, seconds, other_keys)
 
     def rounds(self) -> range:
         return range(self.plan.rounds)
@@ -69,17 +76,28 @@ def sizes(runner: Runner) -> Figures:
 
 
 def workers(runner: Runner) -> Figures:
-    """Measure one and two workers on all cores, and their shares of connections."""
-    figures: Figures = {}
+    """Measure one and two workers on all cores, and their shares of connections.
+
+    With one key, both workers number the answers to it. With a key for each connection,
+    no key is used by two workers.
+    """
+    figures: Figures = {"smaller_shares": []}
+    other_keys: list[str] = []
     for _ in runner.rounds():
         for count in (1, 2):
             settings = {"READBACK_WORKERS": str(count)}
             with runner.running("readback", settings=settings, core=None) as server:
+                other_keys = other_keys or servers.add_keys(
+                    server.peer, load.CONNECTIONS - 1
+                )
                 request = server.request()
-                runner.warm_up(server, request)
-                shares = _connections_by_worker(server, count)
-                accepted = _accepted(runner.load(server, request))
-            _append(figures, str(count), accepted | {"connections": shares})
+                for name, others in ((f"{count}", []), (f"{count}_keys", other_keys)):
+                    runner.warm_up(server, request, others)
+                    loaded = _accepted(runner.load(server, request, others))
+                    _append(figures, name, loaded)
+                if count == 2 and not figures["smaller_shares"]:
+                    shares = [_smaller_share(server) for _ in range(DISTRIBUTIONS)]
+                    figures["smaller_shares"] = shares
     return figures
 
 
@@ -179,11 +197,11 @@ def _append(figures: Figures, name: str, value: object) -> None:
     figures.setdefault(name, []).append(value)
 
 
-def _connections_by_worker(server: PeerServer, count: int) -> list[int]:
-    """Open many connections at once; return how many each worker accepted."""
+def _smaller_share(server: PeerServer) -> int:
+    """Open many connections at once; return how many the smaller of two workers has."""
     with _open_connections(server, DISTRIBUTED_CONNECTIONS):
         held = [proc.count_connections(pid, server.port) for pid in server.pids]
-        return sorted(held, reverse=True)[:count]
+        return sorted(held)[-2]
 
 
 @contextmanager

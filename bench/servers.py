@@ -17,6 +17,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.database import Database
+
 from bench import messages, proc
 from bench.errors import MeasurementError
 from bench.messages import Request
@@ -146,6 +148,15 @@ def stop(process: "subprocess.Popen[bytes]", seconds: float) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def add_keys(peer: Peer, number: int) -> list[str]:
+    """Add keys to the account that `prepare` has created; return them."""
+    database = Database(f"sqlite:///{_folder(peer)}/readback.sqlite3")
+    account = database.value("SELECT id FROM cabinet_user")
+    added = [keys.mint() for _ in range(number)]
+    database.add_keys(account, added)
+    return added
 
 
 def _folder(peer: Peer) -> Path:

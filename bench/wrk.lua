@@ -1,12 +1,25 @@
 -- The request that wrk sends, and its report as JSON.
--- Arguments: the method, a file with the body, then "Name: value" for each header.
+-- Arguments: the method, a file with the body, then "Name: value" for each header. If a
+-- name is repeated, each thread takes one of its values, in turn.
+
+local threads = 0
+
+function setup(thread)
+  thread:set("thread_number", threads)
+  threads = threads + 1
+end
 
 function init(arguments)
+  local values = {}
   wrk.method = arguments[1]
   wrk.body = assert(io.open(arguments[2], "rb")):read("*a")
   for index = 3, #arguments do
     local name, value = arguments[index]:match("^([^:]+): (.*)$")
-    wrk.headers[name] = value
+    values[name] = values[name] or {}
+    table.insert(values[name], value)
+  end
+  for name, all in pairs(values) do
+    wrk.headers[name] = all[thread_number % #all + 1]
   end
 end
 

@@ -69,6 +69,10 @@ class Arbiter(arbiter.Arbiter):
         """Return whether a worker was told to stop."""
         return self._lifecycle.is_stopping or pid in self._leaving
 
+    def staying(self) -> list[Any]:
+        """Return the workers that are neither told to stop nor being replaced."""
+        return [self.WORKERS[pid] for pid in self._current()]
+
     def _current(self) -> list[int]:
         """Return the workers that stay, the oldest first."""
         pids = self.WORKERS.keys() - self._leaving - self._old

@@ -292,6 +292,10 @@ class Config:
         return origin.replace("http:", "https:") if self.tls_certificate else origin
 
     @property
+    def worker_count(self) -> int:
+        return self.workers or os.cpu_count() or 1
+
+    @property
     def effective_cabinet_url(self) -> str:
         return self.cabinet_url or self.cabinet_bind.origin
 

@@ -11,8 +11,10 @@ from readback.api.http.registry import ConnectionRegistry
 
 log = logging.getLogger("readback.api")
 
-# A worker has about 30 open files beside its connections.
+# A worker has about 30 open files beside its connections and listening sockets.
 _RESERVED = 96
+# A worker may have a copy of each listening socket to accept from.
+_PER_LISTENER = 2
 # How many of these refused connections may use while their clients read the answer.
 _REFUSED = 32
 # It has recovered when this part of the connections is open, and not at each that ends.
@@ -22,8 +24,9 @@ _RECOVERED = 0.9
 class Descriptors:
     """Lowers a registry's limit to what the process may open; logs each change once."""
 
-    def __init__(self, registry: ConnectionRegistry) -> None:
+    def __init__(self, registry: ConnectionRegistry, listeners: int) -> None:
         self._registry = registry
+        self._reserved = _RESERVED + _PER_LISTENER * listeners
         self._error = ""
 
     def tick(self) -> int:
@@ -35,7 +38,7 @@ class Descriptors:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if limit == resource.RLIM_INFINITY:
             return registry.take_refused()
-        room = max(1, limit - _RESERVED)
+        room = max(1, limit - self._reserved)
         registry.max_connections = min(registry.limits.connections, room)
         registry.max_answered_connections = room + _REFUSED
         refused, count = registry.take_refused(), len(registry.connections)

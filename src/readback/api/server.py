@@ -62,8 +62,8 @@ class ApiApplication(BaseApplication):
             "proc_name": "readback-api",
             "logconfig_dict": logs.configuration(),
             "control_socket_disable": True,
-            "pre_fork": assign_counters_row,
-            "child_exit": count_death,
+            "pre_fork": _prepare_worker,
+            "child_exit": _note_exit,
         }
         for name, value in settings.items():
             self.cfg.set(name, value)
@@ -71,6 +71,19 @@ class ApiApplication(BaseApplication):
     def load(self) -> Any:
         """Return no WSGI application: the worker serves the API itself."""
         return None
+
+
+def _prepare_worker(server: Any, worker: Any) -> None:
+    assign_counters_row(server, worker)
+    used = [other.place for other in server.staying()]
+    worker.place = server.app.shared.places.least_used(used)
+
+
+def _note_exit(server: Any, worker: Any) -> None:
+    count_death(server, worker)
+    # The others would notice only when the place has been silent for a while.
+    if all(other.place != worker.place for other in server.staying()):
+        server.app.shared.places.vacate(worker.place)
 
 
 def run(

@@ -8,8 +8,9 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from math import inf
 from typing import Any, Protocol, cast
@@ -17,6 +18,7 @@ from typing import Any, Protocol, cast
 import uvloop
 from gunicorn.workers.base import Worker
 
+from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import expiry
 from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
@@ -65,8 +67,9 @@ class Application(Protocol):
 class ApiWorker(Worker):
     """Serves the API on all sockets except the last, which is the ops listener."""
 
-    # The worker's row in the shared counters, set by the `pre_fork` hook.
+    # The worker's row in the shared counters and its place, set by the `pre_fork` hook.
     counters_row = 0
+    place = 0
 
     def init_signals(self) -> None:
         for number in self.SIGNALS:
@@ -99,12 +102,19 @@ class ApiWorker(Worker):
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
         self._clerk.start(loop, self._keyring, self._journal, self._unmatched)
         self._tick()  # so that the first answer has a date
-        servers = [await self._listen(listener) for listener in self.sockets]
+        # gunicorn wraps the sockets.
+        *listeners, ops_listener = [cast(Any, each).sock for each in self.sockets]
+        ops = partial(Connection, self._ops_connections)
+        ops_server = await _accept(ops, ops_listener)
+        self._accepting = Accepting(
+            listeners, self.place, self.shared.places, self._accept_api()
+        )
+        await self._accepting.update()
         # These objects live as long as the process, so the collector can ignore them.
         gc.collect()
         gc.freeze()
         await self._tick_during(self._stopping.wait())
-        await self._tick_during(self._stop(servers))
+        await self._tick_during(self._stop(ops_server))
         # From now on it refreshes no keys, which is no reason to distrust the others.
         self._counters.set("keys_confirmed", 0)
         await self._clerk.stop()
@@ -145,28 +155,23 @@ class ApiWorker(Worker):
         ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
         self._api_connections = ConnectionRegistry(api, limits(config))
         self._ops_connections = ConnectionRegistry(ops, limits(config))
-        self._descriptors = Descriptors(self._api_connections)
+        self._descriptors = Descriptors(self._api_connections, len(self.sockets))
 
-    async def _listen(self, listener: Any) -> asyncio.Server:
-        listen = partial(
-            asyncio.get_running_loop().create_server,
-            sock=listener.sock,
-            backlog=BACKLOG,
-        )
-        if listener is self.sockets[-1]:
-            return await listen(partial(Connection, self._ops_connections))
+    def _accept_api(self) -> Accept:
+        """Return the function that accepts connections to the API from a socket."""
         certificate, key = self.config.tls_certificate, self.config.tls_key
         if not certificate or not key:
-            return await listen(partial(Connection, self._api_connections))
+            return partial(_accept, partial(Connection, self._api_connections))
         self._counters.set("certificate_expires", expiry(certificate))
-        return await listen(
+        return partial(
+            _accept,
             partial(TlsConnection, self._api_connections),
             ssl=TlsContext(certificate, key),
             # Before the first byte of a head, and no longer than for the head itself.
             ssl_handshake_timeout=self.config.head_timeout,
         )
 
-    async def _stop(self, servers: list[asyncio.Server]) -> None:
+    async def _stop(self, ops_server: asyncio.Server) -> None:
         """End all connections, so that no request is lost on the longest path."""
         deadline = time.monotonic() + self.config.stop_timeout
         lifecycle = self._lifecycle
@@ -176,14 +181,13 @@ class ApiWorker(Worker):
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
             # /readyz answers 503 now; balancers send no more requests before we close.
             await asyncio.sleep(notice)
-        *api_servers, ops_server = servers
-        await self._stop_listening(api_servers)
+        await self._stop_listening()
         await self._api_connections.stop(notice, deadline - time.monotonic())
         # Last: a balancer that gets no answer here ends the requests that still run.
         ops_server.close()
         await self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1)
 
-    async def _stop_listening(self, servers: list[asyncio.Server]) -> None:
+    async def _stop_listening(self) -> None:
         """Close the listeners; serve the connections that the kernel has accepted.
 
         Their clients may have sent a request already, and would lose it. If other
@@ -191,17 +195,18 @@ class ApiWorker(Worker):
         """
         pause = self._handshake_seconds()
         if self._lifecycle.is_stopping and self._application.owns_listeners:
-            listeners = [cast(Any, listener).sock for listener in self.sockets[:-1]]
+            listeners = self._accepting.sockets
             for listener in listeners:
                 turn_away(listener)
+            # A worker that hangs, or ends before this one, may leave a queue.
+            await self._accepting.accept_from_all()
             await asyncio.sleep(pause)
             # The loop accepts one in each iteration.
             end = time.monotonic() + _HANDSHAKE_SECONDS
             while any(map(is_anyone_waiting, listeners)) and time.monotonic() < end:
                 await asyncio.sleep(0)
             pause = _MOMENT_SECONDS
-        for server in servers:
-            server.close()
+        self._accepting.close()
         # What was accepted last is not registered before the loop has gone on.
         await asyncio.sleep(pause)
 
@@ -218,6 +223,7 @@ class ApiWorker(Worker):
         task = asyncio.create_task(work)
         while not task.done():
             self._tick()
+            await self._accepting.update()
             await asyncio.wait([task], timeout=SWEEP_SECONDS)
         task.result()
 
@@ -247,6 +253,14 @@ class ApiWorker(Worker):
         counters.set("pending_rows", self._clerk.pending_rows)
         if (confirmed_at := self._keyring.confirmed_at) != -inf:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
+
+
+async def _accept(
+    connection: Callable[[], Connection], listener: socket.socket, **options: Any
+) -> asyncio.Server:
+    return await asyncio.get_running_loop().create_server(
+        connection, sock=listener, backlog=BACKLOG, **options
+    )
 
 
 def limits(config: Config) -> Limits:

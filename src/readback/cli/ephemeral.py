@@ -33,8 +33,9 @@ def set_up() -> Iterator[tuple[Config, Listeners]]:
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         sockets = listeners.open_all(load())
         # Now with the ports that the operating system has chosen.
-        api = ",".join(str(bind_of(listener)) for listener in sockets.api)
-        os.environ["READBACK_API_BIND"] = api
+        # An address may have several sockets.
+        api = dict.fromkeys(str(bind_of(listener)) for listener in sockets.api)
+        os.environ["READBACK_API_BIND"] = ",".join(api)
         os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
         os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
         yield load(), sockets

@@ -9,10 +9,12 @@ import errno
 import os
 import socket
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from readback.api.shared.places import place_count
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.setting_values import Bind
@@ -69,9 +71,29 @@ def listen(bind: Bind) -> socket.socket:
     """Open a listening socket; raise OSError if that is not possible."""
     if bind.path:
         return _listen_unix(bind.path)
-    # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
-    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
-    return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
+    return _listen_tcp(bind.host, bind.port)
+
+
+def open_beside(first: socket.socket, bind: Bind, count: int) -> list[socket.socket]:
+    """Open more sockets with the address of the first, to share its connections.
+
+    The first is listening alone when this is called, and did not have the option that
+    lets sockets share an address. So no second server can have it, either.
+    """
+    # Elsewhere the kernel does not distribute connections.
+    if bind.path or sys.platform != "linux":
+        return []
+    port: int = first.getsockname()[1]
+    found: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            found.append(_listen_tcp(bind.host, port, reuse_port=True))
+    except OSError:  # then all workers share the first
+        for listener in found:
+            listener.close()
+        return []
+    return found
 
 
 def check_can_listen(bind: Bind) -> None:
@@ -93,7 +115,11 @@ def _api_and_ops(
     ops = _take_or_open(inherited, config.ops_bind, "READBACK_OPS_BIND")
     if inherited:
         return inherited, ops
-    return [_open(bind, "READBACK_API_BIND") for bind in config.api_bind], ops
+    api: list[socket.socket] = []
+    for bind in config.api_bind:
+        first = _open(bind, "READBACK_API_BIND")
+        api += [first, *open_beside(first, bind, place_count(config) - 1)]
+    return api, ops
 
 
 def _inherited() -> list[socket.socket]:
@@ -128,6 +154,14 @@ def _open(bind: Bind, setting: str) -> socket.socket:
         raise CannotStart(
             f"{setting}: cannot listen on {bind}: {reason(error)}."
         ) from None
+
+
+def _listen_tcp(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
+    # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server(
+        (host, port), family=family, backlog=BACKLOG, reuse_port=reuse_port
+    )
 
 
 def _listen_unix(path: str) -> socket.socket:

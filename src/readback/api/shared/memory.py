@@ -4,21 +4,21 @@
 counters continue if the API dies and is started again.
 """
 
-import os
-
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
+from readback.api.shared.places import Places, place_count
 from readback.config import Config
 from readback.shared_counters import rows_for
 
 
 class SharedMemory:
-    """Rates of keys, failures of addresses, and the counters of all workers."""
+    """Rates of keys, failures of addresses, counters and places of all workers."""
 
     def __init__(self, config: Config) -> None:
-        self.workers = workers = config.workers or os.cpu_count() or 1
+        self.workers = workers = config.worker_count
         self.key_rates = Limiter(config.key_rate, config.key_burst, workers=workers)
         self.failure_rates = Limiter(
             config.auth_failure_rate, config.auth_failure_burst
         )
         self.counters = Counters(rows_for(workers))
+        self.places = Places(place_count(config))

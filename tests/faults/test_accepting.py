@@ -1,0 +1,151 @@
+"""Two workers, each with a listening socket of its own: who serves its queue."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import psutil
+import pytest
+
+from tests.faults.constant_load import load
+from tests.support.api import Api, assert_echo, draft
+from tests.support.commands import run_command
+from tests.support.processes import api_workers, has_ended, one_connection_per_worker
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
+from tests.support.wire import Connection
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="only Linux distributes connections over several sockets",
+)
+TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
+# With so many connections, some are in the queue of either worker.
+SOME = 20
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with ephemeral_server(tmp_path_factory.mktemp("server"), TWO_WORKERS) as server:
+        yield server
+
+
+@pytest.fixture
+def workers(server: Server) -> list[psutil.Process]:
+    """Both workers, which accept connections."""
+    with one_connection_per_worker(server):
+        return api_workers(server)
+
+
+@contextmanager
+def suspended(process: psutil.Process) -> Iterator[None]:
+    process.suspend()
+    try:
+        yield
+    finally:
+        if process.is_running():
+            process.resume()
+
+
+def ask(stack: ExitStack, api: Api) -> list[Connection]:
+    """Send a request on each of some new connections."""
+    asked = [stack.enter_context(api.endpoint.connect()) for _ in range(SOME)]
+    for connection in asked:
+        connection.send(api.chat_bytes(draft("x")))
+    return asked
+
+
+def assert_all_answered(asked: list[Connection]) -> None:
+    for connection in asked:
+        assert_echo(connection.read_answer(), "x")
+
+
+def test_connections_are_spread_evenly(server: Server, workers) -> None:
+    shares = [smaller_share(Api.of(server), workers) for _ in range(11)]
+    # Chance gives 317, with a standard deviation of 8. When both workers accepted from
+    # one socket, it was 139 to 264.
+    assert sum(shares) >= 270, shares
+
+
+def smaller_share(api: Api, workers: list[psutil.Process]) -> int:
+    """Open 64 connections; return how many the worker with fewer of them accepted."""
+    with ExitStack() as stack:
+        opened = []
+        for _ in range(64):
+            opened.append(stack.enter_context(api.endpoint.connect()))
+            opened[-1].send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for connection in opened:
+            connection.read_answer()
+        ports = {connection.local_port for connection in opened}
+        held = [
+            sum(bool(each.raddr) and each.raddr.port in ports for each in found)
+            for found in (worker.net_connections("tcp") for worker in workers)
+        ]
+    assert sum(held) == 64
+    return min(held)
+
+
+def test_the_queue_of_a_worker_that_hangs_is_served_by_the_other(
+    server: Server, workers
+) -> None:
+    api = Api.of(server)
+    with ExitStack() as stack:
+        with suspended(workers[0]):
+            for _ in range(3):
+                assert_all_answered(ask(stack, api))
+        # Both accept again.
+        with one_connection_per_worker(server):
+            assert api_workers(server) == workers
+
+
+def test_the_queue_of_a_killed_worker_is_not_lost(server: Server, workers) -> None:
+    victim = workers[0]
+    with ExitStack() as stack:
+        with suspended(victim):
+            asked = ask(stack, Api.of(server))
+            victim.kill()
+        assert_all_answered(asked)
+    wait_until(lambda: len(api_workers(server)) == 2, "it is replaced", 15)
+
+
+def test_more_and_fewer_workers_than_sockets_lose_no_request(
+    server: Server, workers
+) -> None:
+    master = workers[0].ppid()
+    with load(Api.of(server), ends_when_refused=False) as seen:
+        for number, count in (
+            (signal.SIGTTIN, 3),
+            (signal.SIGTTOU, 2),
+            (signal.SIGTTOU, 1),
+            (signal.SIGTTIN, 2),
+        ):
+            os.kill(master, number)
+            wait_until(lambda n=count: len(api_workers(server)) == n, f"{count} run")
+            goal = seen.answered + 100
+            wait_until(lambda n=goal: seen.answered > n, "100 more answers")
+    assert seen.failed == []
+    assert seen.refused_connections == []
+
+
+def test_a_second_server_with_two_workers_is_told_that_the_port_is_in_use(
+    server: Server,
+) -> None:
+    bind = {"READBACK_API_BIND": Api.of(server).endpoint.authority}
+    free = {"READBACK_OPS_BIND": "127.0.0.1:0"}
+    second = run_command({**server.environment, **bind, **free}, "serve", "api")
+    assert second.returncode == 3
+    assert "READBACK_API_BIND" in second.stderr
+    assert "in use by another process" in second.stderr
+
+
+def test_a_stop_empties_the_queue_of_a_worker_that_hangs(tmp_path) -> None:
+    with ephemeral_server(tmp_path, TWO_WORKERS) as server, ExitStack() as stack:
+        with one_connection_per_worker(server):
+            hanging, _ = api_workers(server)
+            with suspended(hanging):
+                asked = ask(stack, Api.of(server))
+                os.kill(server.pid, signal.SIGTERM)
+                assert_all_answered(asked)
+        wait_until(lambda: has_ended(server.pid), "the server has ended", 15)
