@@ -88,11 +88,12 @@ def draw(peers: Sequence[Peer]) -> None:
 
 def environment(measured: dict[str, Any]) -> str:
     machine, method = measured["machine"], measured["method"]
-    versions = ", ".join(
-        f"{each} {peer['version']}"
+    # A peer and its constant have the same version.
+    versions = {
+        each.removesuffix("-constant"): peer["version"]
         for each, peer in measured["peers"].items()
         if "version" in peer
-    )
+    }
     not_measured = [
         f"- {peer['title']} was not measured: {peer['not_measured']}."
         for peer in measured["peers"].values()
@@ -111,7 +112,7 @@ def environment(measured: dict[str, Any]) -> str:
         f"{method['warm_up_seconds']} s. Meanwhile, other programs used {others:.2f} "
         "of a core.",
         "",
-        f"Versions: {versions}.",
+        f"Versions: {', '.join(map(' '.join, versions.items()))}.",
     ]
     return "\n".join(lines + ([""] + not_measured if not_measured else []))
 

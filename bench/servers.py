@@ -20,7 +20,7 @@ from pathlib import Path
 from bench import messages, proc
 from bench.errors import MeasurementError
 from bench.messages import Request
-from bench.paths import GO_PROGRAM, NPM, PEERS, VENV, WORKSPACE
+from bench.paths import GO_PROGRAM, NPM, PEERS, WORKSPACE, venv
 from bench.peer import Peer
 from readback import keys
 
@@ -172,14 +172,15 @@ def _environment(
 
 def _values(peer: Peer, key: str, port: int, content: str) -> dict[str, str]:
     body = messages.response_body(content).decode()
+    programs = venv(peer.requirements) / "bin"
     return {
         "port": str(port),
         "spare_port": str(_free_port()),
         "key": key,
         "folder": str(_folder(peer)),
         "peers": str(PEERS),
-        "python": str(VENV / "bin" / "python"),
-        "bin": str(VENV / "bin"),
+        "python": str(programs / "python"),
+        "bin": str(programs),
         "readback_python": sys.executable,
         "npm": str(NPM / "node_modules"),
         "go": str(GO_PROGRAM),
