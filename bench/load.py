@@ -50,8 +50,13 @@ class LoadResult:
         return asdict(self) | derived
 
 
-def wrk(port: int, request: Request, pids: list[int], seconds: float) -> LoadResult:
-    """Load a server whose processes are `pids`."""
+def wrk(
+    port: int, request: Request, pids: list[int], seconds: float, batch: int = 1
+) -> LoadResult:
+    """Load a server whose processes are `pids`.
+
+    Each connection sends `batch` requests at once, then waits for all responses.
+    """
     with tempfile.NamedTemporaryFile() as body:
         body.write(request.body)
         body.flush()
@@ -60,7 +65,7 @@ def wrk(port: int, request: Request, pids: list[int], seconds: float) -> LoadRes
         command = ["wrk", "--threads", "1", "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{max(1, round(seconds))}s", "--timeout", "10s"]
         command += ["--script", str(SCRIPT), url, "--"]
-        command += [request.method, body.name, *headers]
+        command += [str(batch), request.method, body.name, *headers]
         before = _Reading.take(pids)
         with proc.on_core(-1):
             output = _run(command).decode()

@@ -1,12 +1,18 @@
 -- The request that wrk sends, and its report as JSON.
--- Arguments: the method, a file with the body, then "Name: value" for each header.
+-- Arguments: the number of requests to send at once on a connection, the method, a file
+-- with the body, then "Name: value" for each header.
 
 function init(arguments)
-  wrk.method = arguments[1]
-  wrk.body = assert(io.open(arguments[2], "rb")):read("*a")
-  for index = 3, #arguments do
+  local batch = tonumber(arguments[1])
+  wrk.method = arguments[2]
+  wrk.body = assert(io.open(arguments[3], "rb")):read("*a")
+  for index = 4, #arguments do
     local name, value = arguments[index]:match("^([^:]+): (.*)$")
     wrk.headers[name] = value
+  end
+  if batch > 1 then
+    local requests = wrk.format():rep(batch)
+    request = function() return requests end
   end
 end
 
