@@ -25,6 +25,7 @@ class Peer:
     prepare: list[list[str]] = field(default_factory=list)
     prints_key: bool = False
     environment: dict[str, str] = field(default_factory=dict)
+    not_counted: str = ""
 
 
 def load_peers() -> dict[str, Peer]:

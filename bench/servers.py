@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,17 +72,18 @@ def running(
     content: str = messages.SHORT,
     settings: Mapping[str, str] | None = None,
     core: int | None = 0,
+    wrapper: Sequence[str] = (),
 ) -> Iterator[PeerServer]:
     """Start a peer, wait for its first response, and stop it on exit.
 
-    `core=None` means all cores.
+    `core=None` means all cores. `wrapper` is a command that runs the peer's command.
     """
     port = _free_port()
     _write_files(peer, key, port, content)
     command = _fill(peer.start, _values(peer, key, port, content))
     environment = _environment(peer, key, port, settings or {})
     started = time.perf_counter()
-    process = _start(peer, command, environment, core)
+    process = _start(peer, [*wrapper, *command], environment, core)
     try:
         _wait_for_response(peer, process, port, Request(key, content))
         start_seconds = time.perf_counter() - started
