@@ -12,9 +12,10 @@ import click
 from tests.support import work as work_per_request
 
 from bench import fixed_rate as fixed_rate_load
-from bench import fleet_model, goals, load, plan, render, scale_page, scale_plan
+from bench import fleet_model, goals, load, plan, render, runs, scale_page, scale_plan
 from bench import flood as flood_benchmark
 from bench import growth as growth_benchmark
+from bench import instructions as instructions_benchmark
 from bench import scale as scale_benchmark
 from bench.comparison import LIMIT, Comparison
 from bench.fleet import hash_points
@@ -80,7 +81,7 @@ def main() -> None:
 def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
     """Compare Readback with its peers and check the goals.
 
-    Takes about twelve minutes. Installs what is missing, or says what to install.
+    Takes about twenty minutes. Installs what is missing, or says what to install.
     Results are saved after each measurement, so you can stop at any time. A complete
     run updates bench/results, docs/performance.md and the README.
     """
@@ -91,12 +92,68 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
         require_program("wrk", "wrk")
         compare(chosen_plan, only, progress)
         if scenarios := [name for name in SCENARIOS if not only or name in only]:
-            goals.measure(scenarios, chosen_plan, progress)
+            goals.measure(scenarios, chosen_plan, progress, published=not quick)
+        if not only:
+            count_instructions(chosen_plan, progress)
+            runs.record(goals.Measurements(published=not quick), published=not quick)
     click.echo("The goals, according to all results so far:")
     for line in goals.report(published=not quick):
         click.echo(line)
     if not quick:
-        render.write_comparison()
+        write_comparison()
+
+
+@main.command()
+@quick_option
+@click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds.")
+def ratios(quick: bool, rounds: int | None) -> None:
+    """Measure only the ratios to nginx, as one more run.
+
+    Takes about five minutes. Adds a row to bench/results/runs.json and to
+    docs/performance.md; the comparison with the peers does not change.
+    """
+    chosen_plan = plan.QUICK if quick else plan.FULL
+    if rounds:
+        chosen_plan = replace(chosen_plan, rounds=rounds)
+    with measuring("Stopped; no run was added.") as progress:
+        require_program("wrk", "wrk")
+        compare(chosen_plan, runs.PEERS, progress)
+        goals.measure(runs.SCENARIOS, chosen_plan, progress, published=False)
+        run = runs.record(goals.Measurements(published=False), published=not quick)
+    click.echo(runs.table([run]))
+    if not quick:
+        runs.write_section()
+
+
+@main.command()
+@quick_option
+def instructions(quick: bool) -> None:
+    """Count the instructions per request with valgrind.
+
+    Takes about four minutes, and other programs may run meanwhile. Updates
+    bench/results/instructions.json and docs/performance.md.
+    """
+    chosen_plan = plan.QUICK if quick else plan.FULL
+    with measuring("Stopped; the results so far are saved.") as progress:
+        require_program(LIMIT, LIMIT)
+        count_instructions(chosen_plan, progress)
+    if not quick:
+        write_comparison()
+
+
+def count_instructions(chosen_plan: Plan, progress: ProgressBar) -> None:
+    instructions_benchmark.measure(
+        list(load_peers().values()),
+        chosen_plan.counted_requests,
+        not chosen_plan.quick,
+        progress,
+    )
+
+
+def write_comparison() -> None:
+    """Write everything that a run of the peers updates."""
+    render.write_comparison()
+    runs.write_section()
 
 
 def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> None:
@@ -222,7 +279,7 @@ def work(dry_run: bool) -> None:
 @main.command("render", short_help="Write the results into the documentation.")
 def render_all() -> None:
     """Write the published results into the documentation."""
-    render.write_comparison()
+    write_comparison()
     flood_benchmark.write_section()
     growth_benchmark.write_section()
     scale_page.write()

@@ -4,7 +4,7 @@ This module also runs the scenarios and stores their raw figures. A goal without
 results is "not measured", with the reason; it is never counted as met.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
@@ -227,9 +227,11 @@ GOALS = [
 ]
 
 
-def measure(names: list[str], plan: Plan, progress: ProgressBar) -> None:
+def measure(
+    names: Iterable[str], plan: Plan, progress: ProgressBar, published: bool
+) -> None:
     """Run scenarios; each replaces its previous result."""
-    published = not plan.quick
+    names = list(names)
     method = {"rounds": plan.rounds, "seconds": plan.seconds}
     file = ResultsFile("goals", method, published)
     file.data["scenarios"] = results.read("goals", published).get("scenarios", {})

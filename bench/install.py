@@ -15,10 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.errors import MeasurementError
-from bench.paths import GO_PROGRAM, NPM, PEERS, ROOT, VENV, WORKSPACE
+from bench.paths import GO_PROGRAM, NPM, PEERS, ROOT, WORKSPACE, venv
 from bench.peer import Peer
-
-REQUIREMENTS = ROOT / "requirements" / "bench.txt"
 
 
 def install(peer: Peer) -> None:
@@ -26,7 +24,7 @@ def install(peer: Peer) -> None:
     installers: dict[str, Callable[[], None]] = {
         "none": lambda: None,
         "system": lambda: require_program(peer.program, peer.package or peer.program),
-        "python": _install_python,
+        "python": lambda: _install_python(peer.requirements),
         "npm": _install_npm,
         "go": _build_go,
     }
@@ -53,14 +51,15 @@ def require_program(program: str, package: str) -> None:
     _run(["apt-get", "install", "--quiet", "--yes", "--no-install-recommends", package])
 
 
-def _install_python() -> None:
-    requirements = REQUIREMENTS.read_text()
-    if _is_installed(VENV, requirements):
+def _install_python(requirements: str) -> None:
+    folder, file = venv(requirements), ROOT / "requirements" / f"{requirements}.txt"
+    lock = file.read_text()
+    if _is_installed(folder, lock):
         return
-    _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
-    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-    _run([*pip, "install", "--quiet", "--require-hashes", "-r", str(REQUIREMENTS)])
-    _mark_installed(VENV, requirements)
+    _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+    _run([*pip, "install", "--quiet", "--require-hashes", "-r", str(file)])
+    _mark_installed(folder, lock)
 
 
 def _install_npm() -> None:
@@ -108,7 +107,7 @@ def _version_text(peer: Peer) -> str:
             return _run([str(w).replace("@readback_python@", python) for w in command])
         case {"python": str(name)}:
             code = f"from importlib.metadata import version; print(version('{name}'))"
-            return _run([str(VENV / "bin" / "python"), "-c", code])
+            return _run([str(venv(peer.requirements) / "bin" / "python"), "-c", code])
         case {"npm": str(name)}:
             package = NPM / "node_modules" / name / "package.json"
             return str(json.loads(package.read_text())["version"])

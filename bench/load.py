@@ -56,11 +56,13 @@ def wrk(
     request: Request,
     pids: list[int],
     seconds: float,
+    batch: int = 1,
     other_keys: Sequence[str] = (),
 ) -> LoadResult:
     """Load a server whose processes are `pids`.
 
-    Other keys are used by as many other threads of wrk, which share the connections.
+    Each connection sends `batch` requests at once, then waits for all responses. Other
+    keys are used by as many other threads of wrk, which share the connections.
     """
     with tempfile.NamedTemporaryFile() as body:
         body.write(request.body)
@@ -72,7 +74,7 @@ def wrk(
         command = ["wrk", "--threads", str(threads), "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{max(1, round(seconds))}s", "--timeout", "10s"]
         command += ["--script", str(SCRIPT), url, "--"]
-        command += [request.method, body.name, *headers]
+        command += [str(batch), request.method, body.name, *headers]
         before = _Reading.take(pids)
         with proc.on_core(-1):
             output = _run(command).decode()

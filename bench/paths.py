@@ -7,6 +7,10 @@ ROOT = BENCH.parent
 PEERS = BENCH / "peers"
 # Not under version control: the programs of the peers, and results of trial runs.
 WORKSPACE = ROOT / ".bench"
-VENV = WORKSPACE / "venv"
 NPM = WORKSPACE / "npm"
 GO_PROGRAM = WORKSPACE / "go_http"
+
+
+def venv(requirements: str) -> Path:
+    """Return the environment with the packages of a file under requirements/."""
+    return WORKSPACE / f"venv-{requirements}"

@@ -20,10 +20,12 @@ class Peer:
     echoes: bool
     program: str = ""
     package: str = ""
+    requirements: str = "bench"
     files: list[str] = field(default_factory=list)
     prepare: list[list[str]] = field(default_factory=list)
     prints_key: bool = False
     environment: dict[str, str] = field(default_factory=dict)
+    not_counted: str = ""
 
 
 def load_peers() -> dict[str, Peer]:

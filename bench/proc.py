@@ -6,7 +6,9 @@ the job of `servers.py`.
 
 import os
 import platform
+import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -91,12 +93,25 @@ def describe_machine() -> dict[str, object]:
     ]
     total_kib = (PROC / "meminfo").read_text().split()[1]
     return {
-        "cpu": models[0] if models else platform.machine(),
+        "cpu": models[0] if models else _listed_model(),
+        "architecture": platform.machine(),
         "cores": os.cpu_count() or 1,
         "memory_gib": round(int(total_kib) / 2**20, 1),
         "system": platform.freedesktop_os_release().get("PRETTY_NAME", "Linux"),
         "kernel": platform.release().split("-")[0],
         "python": platform.python_version(),
+        "python_build": describe_python_build(),
+    }
+
+
+def describe_python_build() -> dict[str, object]:
+    """Return how this Python was compiled, which changes how fast it is."""
+    variables = ("CONFIG_ARGS", "PY_CFLAGS", "PY_CFLAGS_NODIST", "PY_LDFLAGS_NODIST")
+    flags = " ".join(str(sysconfig.get_config_var(name)) for name in variables)
+    return {
+        "compiler": platform.python_compiler(),
+        "pgo": "--enable-optimizations" in flags or "-fprofile-use" in flags,
+        "lto": "--with-lto" in flags or "-flto" in flags,
     }
 
 
@@ -131,6 +146,16 @@ def real_time_priority() -> Iterator[None]:
         yield
     finally:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def _listed_model() -> str:
+    """Return the processor's name where /proc/cpuinfo has none, as on ARM."""
+    with suppress(OSError):
+        listed = subprocess.run(["lscpu"], capture_output=True, text=True).stdout
+        for line in listed.splitlines():
+            if line.startswith("Model name:"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
 
 
 def _stat(pid: int) -> list[str]:

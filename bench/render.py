@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench import goals, plots, results
+from bench import goals, instructions, plots, results
 from bench.errors import MeasurementError
 from bench.paths import ROOT
 from bench.plots import Bar, Span
@@ -35,6 +35,7 @@ Peer = dict[str, Any]
 def write_comparison() -> None:
     """Write the tables and plots of the peers and the goals."""
     measured = results.read("peers")
+    counted = results.read("instructions")
     peers = [peer for peer in measured.get("peers", {}).values() if peer["rounds"]]
     peers.sort(key=efficiency, reverse=True)
     if peers:
@@ -43,7 +44,10 @@ def write_comparison() -> None:
     replace_section(
         PAGE,
         "throughput",
-        throughput(measured, peers) if peers else NO_RESULTS,
+        throughput(measured, peers, counted) if peers else NO_RESULTS,
+    )
+    replace_section(
+        PAGE, "instructions", counted_work(counted) if counted else NO_RESULTS
     )
     replace_section(PAGE, "latency", latency(measured, peers) if peers else NO_RESULTS)
     replace_section(PAGE, "goals", goal_table())
@@ -88,11 +92,12 @@ def draw(peers: Sequence[Peer]) -> None:
 
 def environment(measured: dict[str, Any]) -> str:
     machine, method = measured["machine"], measured["method"]
-    versions = ", ".join(
-        f"{each} {peer['version']}"
+    # A peer and its constant have the same version.
+    versions = {
+        each.removesuffix("-constant"): peer["version"]
         for each, peer in measured["peers"].items()
         if "version" in peer
-    )
+    }
     not_measured = [
         f"- {peer['title']} was not measured: {peer['not_measured']}."
         for peer in measured["peers"].values()
@@ -106,18 +111,21 @@ def environment(measured: dict[str, Any]) -> str:
     lines = [
         f"Measured on {measured['date'][:10]}: {machine['cpu']}, {machine['cores']} "
         f"cores, {machine['memory_gib']} GiB, {machine['system']}, Linux "
-        f"{machine['kernel']}, Python {machine['python']}; {method['rounds']} rounds "
-        f"of {method['seconds']} s, each after a warm-up of "
+        f"{machine['kernel']}, Python {machine['python']}{build(machine)}; "
+        f"{method['rounds']} rounds of {method['seconds']} s, each after a warm-up of "
         f"{method['warm_up_seconds']} s. Meanwhile, other programs used {others:.2f} "
         "of a core.",
         "",
-        f"Versions: {versions}.",
+        f"Versions: {', '.join(map(' '.join, versions.items()))}.",
     ]
     return "\n".join(lines + ([""] + not_measured if not_measured else []))
 
 
-def throughput(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
+def throughput(
+    measured: dict[str, Any], peers: Sequence[Peer], counted: dict[str, Any]
+) -> str:
     limit = efficiency(measured["peers"]["nginx"])
+    counts = counts_for(measured["machine"], counted)
     rows = [
         [
             title(peer),
@@ -125,6 +133,7 @@ def throughput(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
             rounded(efficiency(peer)),
             percentage(spread(row["per_cpu_second"] for row in peer["rounds"])),
             f"{efficiency(peer) / limit:.3g}",
+            counts.get(peer["title"], "–"),
             rounded(median_of(peer, "rate")),
             f"{median_of(peer, 'cpu_seconds') / median_of(peer, 'seconds'):.2f}",
             f"{median_of(peer, 'memory_bytes') / 2**20:.0f} MiB",
@@ -133,9 +142,75 @@ def throughput(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
         for peer in peers
     ]
     heads = ["server", "key", "requests per CPU-second", "spread", "relative to nginx"]
-    heads += ["requests per second", "cores used", "memory", "start to first response"]
+    heads += ["instructions per request", "requests per second", "cores used"]
+    heads += ["memory", "start to first response"]
     picture = f"![{EFFICIENCY_TITLE}](pictures/{EFFICIENCY_PICTURE.name})"
-    return f"{table(heads, rows)}\n\n{picture}"
+    parts = [table(heads, rows), picture]
+    if not counts:
+        parts.insert(1, "Instructions have not been counted on this machine.")
+    return "\n\n".join(parts)
+
+
+def counts_for(machine: dict[str, Any], counted: dict[str, Any]) -> dict[str, str]:
+    """Return instructions per request by title, if they are of the same machine.
+
+    They depend on the processor's architecture and on the build of Python.
+    """
+    found = counted.get("machine", {})
+    if any(machine[each] != found.get(each) for each in ("cpu", "python")):
+        return {}
+    return {
+        row["title"]: rounded(row["cases"][instructions.REPEATED])
+        for row in counted["peers"].values()
+        if "cases" in row
+    }
+
+
+def counted_work(counted: dict[str, Any]) -> str:
+    """Return the counts of all cases, the columns being the servers with several."""
+    rows = counted["peers"].values()
+    several = [row for row in rows if len(row.get("cases", {})) > 1]
+    cases = [
+        [name, *(counted_cell(row["cases"].get(name)) for row in several)]
+        for name in instructions.CASES
+    ]
+    others = [
+        [title(row), counted_cell(row["cases"][instructions.REPEATED])]
+        for row in rows
+        if "cases" in row
+    ]
+    reasons = [
+        f"- {row['title']} was not counted: {row['not_counted']}."
+        for row in rows
+        if "not_counted" in row
+    ]
+    machine = counted["machine"]
+    lines = [
+        f"Counted on {counted['date'][:10]}: {machine['cpu']} "
+        f"({machine['architecture']}), Python {machine['python']}"
+        f"{build(machine)}, {counted['method']['requests']} requests each.",
+        "",
+        table(["request", *(row["title"] for row in several)], cases),
+        "",
+        table(["server", instructions.REPEATED], others),
+    ]
+    return "\n".join(lines + ([""] + reasons if reasons else []))
+
+
+def counted_cell(count: int | None) -> str:
+    return "–" if count is None else rounded(count)
+
+
+def build(machine: dict[str, Any]) -> str:
+    """Return how Python was built, in brackets; nothing if it was not recorded."""
+    found = machine.get("python_build")
+    if not found:
+        return ""
+    options = [
+        f"{'with' if found[option] else 'without'} {option.upper()}"
+        for option in ("pgo", "lto")
+    ]
+    return f" ({', '.join([found['compiler'].strip(), *options])})"
 
 
 def latency(measured: dict[str, Any], peers: Sequence[Peer]) -> str:

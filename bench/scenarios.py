@@ -22,6 +22,7 @@ from bench.servers import PeerServer
 from readback import keys
 
 Figures = dict[str, Any]
+PIPELINED_REQUESTS = 16
 # Connections that are opened at once to see how two workers share them, and how often.
 DISTRIBUTED_CONNECTIONS = 64
 DISTRIBUTIONS = 30
@@ -164,6 +165,23 @@ def reconnect(runner: Runner) -> Figures:
     return figures
 
 
+def pipelined(runner: Runner) -> Figures:
+    """Measure connections that send several requests at once."""
+    figures: Figures = {"batch": PIPELINED_REQUESTS}
+    plan = runner.plan
+    for _ in runner.rounds():
+        for name in ("nginx", "uvloop", "readback"):
+            settings = {"BENCH_PIPELINED": "1"} if name == "uvloop" else None
+            with runner.running(name, settings=settings) as server:
+                request = server.request()
+                for seconds in (plan.warm_up_seconds, plan.seconds):
+                    result = load.wrk(
+                        server.port, request, server.pids, seconds, PIPELINED_REQUESTS
+                    )
+                _append(figures, name, _accepted(result))
+    return figures
+
+
 SCENARIOS: dict[str, Callable[[Runner], Figures]] = {
     "sizes": sizes,
     "workers": workers,
@@ -171,6 +189,7 @@ SCENARIOS: dict[str, Callable[[Runner], Figures]] = {
     "memory": memory,
     "refusals": refusals,
     "reconnect": reconnect,
+    "pipelined": pipelined,
 }
 
 

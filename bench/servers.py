@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.support.database import Database
 from bench import messages, proc
 from bench.errors import MeasurementError
 from bench.messages import Request
-from bench.paths import GO_PROGRAM, NPM, PEERS, VENV, WORKSPACE
+from bench.paths import GO_PROGRAM, NPM, PEERS, WORKSPACE, venv
 from bench.peer import Peer
 from readback import keys
 
@@ -74,17 +74,18 @@ def running(
     content: str = messages.SHORT,
     settings: Mapping[str, str] | None = None,
     core: int | None = 0,
+    wrapper: Sequence[str] = (),
 ) -> Iterator[PeerServer]:
     """Start a peer, wait for its first response, and stop it on exit.
 
-    `core=None` means all cores.
+    `core=None` means all cores. `wrapper` is a command that runs the peer's command.
     """
     port = _free_port()
     _write_files(peer, key, port, content)
     command = _fill(peer.start, _values(peer, key, port, content))
     environment = _environment(peer, key, port, settings or {})
     started = time.perf_counter()
-    process = _start(peer, command, environment, core)
+    process = _start(peer, [*wrapper, *command], environment, core)
     try:
         _wait_for_response(peer, process, port, Request(key, content))
         start_seconds = time.perf_counter() - started
@@ -183,14 +184,15 @@ def _environment(
 
 def _values(peer: Peer, key: str, port: int, content: str) -> dict[str, str]:
     body = messages.response_body(content).decode()
+    programs = venv(peer.requirements) / "bin"
     return {
         "port": str(port),
         "spare_port": str(_free_port()),
         "key": key,
         "folder": str(_folder(peer)),
         "peers": str(PEERS),
-        "python": str(VENV / "bin" / "python"),
-        "bin": str(VENV / "bin"),
+        "python": str(programs / "python"),
+        "bin": str(programs),
         "readback_python": sys.executable,
         "npm": str(NPM / "node_modules"),
         "go": str(GO_PROGRAM),

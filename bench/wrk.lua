@@ -1,6 +1,7 @@
 -- The request that wrk sends, and its report as JSON.
--- Arguments: the method, a file with the body, then "Name: value" for each header. If a
--- name is repeated, each thread takes one of its values, in turn.
+-- Arguments: the number of requests to send at once on a connection, the method, a file
+-- with the body, then "Name: value" for each header. If a name is repeated, each thread
+-- takes one of its values, in turn.
 
 local threads = 0
 
@@ -11,15 +12,20 @@ end
 
 function init(arguments)
   local values = {}
-  wrk.method = arguments[1]
-  wrk.body = assert(io.open(arguments[2], "rb")):read("*a")
-  for index = 3, #arguments do
+  local batch = tonumber(arguments[1])
+  wrk.method = arguments[2]
+  wrk.body = assert(io.open(arguments[3], "rb")):read("*a")
+  for index = 4, #arguments do
     local name, value = arguments[index]:match("^([^:]+): (.*)$")
     values[name] = values[name] or {}
     table.insert(values[name], value)
   end
   for name, all in pairs(values) do
     wrk.headers[name] = all[thread_number % #all + 1]
+  end
+  if batch > 1 then
+    local requests = wrk.format():rep(batch)
+    request = function() return requests end
   end
 end
 

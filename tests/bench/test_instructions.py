@@ -1,0 +1,114 @@
+"""Instructions are counted for a real server, and shown only for the same machine."""
+
+import shutil
+
+import pytest
+from bench import instructions, proc, render, results, servers
+from bench.errors import MeasurementError
+from bench.peer import Peer, load_peers
+
+BUILT = {"compiler": "GCC 12.2.0", "pgo": True, "lto": False}
+MACHINE = {"cpu": "Xeon", "architecture": "x86_64", "python": "3.11.7"}
+COUNTED = {
+    "date": "2026-11-16T10:00:00+00:00",
+    "machine": MACHINE | {"python_build": BUILT},
+    "method": {"requests": 960},
+    "peers": {
+        "nginx": {
+            "title": "nginx",
+            "family": "limit",
+            "cases": {instructions.REPEATED: 11_036, instructions.RECONNECT: 13_809},
+        },
+        "granian": {
+            "title": "Granian",
+            "family": "framework",
+            "cases": {instructions.REPEATED: 98_765},
+        },
+        "node": {"title": "Node.js", "family": "framework", "not_counted": "a reason"},
+    },
+}
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason=instructions.NO_VALGRIND)
+def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(servers, "WORKSPACE", tmp_path / "with a space")
+    constant = Peer(
+        **vars(load_peers()["uvloop"])
+        | {
+            "install": "none",
+            "start": [
+                word.replace("@python@", "@readback_python@")
+                for word in load_peers()["uvloop"].start
+            ],
+        }
+    )
+    key = servers.prepare(constant)
+
+    case = instructions.CASES[instructions.PIPELINED]
+    count = instructions._count(constant, key, case, 960)
+
+    # A system call and a few Python functions; starting Python takes millions.
+    assert 200 < count < 20_000
+
+
+def test_what_a_server_does_on_its_own_is_not_counted():
+    """A request costs 1,000 here, and a second 50,000."""
+    fast = instructions._Load(960 * 1_000 + 10 * 50_000, 960, 10)
+    slow = instructions._Load(32 * 1_000 + 3 * 50_000, 32, 3)
+
+    assert instructions.per_request(fast, slow) == 1_000
+    with pytest.raises(MeasurementError, match="too slowly"):
+        instructions.per_request(slow, fast)
+
+
+def test_counts_of_another_machine_are_not_shown_beside_measurements():
+    counts = render.counts_for(MACHINE, COUNTED)
+
+    assert counts == {"nginx": "11,000", "Granian": "98,800"}
+    assert render.counts_for(MACHINE | {"cpu": "Neoverse-N1"}, COUNTED) == {}
+    assert render.counts_for(MACHINE | {"python": "3.12.1"}, COUNTED) == {}
+    assert render.counts_for(MACHINE, {}) == {}
+
+
+def test_what_was_not_counted_is_a_dash_or_has_a_reason():
+    page = render.counted_work(COUNTED)
+
+    assert "Python 3.11.7 (GCC 12.2.0, with PGO, without LTO)" in page
+    assert f"| {instructions.RECONNECT} | 13,800 |" in page
+    assert f"| {instructions.CYRILLIC} | – |" in page
+    assert "| Granian | 98,800 |" in page
+    assert "- Node.js was not counted: a reason." in page
+
+
+def test_the_page_shows_the_published_counts():
+    published = results.read("instructions")
+
+    assert render.counted_work(published) in render.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("flags", "pgo", "lto"),
+    [
+        ("'--prefix=/usr' '--enable-shared'", False, False),
+        ("'--enable-optimizations' '--with-lto'", True, True),
+        ("-O3 -fprofile-use -fprofile-correction", True, False),
+    ],
+)
+def test_the_build_of_python_is_read_from_its_flags(monkeypatch, flags, pgo, lto):
+    monkeypatch.setattr(proc.sysconfig, "get_config_var", lambda name: flags)
+
+    found = proc.describe_python_build()
+
+    assert (found["pgo"], found["lto"]) == (pgo, lto)
+
+
+def test_a_constant_runs_in_the_environment_of_its_peer():
+    peers = load_peers()
+    constants = [name for name in peers if name.endswith("-constant")]
+
+    assert constants
+    for name in constants:
+        kept = peers[name.removesuffix("-constant")]
+        assert peers[name].requirements == kept.requirements
+        assert peers[name].version == kept.version
+        assert peers[name].start[:-1] == kept.start
