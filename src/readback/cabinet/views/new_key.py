@@ -1,5 +1,7 @@
 """The page that shows a new key once, with everything needed to use it."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -58,8 +60,9 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
 @login_required
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the part that shows the latest request of this key, if there is one."""
-    context = _latest_request(request, owned_key(request, key_id))
-    return live.respond(request, "cabinet/latest_request.html", context)
+    key = owned_key(request, key_id)
+    read = partial(_latest_request, request, key)
+    return live.respond(request, "cabinet/latest_request.html", read)
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
