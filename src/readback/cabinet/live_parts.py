@@ -6,12 +6,13 @@ that out. So the part comes with a proof: the time, and a keyed hash of the rows
 the part depends on. While the rows still have this hash, the poll gets 204.
 
 Only the owner of a key gets a proof, and its 204 tells nothing that the owner did not
-know before. After PROOF_SECONDS, a poll takes the long way again: that is how long a
-page that was logged out may go on polling.
+know before. After PROOF_SECONDS at most, a poll takes the long way again: that is how
+long a page that was logged out may go on polling.
 """
 
 import time
 from datetime import datetime, timedelta
+from random import randrange
 from typing import Any
 
 from django.conf import settings
@@ -34,7 +35,7 @@ from readback.cabinet.models import (
 from readback.client_address import network_digest
 from readback.contract import UNMATCHED_SECONDS
 
-PROOF_SECONDS = 60
+PROOF_SECONDS = 120
 # The length of `live.version_of`, which is in front of the proof.
 VERSION_LENGTH = 16
 _TIME_LENGTH = 8
@@ -83,7 +84,9 @@ def proof_now(request: HttpRequest) -> str:
     by the next poll.
     """
     assert request.resolver_match
-    return _proof(request, request.resolver_match, f"{int(time.time()):08x}")
+    # Otherwise pages that were opened together would take the long way together.
+    age = randrange(PROOF_SECONDS // 2)
+    return _proof(request, request.resolver_match, f"{int(time.time()) - age:08x}")
 
 
 def _part(request: HttpRequest) -> ResolverMatch | None:
