@@ -33,6 +33,8 @@ from bench.waiting import Account, WaitingAccounts, waiting
 
 # The part of a result during which nobody visits.
 NOBODY = "nobody"
+# The pages' share of the CPU time from which on pages per CPU-second are shown.
+LEAST_SHARE = 0.2
 # Run by the cabinet's own code, which alone can sign sessions.
 _FILL = """
 import json
@@ -175,7 +177,7 @@ class Site:
             alone = self._watch(waiters, lambda: time.sleep(seconds))
             alone["cpu_per_poll"] = alone["cpu_seconds"] / max(1, alone["polls"])
             pages = {
-                name: self._page(load, waiters, alone["cpu_per_poll"], seconds)
+                name: self._page(load, waiters, seconds)
                 for name, load in self._pages().items()
             }
         return {"accounts": accounts, NOBODY: alone, "pages": pages}
@@ -196,22 +198,15 @@ class Site:
         }
 
     def _page(
-        self,
-        load: Callable[[], None],
-        waiters: WaitingAccounts,
-        cpu_per_poll: float,
-        seconds: float,
+        self, load: Callable[[], None], waiters: WaitingAccounts, seconds: float
     ) -> dict[str, Any]:
         load()  # may write the session
         latencies: list[float] = []
         watched = self._watch(waiters, lambda: latencies.extend(_repeat(load, seconds)))
-        cpu = watched["cpu_seconds"] - watched["polls"] * cpu_per_poll
         cuts = quantiles(latencies, n=100)
         return {
             **watched,
             "pages": len(latencies),
-            # With many accounts, a page costs little beside the polls and their noise.
-            "pages_per_cpu_second": len(latencies) / max(cpu, 1 / proc.TICKS),
             "page_p50": 1e6 * cuts[49],
             "page_p99": 1e6 * cuts[98],
         }
@@ -288,8 +283,12 @@ def _page_cells(rounds: list[dict[str, Any]], name: str) -> list[str]:
     def of(figure: str) -> float:
         return float(median(each["pages"][name][figure] for each in rounds))
 
+    polls = of("polls") * median(each[NOBODY]["cpu_per_poll"] for each in rounds)
+    cpu = of("cpu_seconds") - polls
+    # Beside very many polls, what is left for the pages is mostly noise.
+    is_known = cpu > LEAST_SHARE * of("cpu_seconds")
     return [
-        render.rounded(of("pages_per_cpu_second")),
+        render.rounded(of("pages") / cpu) if is_known else "–",
         render.milliseconds(of("page_p50")),
         render.milliseconds(of("page_p99")),
         f"{of('cpu_seconds') / of('seconds'):.2f}",
