@@ -11,12 +11,14 @@ from typing import Any
 import click
 from tests.support import work as work_per_request
 
+from bench import cabinet as cabinet_benchmark
 from bench import fixed_rate as fixed_rate_load
 from bench import fleet_model, goals, load, plan, render, runs, scale_page, scale_plan
 from bench import flood as flood_benchmark
 from bench import growth as growth_benchmark
 from bench import instructions as instructions_benchmark
 from bench import scale as scale_benchmark
+from bench import waiting as waiting_accounts
 from bench.comparison import LIMIT, Comparison
 from bench.fleet import hash_points
 from bench.fleet_model import Demand, ImpossibleDemand
@@ -206,6 +208,23 @@ def growth(database: str, quick: bool, **options: int | None) -> None:
 
 
 @main.command()
+@database_options
+def cabinet(database: str, quick: bool, **options: int | None) -> None:
+    """Measure the cabinet's pages while up to 1,000 accounts wait.
+
+    Takes about four minutes. Updates bench/results/cabinet.json and
+    docs/performance.md.
+    """
+    base = cabinet_benchmark.QUICK if quick else cabinet_benchmark.FULL
+    chosen_plan = replace(base, **given(options))
+    with measuring("Stopped; nothing was saved.") as progress:
+        found = cabinet_benchmark.measure(database, chosen_plan, not quick, progress)
+    click.echo(cabinet_benchmark.tables(found))
+    if not quick:
+        cabinet_benchmark.write_section()
+
+
+@main.command()
 @quick_option
 @click.option(
     "--model", is_flag=True, help="Measure nothing; compute from the published figures."
@@ -282,6 +301,7 @@ def render_all() -> None:
     write_comparison()
     flood_benchmark.write_section()
     growth_benchmark.write_section()
+    cabinet_benchmark.write_section()
     scale_page.write()
     click.echo("Updated docs/performance.md, docs/scale.md, the plots and README.md.")
 
@@ -296,6 +316,13 @@ def fixed_rate(port: int, rate: float, seconds: float, connections: int) -> None
     request = sys.stdin.buffer.read()
     result = fixed_rate_load.measure(port, request, rate, seconds, connections)
     click.echo(json.dumps(result))
+
+
+@main.command(hidden=True)
+@click.option("--port", type=int, required=True)
+def waiting(port: int) -> None:
+    """Let the accounts on standard input wait; report as JSON when asked."""
+    waiting_accounts.run(port)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from readback.cabinet import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
 from readback.contract import JOURNAL_USER_AGENT_LENGTH
+from readback.programs import RecognisedProgram
 
 ACCEPTED, REFUSED = "accepted", "refused"
 
@@ -72,6 +73,7 @@ class FilteredJournal(NamedTuple):
 
 def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
     entries = list(selectors.journal_of(key))
+    _recognise(entries)
     codes = _count(entries, chosen._replace(code=""), lambda entry: entry.code)
     programs = _count(entries, chosen._replace(program=""), lambda entry: entry.program)
     offered = _options(programs, chosen.program)
@@ -83,6 +85,16 @@ def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
         offered,
         len(programs.keys() - {option.value for option in offered}),
     )
+
+
+def _recognise(entries: list[JournalEntry]) -> None:
+    """Recognise the program of each row; most rows are of the same few programs."""
+    known: dict[tuple[str, str], RecognisedProgram | None] = {}
+    for entry in entries:
+        sent = (entry.user_agent, entry.differences)
+        if sent not in known:
+            known[sent] = entry.recognised
+        entry.recognised = known[sent]
 
 
 def _count(

@@ -1,4 +1,4 @@
-"""The cabinet's middleware: headers, health, counts, sessions, language, sign-on."""
+"""The cabinet's middleware: headers, health, counts, polls, sessions and more."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
 
-from readback.cabinet import metrics, session_services, single_sign_on
+from readback.cabinet import live_parts, metrics, session_services, single_sign_on
 from readback.cabinet.page_counters import WorkerPages
 from readback.cabinet.security_headers import headers_of
 from readback.cabinet.worker import LIFECYCLE, PAGES
@@ -110,6 +110,15 @@ def count_pages(get_response: Handler) -> Handler:
         if pages:
             pages.count(request, response.status_code, time.monotonic() - began)
         return response
+
+    return handle
+
+
+def unchanged_parts(get_response: Handler) -> Handler:
+    """Answer polls that find nothing new, without the session and the account."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        return live_parts.unchanged(request) or get_response(request)
 
     return handle
 

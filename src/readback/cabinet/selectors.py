@@ -9,8 +9,17 @@ from typing import NamedTuple
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import (
+    Count,
+    Exists,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Window,
+)
+from django.db.models.functions import Coalesce, Lower
 from django.utils import timezone
 
 from readback import keys
@@ -40,7 +49,9 @@ class CurrentAddress(NamedTuple):
 
 
 def account_find(email: str) -> User | None:
-    return User.objects.filter(email__iexact=email.strip()).first()
+    # `iexact` would read all accounts: only this form has an index.
+    accounts = User.objects.alias(lowered=Lower("email"))
+    return accounts.filter(lowered=email.strip().lower()).first()
 
 
 def account_exists() -> bool:
@@ -115,6 +126,14 @@ def keys_active(account: User) -> KeyQuerySet:
     return keys_of(account).active()
 
 
+def keys_inactive(account: User, limit: int) -> tuple[list[Key], int]:
+    """Return the newest keys that have ended, and how many there are altogether."""
+    ended = keys_of(account).exclude(key_is_active())
+    newest = list(ended.annotate(total=Window(Count("pk")))[:limit])
+    total: int = newest[0].total if newest else 0  # type: ignore[attr-defined]
+    return newest, total
+
+
 def key_find(text: str) -> Key | None:
     """Return the key with this text, of whichever account."""
     digest = keys.digest(text.encode())
@@ -133,11 +152,11 @@ def key_replaced_by(new: Key) -> Key | None:
 
 
 def keys_with_requests_today(account: User) -> QuerySet[Key]:
-    """Return all keys of an account with `requests_today`, counted from 00:00 UTC."""
+    """Return the active keys with `requests_today`, counted from 00:00 UTC."""
     midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
     usage = Usage.objects.filter(key=OuterRef("pk"), hour__gte=midnight)
     today = usage.values("key").annotate(sum=Sum("requests")).values("sum")
-    return keys_of(account).annotate(requests_today=Coalesce(Subquery(today), 0))
+    return keys_active(account).annotate(requests_today=Coalesce(Subquery(today), 0))
 
 
 def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:
@@ -159,6 +178,13 @@ def journal_of(key: Key) -> QuerySet[JournalEntry]:
         with_outcome = entries.filter(accepted=accepted).order_by("-pk").values("pk")
         newest |= Q(pk__in=with_outcome[:JOURNAL_ROWS])
     return entries.filter(newest).order_by("-at", "-id")
+
+
+def latest_request(key: Key, *, but_rather_not_of: str) -> JournalEntry | None:
+    """Return the newest row of the journal; if possible, not of this program."""
+    is_of_program = Q(user_agent__startswith=but_rather_not_of)
+    rows = journal_of(key).alias(is_of_program=is_of_program)
+    return rows.order_by("is_of_program", "-at", "-id").first()
 
 
 def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.signals import user_logged_out
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
@@ -59,10 +59,11 @@ def session_record(request: HttpRequest) -> None:
 
 def sessions_of(account: User) -> list[UserSession]:
     """Return the sessions that have not ended, the last used one first."""
-    alive = Session.objects.filter(expire_date__gt=timezone.now())
-    rows = UserSession.objects.filter(
-        user=account, session_key__in=alive.values("session_key")
+    # `session_key__in` would read the sessions of all accounts first.
+    alive = Session.objects.filter(
+        session_key=OuterRef("session_key"), expire_date__gt=timezone.now()
     )
+    rows = UserSession.objects.filter(Exists(alive), user=account)
     return list(rows.order_by("-last_seen_at", "-pk"))
 
 

@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.health",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.count_pages",
+    "readback.cabinet.middleware.unchanged_parts",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -1,12 +1,13 @@
 """The documentation pages; "How to connect" ends with programs to copy."""
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
 from readback import keys
-from readback.cabinet import documents, selectors, snippets
+from readback.cabinet import documents, snippets
 
 # A placeholder, not a valid key.
 _YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
@@ -27,7 +28,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def page(request: HttpRequest, name: str) -> HttpResponse:
     if name not in documents.names():
         raise Http404
-    base_url = selectors.address_current().base_url
+    base_url = settings.CONFIG.base_url
     context = {
         "nav": "docs",
         "document": documents.load(name, _language()),

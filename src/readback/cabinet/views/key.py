@@ -50,8 +50,8 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 @login_required
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page: charts, totals and journal."""
-    context = _activity(request, owned_key(request, key_id))
-    return live.respond(request, "cabinet/key_activity.html", context)
+    read = partial(_activity, request, owned_key(request, key_id))
+    return live.respond(request, "cabinet/key_activity.html", read)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -38,15 +38,14 @@ def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
 
 
 def _lists(request: AccountRequest) -> dict[str, object]:
-    keys = list(selectors.keys_with_requests_today(request.user))
-    active = [key for key in keys if key.is_active]
+    active = list(selectors.keys_with_requests_today(request.user))
     current = [key for key in active if not key.replaced_by_id]
-    inactive = [key for key in keys if not key.is_active]
+    inactive, inactive_count = selectors.keys_inactive(request.user, _INACTIVE_SHOWN)
     return {
         "nav": "keys",
         "active": active,
-        "inactive": inactive[:_INACTIVE_SHOWN],
-        "inactive_count": len(inactive),
+        "inactive": inactive,
+        "inactive_count": inactive_count,
         "limit": MAX_ACTIVE_KEYS,
         "limit_reached": len(current) >= MAX_ACTIVE_KEYS,
     }

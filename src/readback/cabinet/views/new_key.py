@@ -1,5 +1,8 @@
 """The page that shows a new key once, with everything needed to use it."""
 
+from functools import partial
+
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -36,7 +39,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     if text is None:
         return _redirect_to_key(request, key)
     test = send_test.from_post(request, key)
-    base_url = selectors.address_current().base_url
+    base_url = settings.CONFIG.base_url
     context = {
         "nav": "keys",
         "text": text,
@@ -58,8 +61,9 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
 @login_required
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the part that shows the latest request of this key, if there is one."""
-    context = _latest_request(request, owned_key(request, key_id))
-    return live.respond(request, "cabinet/latest_request.html", context)
+    key = owned_key(request, key_id)
+    read = partial(_latest_request, request, key)
+    return live.respond(request, "cabinet/latest_request.html", read)
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
@@ -72,12 +76,11 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     """Return the latest request of a program, or what else has arrived so far."""
-    journal = selectors.journal_of(key)
-    latest = journal.exclude(user_agent__startswith=PROGRAM).first()
-    if latest is None:
-        test, waiting = journal.first(), unmatched.recent(request)
-        version = live.version_of(waiting["version"], test and test.pk)
-        return {**waiting, "key": key, "test_entry": test, "version": version}
+    latest = selectors.latest_request(key, but_rather_not_of=PROGRAM)
+    if latest is None or latest.user_agent.startswith(PROGRAM):
+        waiting = unmatched.recent(request)
+        version = live.version_of(waiting["version"], latest and latest.pk)
+        return {**waiting, "key": key, "test_entry": latest, "version": version}
     return {
         "key": key,
         "latest": refusals.explain(latest),

@@ -14,7 +14,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page, require_safe
 
 from readback import config
-from readback.cabinet import documents, selectors
+from readback.cabinet import documents
 
 _IN_FILE = config.read({})
 
@@ -30,7 +30,7 @@ def _template() -> str:
 @conditional_page
 def download(request: HttpRequest) -> HttpResponse:
     own = {
-        _IN_FILE.base_url: selectors.address_current().base_url,
+        _IN_FILE.base_url: settings.CONFIG.base_url,
         _IN_FILE.effective_cabinet_url: settings.CABINET_URL,
     }
     # A URI contains no quote, backslash or line break, so it cannot break the YAML.

@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import etag, require_safe
 
-from readback.cabinet import probe_file, selectors
+from readback.cabinet import probe_file
 
 
 def offered() -> dict[str, str]:
     """Return the context of cabinet/probe.html."""
     url = f"{settings.CABINET_URL}{reverse('probe')}"
-    base_url = selectors.address_current().base_url
+    base_url = settings.CONFIG.base_url
     lines = f"curl -fsSO {quote(url)}\npython3 {probe_file.NAME} {quote(base_url)}"
     return {"probe_lines": lines, "probe_checksum": probe_file.checksum()}
 

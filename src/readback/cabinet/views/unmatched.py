@@ -4,6 +4,8 @@ Shown to whoever waits for the first request of a key, or asks why there is none
 rows belong to a network and not to a key or an account.
 """
 
+from functools import partial
+
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from readback.cabinet import clients, refusals, selectors
+from readback.cabinet.models import Key
 from readback.cabinet.views import live, probe
 from readback.cabinet.views.access import AccountRequest, owned_key
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
@@ -21,7 +24,8 @@ from readback.contract import REFUSALS, UNMATCHED_SECONDS
 @never_cache
 @login_required
 def page(request: AccountRequest, key_id: int) -> HttpResponse:
-    context = {"nav": "keys", **_asked_for(request, key_id), **probe.offered()}
+    key = _asked_for(request, key_id)
+    context = {"nav": "keys", "key": key, **recent(request), **probe.offered()}
     return render(request, "cabinet/key_unmatched.html", context)
 
 
@@ -30,8 +34,8 @@ def page(request: AccountRequest, key_id: int) -> HttpResponse:
 @login_required
 def part(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page."""
-    context = _asked_for(request, key_id)
-    return live.respond(request, "cabinet/unmatched.html", context)
+    _asked_for(request, key_id)
+    return live.respond(request, "cabinet/unmatched.html", partial(recent, request))
 
 
 def recent(request: HttpRequest) -> dict[str, object]:
@@ -52,8 +56,8 @@ def is_on() -> bool:
     return bool(settings.CONFIG.unmatched_requests)
 
 
-def _asked_for(request: AccountRequest, key_id: int) -> dict[str, object]:
+def _asked_for(request: AccountRequest, key_id: int) -> Key:
     key = owned_key(request, key_id)
     if not is_on():
         raise Http404
-    return {"key": key, **recent(request)}
+    return key

@@ -68,8 +68,8 @@ function showLocalTimes(root) {
 showLocalTimes(document);
 
 // <div data-live-url="url" data-version="version" data-interval="seconds">: the server
-// returns 204 if nothing has changed, or the new content with its version. Any other
-// response (logged out, deleted) stops the polling until the reader reloads the page.
+// returns 204 if nothing has changed, or the new content; both may have a new version.
+// Any other response (logged out, deleted) stops the polling until the page is reloaded.
 document.querySelectorAll("[data-live-url]").forEach(poll);
 
 async function poll(part) {
@@ -88,8 +88,8 @@ async function refresh(part) {
     if (isInUse(part)) return true;
     part.innerHTML = await response.text();
     showLocalTimes(part);
-    part.dataset.version = response.headers.get("X-Version");
   }
+  part.dataset.version = response.headers.get("X-Version") ?? part.dataset.version;
   return response.ok;
 }
 

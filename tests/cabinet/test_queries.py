@@ -1,0 +1,129 @@
+"""The statements of a page, their number and plans, do not depend on other rows."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from readback.cabinet import selectors, services, session_services
+from readback.cabinet.models import (
+    JournalEntry,
+    Key,
+    OutgoingMail,
+    UnmatchedRequest,
+    Usage,
+    User,
+)
+from readback.contract import MAX_ACTIVE_KEYS
+from tests.cabinet.owners import account, logged_in, used
+from tests.cabinet.test_unmatched import sent
+from tests.cabinet.visitor import Visitor
+
+pytestmark = pytest.mark.usefixtures("database")
+
+EXPLAIN_SQLITE = "EXPLAIN QUERY PLAN"
+# The page, and the statements that it needs with any number of rows.
+STATEMENTS = {
+    "/": 1,
+    "/keys/": 5,
+    "/keys/{key}/": 6,
+    "/keys/{key}/numbers/": 6,
+    "/keys/{key}/arrived/": 8,
+    "/keys/{key}/unmatched/": 6,
+    "/account/": 7,
+    "/account/sessions/": 4,
+}
+
+
+@pytest.fixture
+def key(database) -> Key:
+    return services.key_create(account(), "laptop").key
+
+
+def test_more_rows_take_no_more_statements(key):
+    few = dict(statements(key))
+    add_rows(key)
+    assert dict(statements(key)) == few == STATEMENTS
+
+
+def test_accounts_and_sessions_are_found_by_an_index(key):
+    assert "email_any_case" in plan_of(lambda: selectors.account_find("Bob@x.org"))
+    sessions = plan_of(lambda: session_services.sessions_of(key.owner))
+    assert "django_session_expire_date" not in sessions
+    assert "user_id" in sessions
+
+
+def plan_of(read: Callable[[], object]) -> str:
+    """Return how the database would find the rows if the tables were large."""
+    with CaptureQueriesContext(connection) as queries:
+        read()
+    [query] = queries
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET enable_seqscan = off")
+        explain = "EXPLAIN" if connection.vendor == "postgresql" else EXPLAIN_SQLITE
+        cursor.execute(f"{explain} {query['sql']}")
+        return str(cursor.fetchall())
+
+
+def statements(key: Key) -> Iterator[tuple[str, int]]:
+    owner = logged_in(key.owner)
+    owner.get("/keys/")  # writes the new session into the list
+    for path in STATEMENTS:
+        visitor = Visitor() if path == "/" else owner
+        with CaptureQueriesContext(connection) as queries:
+            assert visitor.get(path.format(key=key.pk)).status_code == 200, path
+        yield path, len(queries)
+
+
+def add_rows(key: Key) -> None:
+    now, owner = timezone.now(), key.owner
+    ended = {"owner": owner, "last_four": "abcd"}
+    digests = iter(number.to_bytes(32) for number in range(1000))
+    Key.objects.bulk_create(
+        Key(digest=next(digests), revoked_at=revoked_at, **ended)
+        for revoked_at in [None] * (MAX_ACTIVE_KEYS - 1) + [now] * 60
+    )
+    JournalEntry.objects.bulk_create(
+        JournalEntry(
+            key=key,
+            at=now - timedelta(seconds=number),
+            accepted=number % 2,
+            endpoint="chat",
+            status=200 if number % 2 else 400,
+            code="" if number % 2 else "unknown_field",
+            differences="" if number % 2 else f"field{number} temperature",
+            # Tests of the cabinet: the page of a new key goes on waiting.
+            user_agent=f"Readback-cabinet/{number}",
+        )
+        for number in range(200)
+    )
+    for hour in range(40):
+        used(key, 1, hours_ago=hour)
+    for number in range(4):
+        sent(detail=f"Number {number}.")
+    _add_accounts(owner)
+    assert Usage.objects.count() == 40 and UnmatchedRequest.objects.count() == 4
+
+
+def _add_accounts(owner: User) -> None:
+    now = timezone.now()
+    later = now + timedelta(days=1)
+    User.objects.bulk_create(User(email=f"bob{n}@example.org") for n in range(40))
+    names = [f"session{number}" for number in range(40)]
+    Session.objects.bulk_create(
+        Session(session_key=name, session_data="", expire_date=later) for name in names
+    )
+    UserSession.objects.bulk_create(
+        UserSession(user=owner, session_key=name, ip="192.0.2.0", last_seen_at=now)
+        for name in names
+    )
+    OutgoingMail.objects.bulk_create(
+        OutgoingMail(template="x", address=owner.email, language="en", expires_at=later)
+        for _ in range(40)
+    )
