@@ -4,6 +4,8 @@ Fixtures belong to the folder that uses them; code that several folders share is
 tests/support.
 """
 
+import gc
+from collections.abc import Generator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -25,6 +27,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--api-key", help="a key that it accepts")
     group.addoption("--revoked-key", help="one of its keys that is revoked")
     group.addoption("--expired-key", help="one of its keys that has expired")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Do not look for garbage while modules are imported; almost nothing is."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -29,7 +29,7 @@ INDEXES = {
     True: "SELECT name, sql FROM sqlite_master WHERE type = 'index'"
     " AND tbl_name = 'cabinet_journalentry'",
     False: "SELECT indexname, indexdef FROM pg_indexes"
-    " WHERE tablename = 'cabinet_journalentry' AND indexname NOT LIKE '%_pkey'",
+    " WHERE tablename = 'cabinet_journalentry' AND NOT indexname LIKE '%%_pkey'",
 }
 QUERIES = """
 import json
