@@ -1,15 +1,19 @@
-"""Options and order of the whole test run.
+"""Options and order of the whole test run, and its PostgreSQL.
 
-Fixtures belong to the folder that uses them; code that several folders share is in
-tests/support.
+Other fixtures belong to the folder that uses them; code that several folders share is
+in tests/support.
 """
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
 # Folders with files that take a minute, the longest first.
@@ -63,3 +67,13 @@ def _folder(item: pytest.Item) -> str:
 
 def _folder_of(file: Path) -> str:
     return file.relative_to(_HERE).parts[0]
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> "Iterator[Postgres]":
+    """One server for all tests of this process, except those that break theirs."""
+    # Imported here, because only now are the assertions in it rewritten.
+    from tests.support.postgres import postgres
+
+    with postgres() as server:
+        yield server
