@@ -132,7 +132,7 @@ def test_no_module_of_the_api_imports_in_a_circle() -> None:
     assert not left
 
 
-def modules_among(modules: Iterable[str], imports: set[str]) -> set[str]:
+def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
     """Return the modules that an import names, by themselves or by a name in them."""
     return {one for one in modules if any(is_within(name, {one}) for name in imports)}
 
