@@ -1,13 +1,19 @@
-"""Options and order of the whole test run.
+"""Options and order of the whole test run, and its PostgreSQL.
 
-Fixtures belong to the folder that uses them; code that several folders share is in
-tests/support.
+Other fixtures belong to the folder that uses them; code that several folders share is
+in tests/support.
 """
 
+import gc
+from collections.abc import Generator, Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
 # Folders with files that take a minute, the longest first.
@@ -25,6 +31,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--api-key", help="a key that it accepts")
     group.addoption("--revoked-key", help="one of its keys that is revoked")
     group.addoption("--expired-key", help="one of its keys that has expired")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Do not look for garbage while modules are imported; almost nothing is."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,3 +67,13 @@ def _folder(item: pytest.Item) -> str:
 
 def _folder_of(file: Path) -> str:
     return file.relative_to(_HERE).parts[0]
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> "Iterator[Postgres]":
+    """One server for all tests of this process, except those that break theirs."""
+    # Imported here, because only now are the assertions in it rewritten.
+    from tests.support.postgres import postgres
+
+    with postgres() as server:
+        yield server

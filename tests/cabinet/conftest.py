@@ -18,7 +18,7 @@ from readback.config import Config
 from tests.cabinet.outgoing import mail_server_at, sending
 from tests.support import migrated
 from tests.support.mailbox import Mailbox, mailbox
-from tests.support.postgres import Postgres, postgres
+from tests.support.postgres import Postgres
 from tests.support.reused_database import ReusedDatabase
 
 
@@ -105,12 +105,6 @@ def language() -> Iterator[None]:
     translation.deactivate()
     yield
     translation.deactivate()
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[Postgres]:
-    with postgres() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """One `readback` program per test, with free ports and its own folder."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ pytest.register_assert_rewrite("tests.cli.program")
 
 from tests.cli.program import Program, local_settings  # noqa: E402
 from tests.support import migrated as migrated_databases  # noqa: E402
-from tests.support.postgres import Postgres, postgres  # noqa: E402
 
 
 @pytest.fixture
@@ -22,12 +20,6 @@ def migrated(program: Program) -> Program:
     """The program with a migrated SQLite database."""
     migrated_databases.provide(program.settings)
     return program
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[Postgres]:
-    with postgres() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

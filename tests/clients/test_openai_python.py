@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
-import openai
 import pytest
 
 from tests.support.server import UNLIMITED, Server, ephemeral_server
@@ -27,17 +27,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def openai() -> Any:
+    # Importing it takes a second, also in processes that run none of these tests.
+    import openai
+
+    return openai
+
+
 def message(text: str) -> list:
     return [{"role": "user", "content": text}]
 
 
-def test_the_client_lists_the_model(server: Server) -> None:
+def test_the_client_lists_the_model(server: Server, openai: Any) -> None:
     with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
         [model] = client.models.list()
     assert (model.id, model.object, model.owned_by) == (MODEL, "model", "vendor")
 
 
-def test_the_client_gets_every_text_back(server: Server) -> None:
+def test_the_client_gets_every_text_back(server: Server, openai: Any) -> None:
     with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
         for text in TEXTS:
             answer = client.chat.completions.create(model=MODEL, messages=message(text))
@@ -47,7 +55,9 @@ def test_the_client_gets_every_text_back(server: Server) -> None:
             assert answer.usage and answer.usage.total_tokens > 0
 
 
-def test_the_async_client_gets_every_text_back_concurrently(server: Server) -> None:
+def test_the_async_client_gets_every_text_back_concurrently(
+    server: Server, openai: Any
+) -> None:
     async def ask() -> list[str | None]:
         async with openai.AsyncOpenAI(
             base_url=server.base_url, api_key=server.api_key
@@ -66,7 +76,7 @@ def test_the_async_client_gets_every_text_back_concurrently(server: Server) -> N
     assert asyncio.run(ask()) == TEXTS
 
 
-def test_the_client_raises_the_right_errors(server: Server) -> None:
+def test_the_client_raises_the_right_errors(server: Server, openai: Any) -> None:
     with openai.OpenAI(
         base_url=server.base_url, api_key=server.api_key, max_retries=0
     ) as client:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from openai import OpenAI
 
 from readback.cabinet import snippets
 from tests.support.server import Server, ephemeral_server
@@ -125,6 +124,8 @@ def test_the_curl_snippet_prints_an_answer_with_the_text(server, tmp_path):
 
 
 def test_the_three_values_of_the_settings_dialogue_connect(server):
+    from openai import OpenAI
+
     address, key, model = snippets.dialogue(server.base_url, server.api_key)
     client = OpenAI(base_url=address.value, api_key=key.value)
 

@@ -15,6 +15,8 @@ from tests.support.waiting import wait_until
 from tests.support.wire import exchange
 
 RELOADS = 3
+# Between two connections of one client, so that the workers have time to be replaced.
+PAUSE_SECONDS = 0.01
 TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
 
 
@@ -40,7 +42,7 @@ def test_every_connection_is_counted_across_reloads(tmp_path: Path) -> None:
 
         def connect_again_and_again() -> int:
             made = 0
-            while not done.is_set():
+            while not done.wait(PAUSE_SECONDS):
                 answer = exchange(api.endpoint, models(api.endpoint, api.key))
                 assert answer.status == 200
                 made += 1

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +13,7 @@ from tests.support.api import Api, assert_success, draft
 from tests.support.created import assert_created_by_the_rule
 from tests.support.database import Database
 from tests.support.metrics import metrics
-from tests.support.postgres import Postgres, postgres
+from tests.support.postgres import Postgres
 from tests.support.processes import has_ended, one_connection_per_worker, worker_pids
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
@@ -22,12 +21,6 @@ from tests.support.wire import Connection
 
 TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
 ONE_WORKER = UNLIMITED | {"READBACK_WORKERS": "1"}
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[Postgres]:
-    with postgres() as server:
-        yield server
 
 
 def ask(api: Api, connection: Connection, times: int) -> list[int]:

@@ -23,6 +23,7 @@ from tests.support.wire import Connection
 
 NOTICE = 5.0  # the default of READBACK_STOP_NOTICE
 CHECK_SECONDS = 0.2
+PAUSE_SECONDS = 0.01  # between two connections
 
 
 def wait_until_ended(server: Server) -> None:
@@ -70,17 +71,17 @@ def test_readiness_fails_before_the_api_stops_accepting(tmp_path: Path) -> None:
         with balancing(server) as balancer:
             os.kill(server.pid, signal.SIGTERM)
             wait_until(lambda: balancer.not_ready_at, "/readyz answers 503")
-            last_answer = serve_until_refused(api)
+            last_answer = serve_until_refused(api, balancer.stop)
         # A balancer that checks twice a second has seen 503 several times by then.
         assert last_answer - balancer.not_ready_at > NOTICE / 2
         assert balancer.statuses.count(503) > 3
         wait_until_ended(server)
 
 
-def serve_until_refused(api: Api) -> float:
+def serve_until_refused(api: Api, stop: threading.Event) -> float:
     """Send requests on new connections; return when the last one was answered."""
     answered_at = 0.0
-    while True:
+    while not stop.wait(PAUSE_SECONDS):
         try:
             connection = api.endpoint.connect()
         except OSError:
@@ -91,6 +92,7 @@ def serve_until_refused(api: Api) -> float:
             assert_echo(answer, "x")
             assert answer.header("Connection") == "close"
             answered_at = time.monotonic()
+    raise AssertionError("stopped before the server refused a connection")
 
 
 def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:

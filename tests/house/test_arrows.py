@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import environment_with, run_readback
 from tests.support.files import imports_of
 
 PACKAGE = Path(__file__).parents[2] / "src" / "readback"
@@ -131,7 +132,7 @@ def test_no_module_of_the_api_imports_in_a_circle() -> None:
     assert not left
 
 
-def modules_among(modules: Iterable[str], imports: set[str]) -> set[str]:
+def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
     """Return the modules that an import names, by themselves or by a name in them."""
     return {one for one in modules if any(is_within(name, {one}) for name in imports)}
 
@@ -155,3 +156,19 @@ def test_importing_the_command_line_does_not_load_the_server() -> None:
     loaded = loaded_by("readback.cli")
     assert "click" in loaded
     assert not loaded & {"django", "allauth", "gunicorn", "uvloop", "msgspec"}
+
+
+def test_a_start_of_the_cabinet_loads_nothing_that_few_visits_need(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import gc, sys, readback.cabinet.wsgi, readback.cabinet.urls\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 10_000, *sys.modules)"
+    )
+    settings = environment_with({"READBACK_DATA_DIR": str(tmp_path / "data")})
+    done = run_readback(settings, "manage", "shell", "--verbosity", "0", "-c", code)
+    collects_garbage, is_frozen, *modules = done.stdout.split()
+    assert (collects_garbage, is_frozen) == ("True", "True")
+    loaded = {name.split(".")[0] for name in modules}
+    assert {"django", "allauth"} <= loaded
+    assert not loaded & {"fido2", "markdown_it"}

@@ -16,7 +16,7 @@ from tests.support.build_context import ROOT
 
 DEPLOY = ROOT / "deploy"
 FOLDER = DEPLOY / "compose"
-COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+COMPOSE = yaml.load((FOLDER / "compose.yaml").read_text(), yaml.CSafeLoader)
 SERVICES = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if "IMAGE" in service["image"]]
 HAPROXY = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()

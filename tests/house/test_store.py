@@ -22,16 +22,9 @@ from readback.config import Config
 from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS
 from tests.support import migrated
 from tests.support.database import Database
-from tests.support.postgres import Postgres, postgres
 
 NOW = time.time()
 DAY = 86_400
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[Postgres]:
-    with postgres() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,12 +1,12 @@
 """From the landing page to the first answered request."""
 
-from openai import OpenAI
-
 from tests.journeys.conftest import PHONE
 from tests.journeys.person import MODEL, TEXT, Person
 
 
 def make_first_request(alice: Person, accepted: str, arrived: str) -> None:
+    from openai import OpenAI
+
     page = alice.page
     page.goto("/")
     page.locator(".hero .button").first.click()

@@ -10,7 +10,6 @@ import pytest
 
 from readback import keys
 from tests.support.database import Database
-from tests.support.postgres import Postgres, postgres
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.wire import Endpoint
 
@@ -34,12 +33,6 @@ class Site:
         made = [keys.mint() for _ in range(number)]
         self.database.add_keys(account, made)
         return made
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[Postgres]:
-    with postgres() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

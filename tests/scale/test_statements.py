@@ -85,7 +85,7 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
     assert spread(site.endpoint, one_per_key, connections=100) == {200: 1000}
 
     few = Measured(site, lambda: pipeline(site.endpoint, one_per_key * 2))
-    many = Measured(site, lambda: pipeline(site.endpoint, one_per_key * 20))
+    many = Measured(site, lambda: pipeline(site.endpoint, one_per_key * 10))
 
     writes = ceil(len(known) / ROWS_PER_WRITE)
     in_a_round = statements_for(len(known), site) + writes * STATEMENTS_PER_WRITE

@@ -20,7 +20,7 @@ from tests.support.metrics import metrics
 from tests.support.waiting import wait_until
 from tests.support.wire import Fields, exchange, request
 
-FLOOD = 15_000
+FLOOD = 2 * CELLS
 # One reads the cells, one writes the rows.
 STATEMENTS_PER_ROUND = 2
 ROUNDS_A_SECOND = 2

@@ -1,7 +1,9 @@
 """The Python files of a folder, and what they import."""
 
 import ast
+import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 # Environments that the tests of clients install inside tests/.
@@ -10,12 +12,13 @@ _INSTALLED = {".venv", "node_modules"}
 
 def python_files(folder: Path) -> Iterator[Path]:
     """Yield the Python files in a folder, without those of installed packages."""
-    for path in folder.rglob("*.py"):
-        if not _INSTALLED & set(path.parts[len(folder.parts) :]):
-            yield path
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _INSTALLED]
+        yield from (Path(place, name) for name in names if name.endswith(".py"))
 
 
-def imports_of(path: Path) -> set[str]:
+@cache
+def imports_of(path: Path) -> frozenset[str]:
     """Return the full names that a file imports: `a.b` for `from a import b`."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -24,4 +27,4 @@ def imports_of(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from tests.support.threads import running
 
-# Seconds between two visits of one visitor: some never pause, some leave their
+# Seconds between two visits of one visitor: some hardly pause, some leave their
 # connection idle.
-PAUSES = (0, 0, 0.05, 0.05, 0.2, 0.2, 0.5, 0.5, 1.0, 1.0)
+PAUSES = (0.02, 0.02, 0.05, 0.05, 0.2, 0.2, 0.5, 0.5, 1.0, 1.0)
 
 
 @dataclass

@@ -7,14 +7,15 @@ errors is generated from the contract, so it exists in every language.
 import re
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from readback.cabinet import errors_page
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 _IN_PACKAGE = Path(__file__).parent / "docs"
 _IN_REPOSITORY = Path(__file__).parents[3] / "docs"
@@ -73,6 +74,9 @@ def _read(name: str, path: Path, language: str) -> DocPage:
 
 
 def _render(name: str, text: str, language: str) -> DocPage:
+    # Importing it takes 0.03 s, for which no start should wait.
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(text)
     title = _title(tokens)
@@ -89,16 +93,16 @@ def _render(name: str, text: str, language: str) -> DocPage:
     return DocPage(name, title, mark_safe(html), language)
 
 
-def _title(tokens: list[Token]) -> str:
+def _title(tokens: "list[Token]") -> str:
     return tokens[1].content.replace("`", "")
 
 
-def _without_images(token: Token) -> list[Token]:
+def _without_images(token: "Token") -> "list[Token]":
     """Return the children without images, which only show pages of the cabinet."""
     return [child for child in token.children or [] if child.type != "image"]
 
 
-def _link_to_page(token: Token) -> Token:
+def _link_to_page(token: "Token") -> "Token":
     """Point a link to another Markdown file at the page of that file."""
     href = token.attrGet("href")
     if isinstance(href, str) and (match := re.fullmatch(r"([a-z-]+)\.md(#.*)?", href)):
@@ -106,7 +110,7 @@ def _link_to_page(token: Token) -> Token:
     return token
 
 
-def _add_heading_ids(tokens: list[Token]) -> None:
+def _add_heading_ids(tokens: "list[Token]") -> None:
     """Set the id of each heading as code hosts derive it from the text."""
     for token, content in zip(tokens, tokens[1:], strict=False):
         if token.type == "heading_open":

@@ -7,7 +7,7 @@ user, a second factor does not. Everything in an answer may come from a hostile 
 
 import json
 from ipaddress import ip_address
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from allauth.account.utils import url_str_to_user_pk, user_pk_to_url_str
@@ -15,21 +15,15 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.request import split_domain_port
-from fido2.server import Fido2Server
-from fido2.utils import websafe_decode
-from fido2.webauthn import (
-    AttestationObject,
-    AttestedCredentialData,
-    AuthenticatorAttestationResponse,
-    PublicKeyCredentialRpEntity,
-    PublicKeyCredentialUserEntity,
-    RegistrationResponse,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
 
 from readback.cabinet.models import User
 from readback.cabinet.single_sign_on import is_only_way
+
+# Importing fido2 takes 0.06 s, for which no start should wait: the functions that few
+# visits call import it.
+if TYPE_CHECKING:
+    from fido2.server import Fido2Server
+    from fido2.webauthn import AttestedCredentialData, RegistrationResponse
 
 Purpose = Literal["add", "login", "second factor", "confirm"]
 _SESSION_PREFIX = "passkey:"
@@ -82,7 +76,9 @@ def local_address(request: HttpRequest) -> str:
 
 
 def creation_options(request: HttpRequest, account: User) -> dict[str, Any]:
-    user = PublicKeyCredentialUserEntity(
+    from fido2 import webauthn
+
+    user = webauthn.PublicKeyCredentialUserEntity(
         id=user_pk_to_url_str(account).encode(),
         name=account.email,
         display_name=account.email,
@@ -92,8 +88,8 @@ def creation_options(request: HttpRequest, account: User) -> dict[str, Any]:
     options, state = _server(request).register_begin(
         user,
         _credentials(account),
-        resident_key_requirement=ResidentKeyRequirement.PREFERRED,
-        user_verification=UserVerificationRequirement.PREFERRED,
+        resident_key_requirement=webauthn.ResidentKeyRequirement.PREFERRED,
+        user_verification=webauthn.UserVerificationRequirement.PREFERRED,
         extensions={"credProps": True},
     )
     return _begin(request, "add", options, state)
@@ -101,8 +97,10 @@ def creation_options(request: HttpRequest, account: User) -> dict[str, Any]:
 
 def login_options(request: HttpRequest) -> dict[str, Any]:
     """Ask for any passkey of this site; it has to verify its user by PIN or finger."""
+    from fido2 import webauthn
+
     options, state = _server(request).authenticate_begin(
-        user_verification=UserVerificationRequirement.REQUIRED
+        user_verification=webauthn.UserVerificationRequirement.REQUIRED
     )
     return _begin(request, "login", options, state)
 
@@ -111,8 +109,10 @@ def factor_options(
     request: HttpRequest, account: User, purpose: Purpose
 ) -> dict[str, Any]:
     """Ask for one of the account's passkeys."""
+    from fido2 import webauthn
+
     options, state = _server(request).authenticate_begin(
-        _credentials(account), UserVerificationRequirement.PREFERRED
+        _credentials(account), webauthn.UserVerificationRequirement.PREFERRED
     )
     return _begin(request, purpose, options, state)
 
@@ -122,11 +122,13 @@ def factor_options(
 
 def verified_credential(request: HttpRequest, answer: str) -> dict[str, Any]:
     """Return the credential of a new passkey, as allauth stores it."""
+    from fido2 import webauthn
+
     state = _end(request, "add")
     try:
         given = json.loads(answer)
         data = _server(request).register_complete(state, given)
-        parsed = RegistrationResponse.from_dict(given)
+        parsed = webauthn.RegistrationResponse.from_dict(given)
         return _stored(parsed, data, _is_discoverable(given))
     except (*_MALFORMED, RecursionError):
         raise PasskeyError from None
@@ -134,6 +136,8 @@ def verified_credential(request: HttpRequest, answer: str) -> dict[str, Any]:
 
 def used_for_login(request: HttpRequest, answer: str) -> Authenticator:
     """Return the passkey, and with it the account, that logs in."""
+    from fido2.utils import websafe_decode
+
     state = _end(request, "login")
     try:
         given = json.loads(answer)
@@ -182,14 +186,16 @@ def _used(
 
 
 def _stored(
-    parsed: RegistrationResponse, data: Any, is_discoverable: bool
+    parsed: "RegistrationResponse", data: Any, is_discoverable: bool
 ) -> dict[str, Any]:
     """Return only what was checked, without a statement about the make of the key."""
-    response = AuthenticatorAttestationResponse(
+    from fido2 import webauthn
+
+    response = webauthn.AuthenticatorAttestationResponse(
         client_data=parsed.response.client_data,
-        attestation_object=AttestationObject.create("none", data, {}),
+        attestation_object=webauthn.AttestationObject.create("none", data, {}),
     )
-    kept = RegistrationResponse(
+    kept = webauthn.RegistrationResponse(
         raw_id=data.credential_data.credential_id, response=response
     )
     extensions = {"credProps": {"rk": is_discoverable}}
@@ -213,17 +219,20 @@ def _rows(account: User) -> list[Authenticator]:
     )
 
 
-def _credential(row: Authenticator) -> AttestedCredentialData:
+def _credential(row: Authenticator) -> "AttestedCredentialData":
     passkey = row.wrap()  # type: ignore[no-untyped-call]
     data: AttestedCredentialData = passkey.authenticator_data.credential_data
     return data
 
 
-def _credentials(account: User) -> list[AttestedCredentialData]:
+def _credentials(account: User) -> "list[AttestedCredentialData]":
     return [_credential(row) for row in _rows(account)]
 
 
-def _server(request: HttpRequest) -> Fido2Server:
+def _server(request: HttpRequest) -> "Fido2Server":
+    from fido2.server import Fido2Server
+    from fido2.webauthn import PublicKeyCredentialRpEntity
+
     # The host is one of ALLOWED_HOSTS, so it cannot be forged.
     return Fido2Server(PublicKeyCredentialRpEntity(id=_host(request), name="Readback"))
 

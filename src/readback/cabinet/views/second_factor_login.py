@@ -10,8 +10,8 @@ from allauth.account.utils import get_next_redirect_url
 from allauth.account.views import BaseReauthenticateView
 from allauth.core import ratelimit
 from allauth.mfa.base.internal.flows import post_authentication
+from allauth.mfa.internal.constants import LoginStageKey
 from allauth.mfa.models import Authenticator
-from allauth.mfa.stages import AuthenticateStage
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -40,7 +40,7 @@ class PendingRequest(HttpRequest):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_stage_required(  # type: ignore[untyped-decorator]
-    stage=AuthenticateStage.key, redirect_urlname="account_login"
+    stage=LoginStageKey.MFA_AUTHENTICATE.value, redirect_urlname="account_login"
 )
 def authenticate(request: PendingRequest) -> HttpResponse:
     """Finish a login whose password was right, with a code or a passkey."""

@@ -1,14 +1,18 @@
 """No key stays in the memory of a worker after its connection is closed.
 
 A worker keeps digests. The key itself is looked for in everything that the garbage
-collector knows of, so that no cache is forgotten.
+collector knows of, so that no cache is forgotten: in a process that has imported what
+the worker needs, because that of the tests has imported all tests and their packages.
 """
 
 import asyncio
 import gc
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
 
 import pytest
 from tests.support.memory import reachable_from
@@ -62,8 +66,13 @@ OTHER_SECRETS = {
 SECRET = re.compile(rb"zebra[0-9a-f]{32}")
 
 
-@pytest.fixture
-def worker() -> Iterator[Worker]:
+def in_a_new_process(search: Callable[..., list[str]], *arguments: bool) -> list[str]:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(search, *arguments).result()
+
+
+@contextmanager
+def running_worker() -> Iterator[Worker]:
     worker = Worker()
     asyncio._set_running_loop(worker.loop)
     yield worker
@@ -91,28 +100,38 @@ def reversed_in_memory(pattern: re.Pattern[bytes]) -> set[bytes]:
     return found
 
 
-@pytest.mark.parametrize("exist", [True, False])
-def test_no_key_stays_in_memory(worker: Worker, exist: bool) -> None:
+def places_of_kept_keys(exist: bool) -> list[str]:
     # Reversed, so that the test itself does not hold them.
     sent = {keys.mint().encode()[::-1]: place for place in HEADS}
-    for reversed_key, place in sent.items():
-        if exist:
-            worker._add_key(keys.digest(reversed_key[::-1]))
-        send(worker, HEADS[place], reversed_key)
-    found = reversed_in_memory(KEY)
-    assert [sent[key] for key in found & sent.keys()] == []
+    with running_worker() as worker:
+        for reversed_key, place in sent.items():
+            if exist:
+                worker._add_key(keys.digest(reversed_key[::-1]))
+            send(worker, HEADS[place], reversed_key)
+        found = reversed_in_memory(KEY)
     assert worker.key.encode()[::-1] in found, "the search works"
+    return [sent[key] for key in found & sent.keys()]
 
 
-def test_no_secret_of_another_service_stays_in_memory(worker: Worker) -> None:
+@pytest.mark.parametrize("exist", [True, False])
+def test_no_key_stays_in_memory(exist: bool) -> None:
+    assert in_a_new_process(places_of_kept_keys, exist) == []
+
+
+def places_of_kept_secrets() -> list[str]:
     sent = {
         (b"zebra" + secrets.token_hex(16).encode())[::-1]: place
         for place in OTHER_SECRETS
     }
-    for reversed_secret, place in sent.items():
-        send(worker, OTHER_SECRETS[place], reversed_secret)
     no_secret = (b"zebra" + b"0" * 32)[::-1]
-    send(worker, (b"GET /SECRET", b"Accept: */*"), no_secret)
-    found = reversed_in_memory(SECRET)
-    assert [sent[secret] for secret in found & sent.keys()] == []
+    with running_worker() as worker:
+        for reversed_secret, place in sent.items():
+            send(worker, OTHER_SECRETS[place], reversed_secret)
+        send(worker, (b"GET /SECRET", b"Accept: */*"), no_secret)
+        found = reversed_in_memory(SECRET)
     assert no_secret in found, "the search works: a path is kept"
+    return [sent[secret] for secret in found & sent.keys()]
+
+
+def test_no_secret_of_another_service_stays_in_memory() -> None:
+    assert in_a_new_process(places_of_kept_secrets) == []
