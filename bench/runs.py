@@ -24,7 +24,8 @@ RATIOS: dict[str, Callable[[Measurements], float]] = {
     "8192 bytes of Cyrillic": goals.relative_to_nginx("sizes", "_cyrillic"),
     "new connections": goals.relative_to_nginx("reconnect"),
     "pipelined": goals.relative_to_nginx("pipelined"),
-    "two workers, relative to one": goals.two_workers,
+    "two workers of one, one key": goals.two_workers(),
+    "two workers of one, many keys": goals.two_workers("_keys"),
 }
 
 

@@ -49,13 +49,15 @@ class Runner:
         self, server: PeerServer, request: Request, other_keys: Sequence[str] = ()
     ) -> None:
         seconds = self.plan.warm_up_seconds
-        load.wrk(server.port, request, server.pids, seconds, other_keys)
+        load.wrk(server.port, request, server.pids, seconds, other_keys=other_keys)
 
     def load(
         self, server: PeerServer, request: Request, other_keys: Sequence[str] = ()
     ) -> LoadResult:
         seconds = self.plan.seconds
-        return load.wrk(server.port, request, server.pids, seconds, other_keys)
+        return load.wrk(
+            server.port, request, server.pids, seconds, other_keys=other_keys
+        )
 
     def rounds(self) -> range:
         return range(self.plan.rounds)
