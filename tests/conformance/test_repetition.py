@@ -121,24 +121,37 @@ def answer_in_repeated_frame(api: Api, text: bytes) -> Answer:
         return answer
 
 
+# Long texts are checked in another way.
+BEFORE_TEXT = {"short": "", "long": "ы" * 200}
+
+
+@each("before", BEFORE_TEXT)
 @each("text", TEXTS)
-def test_a_new_text_in_a_repeated_frame_is_returned(api: Api, text: str) -> None:
+def test_a_new_text_in_a_repeated_frame_is_returned(
+    api: Api, text: str, before: str
+) -> None:
+    text = (before + text)[:8192] if before else text
     raw = compact(text)[1:-1]
     assert_echo(answer_in_repeated_frame(api, raw), text)
     escaped = compact(text, escaped=True)[1:-1]
     assert_echo(answer_in_repeated_frame(api, escaped), text)
 
 
+@each("before", BEFORE_TEXT)
 @each("text", BAD_TEXTS)
-def test_a_bad_text_in_a_repeated_frame_is_refused(api: Api, text: bytes) -> None:
-    assert_refused(answer_in_repeated_frame(api, text), "invalid_json")
+def test_a_bad_text_in_a_repeated_frame_is_refused(
+    api: Api, text: bytes, before: str
+) -> None:
+    bad = before.encode() + text
+    assert_refused(answer_in_repeated_frame(api, bad), "invalid_json")
 
 
+@each("before", BEFORE_TEXT)
 @each("text, code", BREAKING_OUT)
 def test_a_text_cannot_break_out_of_a_repeated_frame(
-    api: Api, text: bytes, code: str
+    api: Api, text: bytes, code: str, before: str
 ) -> None:
-    assert_refused(answer_in_repeated_frame(api, text), code)
+    assert_refused(answer_in_repeated_frame(api, before.encode() + text), code)
 
 
 def test_an_empty_text_in_a_repeated_frame_is_refused(api: Api) -> None:

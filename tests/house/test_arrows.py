@@ -39,8 +39,8 @@ OF_BOTH_PLANES = {
 # Each part may import the shared facts, itself, and these packages.
 PACKAGES = {
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
-    # The last one reads when a certificate expires.
-    | {"uvloop", "cryptography"},
+    # cryptography reads when a certificate expires.
+    | {"simdjson", "uvloop", "cryptography"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
     | {"psycopg", "whitenoise", "zxcvbn"}
     # What allauth uses for second factors and for single sign-on.
@@ -60,7 +60,7 @@ API_PACKAGES = {
     "http": {"httptools"},
     "shared": set[str](),
     "data": {"psycopg"},
-    "endpoints": {"msgspec"},
+    "endpoints": {"msgspec", "simdjson"},
 }
 
 

@@ -12,8 +12,9 @@ from msgspec import UNSET, UnsetType
 
 from readback.api.endpoints.exchange import Exchange
 from readback.api.endpoints.explanation import Explanation, explain
+from readback.api.endpoints.long_texts import is_long, is_plain
 from readback.api.endpoints.refusal import Finding, examine
-from readback.api.endpoints.replies import frame_for
+from readback.api.endpoints.replies import Frame, frame_for
 from readback.api.http.repeat import RepeatableAnswer
 from readback.contract import (
     MAX_CONTENT_BYTES,
@@ -59,16 +60,21 @@ class Chat(Exchange):
     received again, only the text between them is decoded; it is sent back as received.
     """
 
-    __slots__ = ("_at_closing", "_at_text", "_closing", "_plain_frame")
+    # fmt: off
+    __slots__ = (
+        "_at_closing", "_at_text", "_closing", "_plain_frame", "_texts_are_long",
+    )
+    # fmt: on
 
     def answer(self, body: bytes) -> RepeatableAnswer:
         content = self._read(body)
         if isinstance(content, Explanation):
             return RepeatableAnswer(self.refuse(*content), self._repeat)
         text, size = _encode(content), len(content.encode())
-        answer = self._succeed(text, size)
-        plain_bytes = len(text) - 2
+        frame = frame_for(len(text), size)
+        answer = self._succeed(text, frame)
         # If the text is too long without escapes, others of its length may be refused.
+        plain_bytes = len(text) - 2
         if not self._info.repeatable or plain_bytes > MAX_CONTENT_BYTES:
             return RepeatableAnswer(answer, self._repeat)
         parts = split_body(body, text)
@@ -77,24 +83,27 @@ class Chat(Exchange):
         opening, self._closing = parts
         # Where the closing and the text are, counted from the end of the body. The
         # quotes belong to the opening and the closing, and to the text as JSON.
-        self._at_closing = slice(-len(self._closing), None)
-        self._at_text = slice(len(opening) - len(body) - 1, 1 - len(self._closing))
+        end = -len(self._closing)
+        self._at_closing = slice(end, None)
+        self._at_text = slice(end - plain_bytes - 1, end + 1)
         # All texts have the same length as JSON, and most have no escapes.
-        self._plain_frame = frame_for(len(text), plain_bytes)
+        escaped = size != plain_bytes
+        self._plain_frame = frame_for(len(text), plain_bytes) if escaped else frame
+        self._texts_are_long = is_long(plain_bytes)
         return RepeatableAnswer(answer, self._repeat_text, opening)
 
     def _repeat_text(self, data: bytes, start: int) -> bytes | None:
         """Answer a body with the same beginning and end but perhaps another text."""
         if data[self._at_closing] != self._closing:
             return None
-        text = data[self._at_text]
-        try:
-            content = _decode_text(text)
-        except _DECODING_ERRORS:
-            return None
-        frame = self._plain_frame
-        if _BACKSLASH in text:
-            frame = frame_for(len(text), len(content.encode()))
+        text, frame = data[self._at_text], self._plain_frame
+        if not (self._texts_are_long and is_plain(text)):
+            try:
+                content = _decode_text(text)
+            except _DECODING_ERRORS:
+                return None
+            if _BACKSLASH in text:
+                frame = frame_for(len(text), len(content.encode()))
         record, limiter, replies = self._record, self._limiter, self._replies
         now = record.used_at = monotonic()
         slot = record.slot
@@ -115,12 +124,13 @@ class Chat(Exchange):
         content = self._read(body)
         if isinstance(content, Explanation):
             return self.refuse(*content)
-        return self._succeed(_encode(content), len(content.encode()))
+        text = _encode(content)
+        return self._succeed(text, frame_for(len(text), len(content.encode())))
 
-    def _succeed(self, text: bytes, size: int) -> bytes:
+    def _succeed(self, text: bytes, frame: Frame) -> bytes:
         """Return the success for a text whose request has been admitted."""
         limiter, slot, now = self._limiter, self._record.slot, self._record.used_at
-        replies, frame = self._replies, frame_for(len(text), size)
+        replies = self._replies
         answer = replies.completion(text, limiter.number(slot, now), frame)
         if limiter.turn[slot] != limiter.worker:
             answer = replies.completion(text, limiter.settle(slot, now), frame)
