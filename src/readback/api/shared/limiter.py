@@ -76,7 +76,8 @@ class Limiter:
         self.turn = view[16:].cast("q")
         self._went_back_from = view[24:].cast("q")
         self._cells = view[8 * _NUMBERS :].cast("q")
-        # Nobody else uses this lock; taking it is a memory barrier.
+        # Nobody else uses this lock. Taking it is a memory barrier: what this worker has
+        # written is visible to the others before it reads what they have written.
         self._barrier = threading.Lock()
         self.join(0)
 
@@ -172,12 +173,15 @@ class Limiter:
         """Return a `created` that no other worker of this host has given out."""
         for attempt in range(_ATTEMPTS):
             self.turn[slot] = self.worker
-            self._wait_for_memory()
+            with self._barrier:
+                pass
             others = self._cells[slot : slot + self._cells_per_slot].tolist()
-            del others[self._own]
-            if max(others) >= self._mine[slot]:
-                self._mine[slot] = self._next(slot, max(others) + 1, now)
-            self._wait_for_memory()
+            mine = others.pop(self._own)
+            highest = max(others)
+            if highest >= mine:
+                self._mine[slot] = self._next(slot, highest + 1, now)
+            with self._barrier:
+                pass
             if self.turn[slot] == self.worker:
                 break
             # Wait up to a microsecond at first: workers that retry in step would take
@@ -227,11 +231,6 @@ class Limiter:
         if top - CREATED_REPEATS_AFTER < present <= top:
             present = top + 1
         return last - created + present
-
-    def _wait_for_memory(self) -> None:
-        """Make our writes visible to the other workers before we read theirs."""
-        with self._barrier:
-            pass
 
 
 def _fingerprint(party: bytes) -> int:
