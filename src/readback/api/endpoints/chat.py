@@ -66,16 +66,18 @@ class Chat(Exchange):
     )
     # fmt: on
 
-    def answer(self, body: bytes) -> RepeatableAnswer:
+    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
         content = self._read(body)
         if isinstance(content, Explanation):
             return RepeatableAnswer(self.refuse(*content), self._repeat)
         text, size = _encode(content), len(content.encode())
         frame = frame_for(len(text), size)
         answer = self._succeed(text, frame)
+        if not self._info.repeatable:
+            return answer
         # If the text is too long without escapes, others of its length may be refused.
         plain_bytes = len(text) - 2
-        if not self._info.repeatable or plain_bytes > MAX_CONTENT_BYTES:
+        if plain_bytes > MAX_CONTENT_BYTES:
             return RepeatableAnswer(answer, self._repeat)
         parts = split_body(body, text)
         if parts is None:
@@ -217,4 +219,4 @@ def _has_names(body: bytes, names: int, content: str) -> bool:
     in_text = body.count(b":") - names
     if not in_text:
         return True
-    return in_text == content.count(":") and b"\\u003" not in body
+    return in_text == content.count(":") and body.find(b"\\u003") < 0

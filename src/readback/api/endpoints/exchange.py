@@ -69,7 +69,7 @@ class Exchange:
         record.used_at = now = monotonic()
         return self._limiter.take(record.slot, now)
 
-    def answer(self, body: bytes) -> RepeatableAnswer:
+    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
         return RepeatableAnswer(self._respond(body), self._repeat)
 
     def refuse(

@@ -309,12 +309,9 @@ class Connection(asyncio.Protocol):
             return answered
         head, data = self._head, self._head_bytes
         if head is not None and head.repeatable:
-            self._repeat_when_idle = Repeat(
-                data + answered.opening,
-                len(data) + head.content_length,
-                answered.respond,
-                self._responder,
-            )
+            prefix, length = data + answered.opening, len(data) + head.content_length
+            respond, responder = answered.respond, self._responder
+            self._repeat_when_idle = Repeat(prefix, length, respond, responder)
         return answered.answer
 
     def _answer_early(self, head: Head, answer: bytes) -> None:

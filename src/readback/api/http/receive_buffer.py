@@ -70,7 +70,8 @@ class ReceiveBuffer:
             self._check_unfinished(limit)
             return None
         self._head_size = size
-        return bytes(self._data[start : start + size])
+        head = self._data[start : start + size]
+        return head if isinstance(head, bytes) else bytes(head)
 
     def drop_head(self) -> None:
         """Count the head that `peek_head` has returned as read."""
@@ -88,7 +89,8 @@ class ReceiveBuffer:
         start = self._offset
         self._offset = end = start + size
         self.unread -= size
-        return bytes(self._data[start:end])
+        taken = self._data[start:end]
+        return taken if isinstance(taken, bytes) else bytes(taken)
 
     def skip(self, size: int) -> int:
         """Drop at most this many bytes, and return how many were there."""

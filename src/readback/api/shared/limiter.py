@@ -76,8 +76,8 @@ class Limiter:
         self.turn = view[16:].cast("q")
         self._went_back_from = view[24:].cast("q")
         self._cells = view[8 * _NUMBERS :].cast("q")
-        # Nobody else uses this lock. Taking it is a memory barrier: what this worker has
-        # written is visible to the others before it reads what they have written.
+        # Nobody else uses this lock. Taking it is a memory barrier: what this worker
+        # has written is visible to the others before it reads what they have written.
         self._barrier = threading.Lock()
         self.join(0)
 
