@@ -154,6 +154,25 @@ def test_a_text_cannot_break_out_of_a_repeated_frame(
     assert_refused(answer_in_repeated_frame(api, before.encode() + text), code)
 
 
+def test_repeated_requests_that_arrive_at_once_get_their_own_answers(
+    api: Api,
+) -> None:
+    texts = [b"first", b"\xffbad\xff", b"third", b"another length", b"fifth", b"sixth"]
+    batch = b"".join(api.chat_bytes(BEFORE + text + AFTER) for text in texts)
+    with api.endpoint.connect() as connection:
+        send_two_other_texts(api, connection, 5)
+        # The last one arrives in two pieces.
+        for piece in (batch[:-1], batch[-1:]):
+            connection.send(piece)
+        for text in texts:
+            answer = connection.read_answer()
+            if b"\xff" in text:
+                assert_refused(answer, "invalid_json")
+            else:
+                assert_echo(answer, text.decode())
+        send_two_other_texts(api, connection, 5)
+
+
 def test_an_empty_text_in_a_repeated_frame_is_refused(api: Api) -> None:
     # As long as the previous text, because the white space is outside the string.
     with api.endpoint.connect() as connection:

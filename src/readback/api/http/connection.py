@@ -2,41 +2,11 @@
 
 A connection finds the messages in what it receives, keeps their order and deadlines,
 and meets the duties that RFC 9112 gives to a server. It asks a handler what to answer.
-
-    state    what happens                      next state   who answers
-    -------  --------------------------------  -----------  -----------------------
-    HEAD     its turn has not come yet         QUEUED       -
-             part of a head arrives            HEAD         -
-             a head is malformed or too large  LINGER       handler.refuse
-             a head is complete, and
-               the key must be looked up       WAITING      -
-               it is refused, and there is
-                 no body                       HEAD         handler.begin
-                 a short body of known length  SKIP         handler.begin
-                 any other body                LINGER       handler.begin
-               its body is too long            LINGER       responder.refuse
-               it is accepted without a body   HEAD         responder.answer
-               it is accepted with a body      BODY         - (or 100 Continue)
-    QUEUED   bytes arrive                      QUEUED       - (they are buffered)
-             its turn comes                    HEAD, SKIP   -
-    WAITING  bytes arrive                      WAITING      - (they are buffered)
-             the handler calls `resume`        as for a complete head
-    BODY     part of the body arrives          BODY         -
-             the body is complete              HEAD         responder.answer
-             it is malformed or too long       LINGER       responder.refuse
-    SKIP     its turn has not come yet         QUEUED       -
-             part of the body arrives          SKIP         - (it is dropped)
-             the body is complete              HEAD         -
-    LINGER   bytes arrive                      LINGER       - (they are dropped)
-
-After an answer with `Connection: close`, LINGER follows instead of HEAD. An exception
-of ours leads to LINGER, answered by fail. When a deadline passes, a begun head or
-body leads to LINGER, answered by refuse; QUEUED and WAITING ignore it; others are
-closed. When the client sends its end (FIN), QUEUED and WAITING go on to their
-answer, and others are closed.
+Its states are explained in `states.py`.
 
 A repeated request takes the fast path: `data_received` recognises it by its bytes
-(`repeat.py`). All others go through `_work`, one message at a time.
+(`repeat.py`), and so does `_read_messages` if several arrive at once. All others go
+through `_work`, one message at a time.
 """
 
 import asyncio
@@ -50,18 +20,11 @@ from readback.api.http.handler import Outcome, Responder
 from readback.api.http.head import Head
 from readback.api.http.receive_buffer import ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
-from readback.api.http.registry import LINGER_SECONDS, ConnectionRegistry
+from readback.api.http.registry import ConnectionRegistry
 from readback.api.http.repeat import Repeat, RepeatableAnswer
+from readback.api.http.states import BODY, HEAD, LINGER, QUEUED, SKIP, WAITING
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-# The states. Plain numbers: an Enum costs a microsecond per message.
-HEAD = 0
-BODY = 1
-SKIP = 2
-QUEUED = 3
-WAITING = 4
-LINGER = 5
 
 
 class Connection(asyncio.Protocol):
@@ -213,8 +176,8 @@ class Connection(asyncio.Protocol):
                 if not first and not self._registry.queue.enter(self._take_turn):
                     self._state = QUEUED
                     return
+                progress = self._repeat_buffered(first) or self._read_head()
                 first = False
-                progress = self._read_head()
             elif self._state == BODY:
                 progress = self._read_body()
             elif self._state == SKIP:
@@ -231,6 +194,24 @@ class Connection(asyncio.Protocol):
             self._repeat = self._repeat_when_idle
         if self._received_eof and self._flow.writable and not self._has_to_wait():
             self._close()
+
+    def _repeat_buffered(self, first: bool) -> bool:
+        """Answer the next message if it repeats another one and is not alone."""
+        repeat = self._repeat_when_idle
+        if repeat is None or (first and self._buffer.unread <= repeat.length):
+            return False
+        if self.opened_at < self._registry.retire_before:
+            return False
+        data = self._buffer.peek_message(repeat.length)
+        self._responder = repeat.responder  # which counts an error
+        answer = data and repeat.answer(data)
+        self._responder = None
+        if not answer:
+            return False
+        self._buffer.skip(repeat.length)
+        self._deadline = self._registry.idle_deadline
+        self._transport.write(answer)
+        return True
 
     def _read_head(self) -> bool:
         buffer = self._buffer
@@ -272,7 +253,8 @@ class Connection(asyncio.Protocol):
         if head.content_length > outcome.max_body:
             raise oversized(outcome.max_body, f"{head.content_length} are declared")
         if not head.has_body:
-            return self._answer(outcome, b"")
+            self._send(self._remember(outcome.answer(b"")))
+            return
         self._state = BODY
         self._deadline = self._registry.body_deadline
         # RFC 9110 §10.1.1: not if part of the body is already here.
@@ -288,7 +270,7 @@ class Connection(asyncio.Protocol):
             body = self._buffer.take_chunks(chunks, responder.max_body)
         if body is None:
             return False
-        self._answer(responder, body)
+        self._send(self._remember(responder.answer(body)))
         return True
 
     def _skip_body(self) -> bool:
@@ -299,9 +281,6 @@ class Connection(asyncio.Protocol):
         return True
 
     # Answering.
-
-    def _answer(self, responder: Responder, body: bytes) -> None:
-        self._send(self._remember(responder.answer(body)))
 
     def _remember(self, answered: RepeatableAnswer | bytes) -> bytes:
         """Return the bytes of an answer; keep how to repeat it, if it may be."""
@@ -381,16 +360,12 @@ class Connection(asyncio.Protocol):
         self._flow.set_reading(self._flow.writable and not self._has_to_wait())
 
     def _close(self) -> None:
-        # With TLS, even a client that has read everything must say that it ends.
-        unsent = self._transport.get_write_buffer_size()
-        seconds = self._registry.limits.drain_seconds if unsent else LINGER_SECONDS
-        self._flow.close(self._within(seconds))
+        self._flow.close(self._registry.now, self._registry.limits.drain_seconds)
 
     def _within(self, seconds: float) -> float:
         return self._registry.now + seconds
 
     def _is_idle(self) -> bool:
-        """Return whether the connection is between two messages."""
         return self._state == HEAD and not self._buffer.unread
 
     def _has_to_wait(self) -> bool:

@@ -7,6 +7,9 @@ in `connection.py`.
 import asyncio
 from math import inf
 
+# How long to read and drop what a client still sends after our last answer.
+LINGER_SECONDS = 2.0
+
 
 class FlowControl:
     """Keeps one transport at the pace of its client."""
@@ -52,8 +55,11 @@ class FlowControl:
         self._transport.write_eof()
         return True
 
-    def close(self, drain_deadline: float) -> None:
+    def close(self, now: float, drain_seconds: float) -> None:
         """Close once the client has read what is written, or when it is too slow."""
-        if not self._transport.is_closing():
-            self.drain_deadline = drain_deadline
-            self._transport.close()
+        if self._transport.is_closing():
+            return
+        # With TLS, even a client that has read everything must say that it ends.
+        unsent = self._transport.get_write_buffer_size()
+        self.drain_deadline = now + (drain_seconds if unsent else LINGER_SECONDS)
+        self._transport.close()

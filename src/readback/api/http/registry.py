@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, Protocol
 
 from readback.api.http.fair_queue import FairQueue
+from readback.api.http.flow_control import LINGER_SECONDS
 from readback.api.http.handler import Handler
 from readback.api.http.head_cache import HeadCache
 
@@ -18,8 +19,6 @@ SWEEP_SECONDS = 0.5
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
 MAX_AGE_SECONDS = 3600.0
-# How long to read and drop what a client still sends after our last answer.
-LINGER_SECONDS = 2.0
 _STOP_POLL_SECONDS = 0.05
 
 

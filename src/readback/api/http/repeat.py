@@ -5,11 +5,12 @@ Recognising such a message by its bytes is safe only if all of these hold:
 
 1. The same head has been parsed, validated and answered on this connection, and that
    answer said that it may be repeated (`RepeatableAnswer`).
-2. The connection is exactly between two messages. It holds a `Repeat` only then, so
-   the bytes compared here are the beginning of a message, never the inside of a body.
+2. The connection is exactly between two messages. It asks only then, so the bytes
+   compared here are the beginning of a message, never the inside of a body.
 3. The bytes begin with the same prefix: the whole head, and the part of the body that
    the answer depends on.
-4. The length is the same, so the message is complete and no other follows it.
+4. The length is the same, so the message is complete. Of several that arrive at once,
+   the connection cuts off one.
 
 A `Repeat` holds rules 3 and 4 and cannot change. Whether the key is still accepted is
 decided again for every request, by the function that the answer has handed over.
@@ -38,7 +39,7 @@ class RepeatableAnswer:
 class Repeat:
     """What a repeated message looks like, and what answers it."""
 
-    __slots__ = ("_at_prefix", "_length", "_prefix", "_respond", "_start", "responder")
+    __slots__ = ("_at_prefix", "_prefix", "_respond", "_start", "length", "responder")
 
     def __init__(
         self, prefix: bytes, length: int, respond: Respond, responder: Any = None
@@ -47,7 +48,7 @@ class Repeat:
         self._start = len(prefix)
         # Where the prefix is; comparing a slice is cheaper than `startswith`.
         self._at_prefix = slice(len(prefix))
-        self._length = length
+        self.length = length
         self._respond = respond
         # The responder of the first message, which also counts an error; None if there
         # was none. Not by its type, whose module needs this one.
@@ -55,6 +56,6 @@ class Repeat:
 
     def answer(self, data: bytes) -> bytes | None:
         """Return the answer if `data` is the same message again, else None."""
-        if len(data) != self._length or data[self._at_prefix] != self._prefix:
+        if len(data) != self.length or data[self._at_prefix] != self._prefix:
             return None
         return self._respond(data, self._start)

@@ -17,8 +17,9 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from readback.api.http.connection import LINGER, Connection
+from readback.api.http.connection import Connection
 from readback.api.http.refused import MALFORMED_REQUEST
+from readback.api.http.states import LINGER
 
 _NOT_TLS = (
     "This port uses TLS, but the request was sent as plain HTTP; use https:// instead "
