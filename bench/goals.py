@@ -166,19 +166,19 @@ def refused(what: str) -> Callable[[Measurements], float]:
 
 
 GOALS = [
-    Goal("requests per CPU-second, relative to nginx", 0.8, relative_to_peer("nginx")),
+    Goal("requests per CPU-second, relative to nginx", 0.85, relative_to_peer("nginx")),
     Goal(
         "… relative to FastAPI on uvicorn", 25, relative_to_peer("fastapi"), unit=" ×"
     ),
     Goal("… relative to the fastest mock", 10, relative_to_fastest_mock, unit=" ×"),
     Goal(
         "8192 bytes of ASCII, relative to nginx",
-        0.5,
+        0.6,
         relative_to_nginx("sizes", "_ascii"),
     ),
     Goal(
         "8192 bytes of Cyrillic, relative to nginx",
-        0.4,
+        0.5,
         relative_to_nginx("sizes", "_cyrillic"),
     ),
     Goal(
@@ -221,7 +221,7 @@ GOALS = [
     ),
     Goal(
         "a new connection for every request, relative to nginx",
-        0.5,
+        0.6,
         relative_to_nginx("reconnect"),
     ),
 ]

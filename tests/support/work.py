@@ -153,7 +153,6 @@ def cases(key: str) -> dict[str, Case]:
     valid = _chat(key)
     return {
         "the same head again": Case(200, valid),
-        "four requests at once": Case(200, 4 * valid),
         "another head": Case(200, valid, _with_user_agent(valid)),
         "a fresh connection": Case(200, valid, new_connections=True),
         "the models": Case(200, request("GET", "/v1/models", _fields(key))),

@@ -24,7 +24,10 @@ class Ordered(Echo):
         super().__init__()
         self.order: list[bytes] = []
 
+        self.parsed = 0
+
     def begin(self, head, key, connection):  # type: ignore[no-untyped-def]
+        self.parsed += 1
         return OrderedExchange(self, head)
 
 
@@ -121,6 +124,9 @@ def test_a_client_that_pipelines_does_not_make_others_wait_for_all_its_requests(
     assert order_of(listener).index(b"alice") <= many // 10
     bodies = {clients[0].read_answer().body for _ in range(many)}
     assert bodies == {b"many"}
+    # Nearly all of them were recognised, though they arrived together.
+    assert isinstance(listener.handler, Ordered)
+    assert listener.handler.parsed < many // 10
 
 
 def test_new_requests_are_answered_in_the_order_of_their_arrival(

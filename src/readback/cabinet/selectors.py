@@ -51,7 +51,9 @@ class CurrentAddress(NamedTuple):
 def account_find(email: str) -> User | None:
     # `iexact` would read all accounts: only this form has an index.
     accounts = User.objects.alias(lowered=Lower("email"))
-    return accounts.filter(lowered=email.strip().lower()).first()
+    found = accounts.filter(lowered=email.strip().lower())
+    # Not `first`: for its order, PostgreSQL may read all accounts by their id.
+    return next(iter(found[:1]), None)
 
 
 def account_exists() -> bool:
