@@ -63,9 +63,17 @@ def _others_share(found: Measurements) -> float | None:
 
 def _commit() -> str:
     """Return the commit that was measured, if this is a clone."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    commit = _git("rev-parse", "--short", "HEAD")
+    # The results of this run are written already, and are no change of the code.
+    changed = commit and _git("status", "--porcelain", "--", "src", "bench/*.py")
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(*arguments: str) -> str:
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *arguments], cwd=ROOT, capture_output=True, text=True
+        )
     except OSError:
         return ""
     return done.stdout.strip()

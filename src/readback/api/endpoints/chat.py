@@ -75,24 +75,27 @@ class Chat(Exchange):
         answer = self._succeed(text, frame)
         if not self._info.repeatable:
             return answer
-        # If the text is too long without escapes, others of its length may be refused.
-        plain_bytes = len(text) - 2
-        if plain_bytes > MAX_CONTENT_BYTES:
-            return RepeatableAnswer(answer, self._repeat)
-        parts = split_body(body, text)
+        plain_bytes = len(text) - 2  # if the text has no escapes
+        # If that is too long, other texts of the same length may have to be refused.
+        parts = split_body(body, text) if plain_bytes <= MAX_CONTENT_BYTES else None
         if parts is None:
             return RepeatableAnswer(answer, self._repeat)
-        opening, self._closing = parts
+        if size != plain_bytes:
+            frame = frame_for(len(text), plain_bytes)
+        opening, closing = parts
+        self._expect_texts(plain_bytes, closing, frame)
+        return RepeatableAnswer(answer, self._repeat_text, opening)
+
+    def _expect_texts(self, plain_bytes: int, closing: bytes, frame: Frame) -> None:
+        """Prepare for other texts of the same length, most of them without escapes."""
+        self._closing = closing
         # Where the closing and the text are, counted from the end of the body. The
         # quotes belong to the opening and the closing, and to the text as JSON.
-        end = -len(self._closing)
+        end = -len(closing)
         self._at_closing = slice(end, None)
         self._at_text = slice(end - plain_bytes - 1, end + 1)
-        # All texts have the same length as JSON, and most have no escapes.
-        escaped = size != plain_bytes
-        self._plain_frame = frame_for(len(text), plain_bytes) if escaped else frame
+        self._plain_frame = frame
         self._texts_are_long = is_long(plain_bytes)
-        return RepeatableAnswer(answer, self._repeat_text, opening)
 
     def _repeat_text(self, data: bytes, start: int) -> bytes | None:
         """Answer a body with the same beginning and end but perhaps another text."""
