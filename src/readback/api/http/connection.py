@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
     def _repeat_buffered(self, first: bool) -> bool:
         """Answer the next message if it repeats another one and is not alone."""
         repeat = self._repeat_when_idle
-        if repeat is None or (first and self._buffer.unread <= repeat.length):
+        if repeat is None or (first and self._buffer.unread < 2 * repeat.length):
             return False
         if self.opened_at < self._registry.retire_before:
             return False
