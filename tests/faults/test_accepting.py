@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
     reason="only Linux distributes connections over several sockets",
 )
 TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
-# With so many connections, some are in the queue of either worker.
+# The kernel gives each of two workers some of this many connections.
 SOME = 20
 
 

@@ -39,7 +39,7 @@ class Accepting:
         self._servers: dict[socket.socket, asyncio.Server] = {}
 
     async def update(self) -> None:
-        """Report, and stand in for silent places. Call this at every tick."""
+        """Report, and accept for silent places, too. Call this at every tick."""
         if not self.sockets:
             return
         self._places.report(self._place)

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from readback.api.endpoints.exchange import Exchange
 from readback.api.endpoints.explanation import Explanation, explain
-from readback.api.endpoints.long_texts import is_long, is_plain
+from readback.api.endpoints.long_texts import BACKSLASH, is_long, is_plain
 from readback.api.endpoints.refusal import Finding, examine
 from readback.api.endpoints.replies import Frame, frame_for
 from readback.api.http.repeat import RepeatableAnswer
@@ -44,7 +44,6 @@ _encode = msgspec.json.Encoder().encode
 # msgspec raises RecursionError on deep nesting, and UnicodeDecodeError is not its own.
 _DECODING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _REQUIRED_NAMES = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
-_BACKSLASH = 0x5C
 # Cannot be in the middle of a string, where quotes are escaped.
 _CONTENT_NAME = b'"content":'
 # A text that no client sends by chance; put in place of the real one by `split_body`.
@@ -107,7 +106,7 @@ class Chat(Exchange):
                 content = _decode_text(text)
             except _DECODING_ERRORS:
                 return None
-            if _BACKSLASH in text:
+            if BACKSLASH in text:
                 frame = frame_for(len(text), len(content.encode()))
         record, limiter, replies = self._record, self._limiter, self._replies
         now = record.used_at = monotonic()

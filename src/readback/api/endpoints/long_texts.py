@@ -18,7 +18,7 @@ try:
 except ImportError:
     _parse = None
 
-_BACKSLASH = 0x5C
+BACKSLASH = 0x5C
 # With fewer bytes the call costs more than it saves.
 _MIN_BYTES = 256
 
@@ -30,7 +30,7 @@ def is_long(size: int) -> bool:
 
 def is_plain(text: bytes) -> bool:
     """Return True if `text`, between quotes, is one JSON string without an escape."""
-    if _parse is None or _BACKSLASH in text:
+    if _parse is None or BACKSLASH in text:
         return False
     try:
         # In an array, because a string alone would be decoded. It is the only element:
