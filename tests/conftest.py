@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -23,6 +24,30 @@ _WAITING = "faults"
 
 # So that a failing assertion in a helper shows its values.
 pytest.register_assert_rewrite("tests.support")
+
+# A busy machine is no error, so there is no deadline. The examples depend on the seed
+# of the run alone, not on what a machine remembers of earlier failures.
+hypothesis.settings.register_profile(
+    "readback",
+    deadline=None,
+    database=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.data_too_large,
+    ],
+)
+hypothesis.settings.load_profile("readback")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare what all processes share: the folder, and the seed of the examples."""
+    from tests.support.made_once import shared_folder
+
+    shared_folder()
+    seed = config.getoption("randomly_seed", None)
+    if isinstance(seed, int):
+        hypothesis.core.global_force_seed = seed
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

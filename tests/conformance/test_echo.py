@@ -68,7 +68,7 @@ def test_an_escaped_text_is_returned_unchanged(api: Api, text: str) -> None:
     assert_echo(api.chat(compact(draft(text), escaped=True)), text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_any_text_is_returned_unchanged(api: Api, text: str) -> None:
     assert_echo(api.chat(draft(text)), text)

@@ -1,7 +1,7 @@
 """Addresses as users paste them: the reported mistakes and the corrected address."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readback.probe.entered import address
@@ -265,7 +265,6 @@ ENTERED = st.text(max_size=40) | st.lists(
 ).map("".join)
 
 
-@settings(deadline=None)  # a loaded machine may pause
 @given(ENTERED)
 @example("[https://echo.example/v1](https://echo.example/v1")
 @example("https://1 /0:")

@@ -25,7 +25,6 @@ from tests.probe.test_command import COMMAND, environment
 NOWHERE = "http://127.0.0.1:1/v1"
 MANY = settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 PROXY_VARIABLES = ["http_proxy", "HTTP_PROXY", "all_proxy", "no_proxy", "NO_PROXY"]

@@ -28,7 +28,6 @@ MAX_SECONDS = 30
 MAX_BYTES = 32 << 20
 FEW = settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

@@ -166,7 +166,7 @@ def test_a_proxy_that_cannot_resolve_the_host_of_a_plain_request_says_so(
 
 
 @given(st.binary(max_size=40), st.sampled_from(["http", "socks5h", "socks4a"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_response_of_a_proxy_breaks_the_probe(response: bytes, scheme: str) -> None:
     head = b"HTTP/1.1 407 No\r\nProxy-Authenticate: " if scheme == "http" else b"\x05"
 

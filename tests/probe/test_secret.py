@@ -4,7 +4,7 @@ import base64
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readback import keys
@@ -211,7 +211,6 @@ def shown_for(pasted: str) -> list[str]:
     return [*map(str, facts), *(f"{one.sentence} {one.hint}" for one in diagnoses)]
 
 
-@settings(deadline=None)  # a loaded machine may pause
 @given(PASTED)
 @example(f"{KEY}\0")
 @example("hunter2-secret://hunter2-secret")
@@ -222,7 +221,6 @@ def test_no_part_of_what_was_pasted_is_shown(pasted: str) -> None:
     assert [part for part in secret if any(part in one for one in shown)] == []
 
 
-@settings(deadline=None)  # a loaded machine may pause
 @given(PASTED)
 def test_a_key_that_can_be_used_can_be_sent(pasted: str) -> None:
     try:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.api import CHAT, MODELS, Api, assert_refused, compact, draft
@@ -15,12 +15,6 @@ from tests.support.wire import Answer, chunked, request
 MAX_CONTENT_BYTES = 8192
 
 # The same examples on every run, so that a failure can be reproduced.
-bounded = settings(
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 def shortened(text: str) -> str:
@@ -42,7 +36,7 @@ texts = st.one_of(
 )
 
 
-@settings(bounded, max_examples=150)
+@settings(max_examples=150)
 @given(text=texts, escaped=st.booleans(), in_chunks=st.booleans())
 def test_any_text_is_returned_unchanged(
     api: Api, text: str, escaped: bool, in_chunks: bool
@@ -127,7 +121,7 @@ def cut(raw: bytes, places: list[float]) -> list[bytes]:
     return [raw[a:b] for a, b in zip(marks, marks[1:], strict=False)]
 
 
-@settings(bounded, max_examples=200)
+@settings(max_examples=200)
 @given(
     parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=8),
     places=st.lists(st.floats(0, 1), max_size=12),
@@ -140,13 +134,13 @@ def test_any_pipeline_split_anywhere_gets_the_same_answers(
     assert essence(ask(api.endpoint, *cut(raw, places))) == whole
 
 
-@settings(bounded, max_examples=200)
+@settings(max_examples=200)
 @given(raw=st.binary(min_size=1, max_size=400))
 def test_any_bytes_get_a_refusal_or_no_answer(api: Api, raw: bytes) -> None:
     assert_sane(ask(api.endpoint, raw))
 
 
-@settings(bounded, max_examples=300)
+@settings(max_examples=300)
 @given(
     parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=3),
     place=st.floats(0, 1),
@@ -168,7 +162,7 @@ field_values = st.one_of(
 ).map(lambda text: re.sub(r"[\x00-\x08\x0a-\x1f\x7f]", "", text))
 
 
-@settings(bounded, max_examples=150)
+@settings(max_examples=150)
 @given(
     method=st.sampled_from(["GET", "POST", "OPTIONS", "BREW"]),
     path=st.from_regex(r"/[!-\"$-~]{0,40}", fullmatch=True),
@@ -191,7 +185,7 @@ def test_any_path_and_credentials_are_explained_without_repeating_them(
         assert secret not in sentence
 
 
-@settings(bounded, max_examples=100)
+@settings(max_examples=100)
 @given(raw=st.binary(max_size=200))
 def test_a_complete_request_before_any_bytes_is_answered(api: Api, raw: bytes) -> None:
     first, *rest = ask(api.endpoint, api.chat_bytes(draft("first")) + raw)

@@ -222,7 +222,7 @@ names = st.sampled_from(
 )
 
 
-@settings(derandomize=True, deadline=None, database=None, max_examples=500)
+@settings(max_examples=500)
 @given(
     method=st.one_of(st.sampled_from([b"GET", b"POST", b"OPTIONS"]), values),
     target=values,
