@@ -14,7 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.wire import PATIENCE, Connection, Endpoint
+from tests.support.waiting import PATIENCE
+from tests.support.wire import Connection, Endpoint
 
 from bench import proc
 from bench.errors import MeasurementError

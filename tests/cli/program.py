@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from tests.support.commands import run_command
+from tests.support.commands import free_port, run_command
 
 TIMEOUT = 30.0
 READBACK = [sys.executable, "-m", "readback"]
@@ -25,18 +25,9 @@ def environment(settings: Mapping[str, str]) -> dict[str, str]:
     return others | dict(settings)
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that were free a moment ago."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
-
-
 def local_settings(folder: Path) -> dict[str, str]:
     """Return settings for a server on loopback with its data in the folder."""
-    api, cabinet, ops = free_ports(3)
+    api, cabinet, ops = (free_port() for _ in range(3))
     return {
         "READBACK_DATA_DIR": str(folder / "data"),
         "READBACK_API_BIND": f"127.0.0.1:{api}",

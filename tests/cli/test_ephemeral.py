@@ -12,7 +12,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from readback import keys
-from tests.cli.program import Program, answers_200, free_ports, is_listening
+from tests.cli.program import Program, answers_200, is_listening
+from tests.support.commands import free_port
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_without_json_it_prints_commands_that_work(tmp_path, temporary):
 
 
 def test_the_key_and_the_addresses_can_be_chosen(tmp_path, temporary):
-    key, (api, cabinet) = keys.mint(), free_ports(2)
+    key, (api, cabinet) = keys.mint(), (free_port(), free_port())
     settings = {
         "READBACK_EPHEMERAL_KEY": key,
         "READBACK_ERROR_MESSAGES": "on",

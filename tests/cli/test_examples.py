@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.cli.program import Program, environment, free_ports
+from tests.cli.program import Program, environment
 from tests.support import migrated
+from tests.support.commands import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADDRESS = re.compile(r"http://[\w.]+:8000/v1")
@@ -59,7 +60,7 @@ def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert github()[:2] == gitlab()[:2]
     serve, settings = github()[:2]
     folder = tmp_path_factory.mktemp("service")
-    [port] = free_ports(1)
+    port = free_port()
     # As in the image, but with a port that is free here.
     image = {
         "READBACK_DATA_DIR": str(folder / "data"),

@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.cli.program import Program, free_ports
+from tests.cli.program import Program
+from tests.support.commands import free_port
 
 REFUSED = (401, b'{"error":{"code":"invalid_key"}}')
 
@@ -85,7 +86,7 @@ def test_the_last_answer_is_named_at_the_timeout(program, path, answers, seen):
 
 
 def test_a_server_that_starts_later_is_waited_for(program):
-    [port] = free_ports(1)
+    port = free_port()
     done = []
     url = f"http://127.0.0.1:{port}/v1"
     waiting = threading.Thread(target=lambda: done.append(wait(program, url)))
@@ -120,7 +121,7 @@ def test_a_server_that_never_answers_does_not_delay_the_timeout(program):
     ],
 )
 def test_a_missing_answer_is_explained(program, url, seen):
-    [closed] = free_ports(1)
+    closed = free_port()
     with answering() as origin:
         address = url.format(closed=closed, http=origin.rpartition(":")[2])
         done = wait(program, address, "1s")

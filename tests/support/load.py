@@ -9,9 +9,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 
+from tests.support.waiting import PATIENCE
 from tests.support.wire import Endpoint, request
-
-PATIENCE = 60.0
 
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _LONGEST_MATCH = len(b"HTTP/1.1 200 ")

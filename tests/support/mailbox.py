@@ -17,11 +17,9 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session, TLSSetupException
 
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 HOST = "127.0.0.1"
-PATIENCE = 10.0
-"""Seconds to wait for a mail before it counts as missing."""
 
 
 def _is_not_a_refused_certificate(record: logging.LogRecord) -> bool:

@@ -5,6 +5,8 @@ import re
 import urllib.error
 import urllib.request
 
+from tests.support.waiting import PATIENCE
+
 _SAMPLE = re.compile(r"^readback_(\w+?)(?:\{(.*)\})? ([0-9.e+]+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -27,7 +29,7 @@ def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
 def readiness(ops_url: str, check: str = "/readyz") -> tuple[int, list[str]]:
     """Return the status of a check and the problems that it lists."""
     try:
-        with urllib.request.urlopen(f"{ops_url}{check}", timeout=10) as answer:
+        with urllib.request.urlopen(f"{ops_url}{check}", timeout=PATIENCE) as answer:
             return answer.status, json.load(answer)["errors"]
     except urllib.error.HTTPError as refusal:
         with refusal:
@@ -35,5 +37,5 @@ def readiness(ops_url: str, check: str = "/readyz") -> tuple[int, list[str]]:
 
 
 def _samples(ops_url: str) -> list[tuple[str, str, str]]:
-    with urllib.request.urlopen(f"{ops_url}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{ops_url}/metrics", timeout=PATIENCE) as answer:
         return _SAMPLE.findall(answer.read().decode())

@@ -14,9 +14,7 @@ import requests
 
 from tests.support.commands import free_port
 from tests.support.oidc_provider_process import CLIENT_ID, CLIENT_SECRET, PASSWORD
-from tests.support.waiting import wait_until
-
-PATIENCE = 60.0
+from tests.support.waiting import PATIENCE, wait_until
 
 
 @dataclass(frozen=True)

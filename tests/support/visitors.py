@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from tests.support.threads import running
+from tests.support.waiting import PATIENCE
 
 # Seconds between two visits of one visitor: some hardly pause, some leave their
 # connection idle.
@@ -47,7 +48,7 @@ def _visit(
     url: str, path: str, pause: float, seen: Visits, ends_when_refused: bool
 ) -> None:
     # Opens a new connection after an answer with `Connection: close`.
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)
     while not seen.stop.wait(pause):
         try:
             connection.request("GET", path, headers={"Host": "localhost"})

@@ -5,13 +5,15 @@ import time
 from collections.abc import Callable
 
 POLL_SECONDS, LONGEST_POLL_SECONDS = 0.01, 0.1
+PATIENCE = 60.0
+"""Seconds to wait for what takes one or two. Only a failing test waits so long."""
 
 What = str | Callable[[], str]
 """What is waited for, in words; a function if the words depend on the outcome."""
 
 
 def wait_until(
-    condition: Callable[[], object], what: What, seconds: float = 10
+    condition: Callable[[], object], what: What, seconds: float = PATIENCE
 ) -> None:
     """Return as soon as the condition is true; fail after this many seconds."""
     began = time.monotonic()
@@ -26,7 +28,7 @@ def wait_until(
 
 
 async def wait_in_loop_until(
-    condition: Callable[[], object], what: What, seconds: float = 10
+    condition: Callable[[], object], what: What, seconds: float = PATIENCE
 ) -> None:
     """Do the same inside an event loop, which goes on in the meantime."""
     deadline = time.monotonic() + seconds

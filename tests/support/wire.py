@@ -17,8 +17,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-PATIENCE = 10.0
-"""Seconds to wait for bytes before the answer counts as missing."""
+from tests.support.waiting import PATIENCE
 
 SEGMENT_GAP = 0.002
 """Seconds between two sends that the server must receive separately."""
