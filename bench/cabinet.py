@@ -233,7 +233,7 @@ def _site(database: str, accounts: int) -> Iterator[Site]:
                 postgres = stack.enter_context(start_postgres())
             settings["READBACK_DATABASE_URL"] = postgres.migrated_database()
         with proc.on_core(0):
-            server = stack.enter_context(cabinet_server(folder, settings))
+            server = stack.enter_context(cabinet_server(folder, settings, cold=True))
         fill = _FILL.replace("NUMBER", str(accounts + 1))
         made = run_readback(
             server.environment, *("manage", "shell", "--verbosity", "0"), "-c", fill

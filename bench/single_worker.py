@@ -33,7 +33,9 @@ def single_worker_server(database: str) -> Iterator[tuple[Server, str]]:
         settings = {**UNLIMITED, "READBACK_WORKERS": "1", "READBACK_DATABASE_URL": url}
         with proc.on_core(0):
             try:
-                server = stack.enter_context(ephemeral_server(folder, settings))
+                server = stack.enter_context(
+                    ephemeral_server(folder, settings, cold=True)
+                )
             except AssertionError as error:
                 raise MeasurementError(f"Readback did not start: {error}") from None
         yield server, url

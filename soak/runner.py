@@ -79,7 +79,7 @@ def _run_service(
     scene: Scene | None = None
     settings = {**SETTINGS, "READBACK_DATABASE_URL": store.url}
     try:
-        with ephemeral_server(folder / "server", settings) as server:
+        with ephemeral_server(folder / "server", settings, cold=True) as server:
             soak_run = SoakRun(server, store, folder / "clients", progress)
             soak_run.play(seconds)
             scene = soak_run.scene

@@ -2,15 +2,18 @@
 
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.commands import environment_with, free_port, run_readback
-from tests.support.waiting import wait_until
+from tests.support.commands import (
+    environment_with,
+    free_port,
+    run_readback,
+    start_server,
+)
+from tests.support.waiting import PATIENCE, wait_until
 
 EMAIL = "alice@example.org"
 
@@ -41,26 +44,17 @@ def running(folder: Path, settings: Mapping[str, str]) -> Iterator[Running]:
         }
     )
     out = folder / "output"
-    with out.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "readback", "serve"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    process = start_server([], environment, stdout=out, stderr=out)
     try:
         wait_until(
             lambda: "is running" in out.read_text() or process.poll() is not None,
             "the server is ready",
-            seconds=60,
         )
         assert process.poll() is None, out.read_text()
         yield Running(_new_key(environment), settings)
     finally:
         process.send_signal(signal.SIGTERM)
-        exit_code = process.wait(40)
+        exit_code = process.wait(PATIENCE)
     assert exit_code == 0, out.read_text()
     assert not re.search("Traceback|internal error", out.read_text()), out.read_text()
 

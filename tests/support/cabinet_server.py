@@ -6,8 +6,6 @@ Nothing here looks inside the package.
 
 import os
 import signal
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import migrated
-from tests.support.commands import environment_with, free_port, run_readback
-from tests.support.waiting import wait_until
-
-PATIENCE = 60.0
+from tests.support.commands import (
+    environment_with,
+    free_port,
+    run_readback,
+    start_server,
+)
+from tests.support.waiting import PATIENCE, wait_until
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class CabinetServer:
 
 @contextmanager
 def cabinet_server(
-    folder: Path, settings: Mapping[str, str]
+    folder: Path, settings: Mapping[str, str], *, cold: bool = False
 ) -> Iterator[CabinetServer]:
     """Serve the cabinet on the database in the folder, which is created if needed.
 
@@ -63,15 +64,13 @@ def cabinet_server(
         }
     )
     migrated.provide(environment)
-    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "readback", "serve", "cabinet"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
+    process = start_server(
+        ["cabinet"],
+        environment,
+        stdout=folder / "stdout",
+        stderr=folder / "stderr",
+        cold=cold,
+    )
     url = f"http://{environment['READBACK_CABINET_BIND']}"
     server = CabinetServer(url, environment, folder, process.pid)
     try:

@@ -1,24 +1,59 @@
 """Run commands of the product as an operator does: as processes, with an environment.
 
-`warm_start.py` saves their imports, except for `serve` and behind another program.
+`warm_start.py` saves their imports, except behind another program and where the start
+itself is tested or measured.
 """
 
+import fcntl
 import os
+import random
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from tests.support.warm_start import run_warm
+from tests.support.made_once import shared_folder
+from tests.support.warm_start import WarmProcess, run_warm
+
+Process = WarmProcess | subprocess.Popen[bytes]
 
 COMMAND_SECONDS = 60.0
+_PORTS = range(15_000, 32_768)
 
 
 def environment_with(settings: Mapping[str, str]) -> dict[str, str]:
     """Return this process's environment with these settings in place of its own."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
     return {**inherited, **settings}
+
+
+def start_server(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdout: Path,
+    stderr: Path,
+    cold: bool = False,
+) -> Process:
+    """Start `readback serve` in a session of its own, with its output in files.
+
+    Only a `cold` one inherits the cores of this process and has not imported Django in
+    the processes that do not need it.
+    """
+    command = ["serve", *arguments]
+    if not cold:
+        return WarmProcess(command, environment, stdout=stdout, stderr=stderr)
+    with stdout.open("wb") as out, stderr.open("wb") as err:
+        return subprocess.Popen(
+            [sys.executable, "-m", "readback", *command],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
 
 
 def run_command(
@@ -52,7 +87,21 @@ def run_readback(
 
 
 def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nothing listens on, and that no other test is given.
+
+    Below the range from which the kernel takes the port of a client's connection, so
+    nothing takes it before the caller listens.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as sock:
-        sock.bind((host, 0))
-        return int(sock.getsockname()[1])
+    with (shared_folder() / "last-port").open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        port = int(file.read() or random.choice(_PORTS))
+        while True:
+            port = port + 1 if port + 1 in _PORTS else _PORTS.start
+            with socket.socket(family) as sock, suppress(OSError):
+                sock.bind((host, port))
+                break
+        file.truncate(0)
+        file.write(str(port))
+    return port

@@ -4,14 +4,12 @@ Migrating takes 0.5 s of CPU time and a copy almost none, so only tests of the
 migrations and of a first start begin with an empty database.
 """
 
-import atexit
 import shutil
-import tempfile
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 from tests.support.commands import environment_with, run_readback
+from tests.support.made_once import made_once
 
 SQLITE = "sqlite:///"
 
@@ -38,10 +36,11 @@ def provide(environment: Mapping[str, str]) -> None:
         copy_to(Path(url.removeprefix(SQLITE)))
 
 
-@cache
 def _template() -> Path:
-    folder = tempfile.mkdtemp(prefix="migrated-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = Path(folder, "readback.sqlite3")
+    name = "readback.sqlite3"
+    folder = made_once("migrated-sqlite", lambda place: _migrate_file(place / name))
+    return folder / name
+
+
+def _migrate_file(path: Path) -> None:
     migrate(f"{SQLITE}{path}")
-    return path

