@@ -14,7 +14,7 @@ MINUTES ?= 10
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test chromium check fleet clients bench soak fuzz lock clean
+.PHONY: help install run test quick long chromium check fleet clients bench soak fuzz lock clean
 .NOTPARALLEL:
 
 help: ## List the targets.
@@ -29,11 +29,20 @@ run: .venv/run.stamp ## Start the API and the cabinet on this machine; options i
 
 # The tests start hundreds of processes, and each would compile the modules again if the
 # environment forbids Python to store them.
+PYTEST = READBACK_TEST_CHROMIUM=$$(scripts/chromium 2> /dev/null) PYTHONDONTWRITEBYTECODE= \
+	$(BIN)/python -m pytest
+
 test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
-	@chromium=$$(scripts/chromium) && \
-	echo "Running the tests with $$chromium." && \
-	READBACK_TEST_CHROMIUM=$$chromium PYTHONDONTWRITEBYTECODE= \
-	$(BIN)/python -m pytest $(XDIST) $(ARGS)
+	@echo "Running the tests in random order. All of them take about five minutes on two cores."
+	@$(PYTEST) $(XDIST) $(ARGS)
+
+quick: .venv/dev.stamp ## Run the tests that need no server, browser or database server.
+	@echo "Running the tests that need no server. They take less than a minute."
+	@$(PYTEST) $(XDIST) --quick $(ARGS)
+
+long: chromium .venv/dev.stamp ## Run the tests that take too long for make test.
+	@echo "Running the long tests."
+	@$(PYTEST) $(XDIST) -m long $(ARGS)
 
 # Before the packages, so that nobody waits for them and then has no browser.
 chromium:

@@ -42,9 +42,13 @@ hypothesis.settings.load_profile("readback")
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare what all processes share: the folder, and the seed of the examples."""
+    from tests.summary import Summary
     from tests.support.made_once import shared_folder
 
     shared_folder()
+    # Only the first process sees the reports of all.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Summary(config), "readback-summary")
     seed = config.getoption("randomly_seed", None)
     if isinstance(seed, int):
         hypothesis.core.global_force_seed = seed

@@ -1,0 +1,18 @@
+"""Programs of the machine that a test may need: found, or the test is skipped."""
+
+import os
+import shutil
+
+import pytest
+
+
+def program(name: str) -> str:
+    """Return the path of a program, or skip the test.
+
+    The words of the reason tell the summary of a run which package to suggest. Debian
+    puts servers in a folder that is not on the path of every user.
+    """
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if not found:
+        pytest.skip(f"needs the program {name}")
+    return found
