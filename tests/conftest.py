@@ -42,10 +42,12 @@ hypothesis.settings.load_profile("readback")
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare what all processes share: the folder, and the seed of the examples."""
-    from tests.summary import Summary
+    from tests.summary import CpuClock, Summary
     from tests.support.made_once import shared_folder
 
     shared_folder()
+    if config.getoption("--cpu"):
+        config.pluginmanager.register(CpuClock(), "readback-cpu")
     # Only the first process sees the reports of all.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Summary(config), "readback-summary")
@@ -60,6 +62,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--api-key", help="a key that it accepts")
     group.addoption("--revoked-key", help="one of its keys that is revoked")
     group.addoption("--expired-key", help="one of its keys that has expired")
+    run = parser.getgroup("readback run", "what to run and to show")
+    run.addoption(
+        "--cpu", action="store_true", help="show the CPU time of each folder of tests"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
