@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.quick import is_quick
+
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
@@ -63,6 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--revoked-key", help="one of its keys that is revoked")
     group.addoption("--expired-key", help="one of its keys that has expired")
     run = parser.getgroup("readback run", "what to run and to show")
+    run.addoption("--quick", action="store_true", help="run only what needs no server")
     run.addoption(
         "--cpu", action="store_true", help="show the CPU time of each folder of tests"
     )
@@ -79,12 +82,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Begin with the files that take long, so that processes end together.
 
     Files that wait alternate with files that work, so that no core is idle. Within a
     folder the order stays random.
     """
+    if config.getoption("--quick"):
+        items[:] = [item for item in items if is_quick(item)]
     rank = {folder: number for number, folder in enumerate(_LONG)}
     items.sort(key=lambda item: rank.get(_folder(item), len(_LONG)))
     files: dict[Path, list[pytest.Item]] = {}
