@@ -30,8 +30,12 @@ class FairQueue:
         self._round_ended_at = 0.0
 
     def enter(self, work: Callable[[], None]) -> bool:
-        """Return whether to do the work now; if not, it is called in a later round."""
-        if not self._left:
+        """Return whether to do the work now; if not, it is called later.
+
+        Nobody overtakes what is waiting: in a round that may take many requests, a
+        client that has sent many at once gets one turn and then waits again.
+        """
+        if not self._left or self._waiting:
             self._waiting.append(work)
             return False
         self._left -= 1
