@@ -2,7 +2,7 @@
 
 The loop runs in its own thread, so a test talks to it like any client, with blocking
 sockets, and can still look inside. Deadlines are checked every few milliseconds, so
-they can be short.
+they can be short; or the time is the test's own, and passes only when the test says so.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import uvloop
 
@@ -26,6 +25,8 @@ from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.shared.limiter import Limiter
 from readback.shared_counters import WorkerCounters
 from tests.support.echo_server import HOST, PATIENT, Echo, sweep_until
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.wire import Connection as Client
 from tests.support.wire import Endpoint
 
 TICK_SECONDS = 0.02
@@ -41,6 +42,26 @@ class Listener:
     loop: asyncio.AbstractEventLoop
     loop_errors: list[str] = field(default_factory=list)
     """What the loop's exception handler received; must stay empty."""
+    received: int = 0
+    """The bytes that all connections have read so far."""
+
+    def read_from(self, client: Client, data: bytes) -> None:
+        """Send data for a client, and return when the server has read all of it."""
+        expected = self.received + len(data)
+        client.send(data)
+        wait_until(lambda: self.received >= expected, "the server has read it")
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock of a listener whose time does not pass by itself."""
+
+        async def sweep() -> None:
+            now = self.registry.now + seconds
+            # Deadlines are judged by the time of the sweep before.
+            for _ in range(2):
+                self.registry.sweep(now)
+                await asyncio.sleep(0)
+
+        asyncio.run_coroutine_threadsafe(sweep(), self.loop).result(PATIENCE)
 
 
 def api_without_database(
@@ -55,18 +76,37 @@ def limits(**changed: float) -> Limits:
     return replace(PATIENT, **changed)
 
 
+class _Counted(Connection):
+    """A connection that counts the bytes it receives."""
+
+    __slots__ = ("listener",)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self.listener.received += len(data)
+
+
 @contextmanager
 def listening(
-    handler: Handler | None = None, limits: Limits = PATIENT
+    handler: Handler | None = None, limits: Limits = PATIENT, *, own_time: bool = False
 ) -> Iterator[Listener]:
-    """Listen on a free port of 127.0.0.1; fail if the loop reports an error."""
+    """Listen on a free port of 127.0.0.1; fail if the loop reports an error.
+
+    With `own_time`, only `pass_time` moves the clock.
+    """
     handler = handler or Echo()
     ready: list[Listener] = []
     started, stopped = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
         loop, registry = asyncio.get_running_loop(), ConnectionRegistry(handler, limits)
-        server = await loop.create_server(partial(Connection, registry), HOST, 0)
+
+        def connection() -> Connection:
+            made = _Counted(registry)
+            made.listener = listener
+            return made
+
+        server = await loop.create_server(connection, HOST, 0)
         port = server.sockets[0].getsockname()[1]
         listener = Listener(Endpoint(HOST, port), handler, registry, loop)
         loop.set_exception_handler(
@@ -74,7 +114,10 @@ def listening(
         )
         ready.append(listener)
         started.set()
-        await sweep_until(stopped, registry, every=TICK_SECONDS)
+        if own_time:
+            await stopped.wait()
+        else:
+            await sweep_until(stopped, registry, every=TICK_SECONDS)
         server.close()
         for call in tuple(registry.connections):
             call.abort()
@@ -82,12 +125,12 @@ def listening(
 
     thread = threading.Thread(target=uvloop.run, args=(serve(),), daemon=True)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(PATIENCE)
     [listener] = ready
     try:
         yield listener
     finally:
         listener.loop.call_soon_threadsafe(stopped.set)
-        thread.join(10)
+        thread.join(PATIENCE)
     assert not thread.is_alive()
     assert listener.loop_errors == []

@@ -1,19 +1,23 @@
 """Repeated requests do not wait behind many new ones that arrive at once."""
 
-import time
+import fcntl
+import struct
+import termios
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import pytest
 
+from readback.api.http import fair_queue
 from readback.api.http.fair_queue import PER_ROUND
 from tests.support.echo_server import Echo, EchoExchange
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import post_body
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
-BUSY_SECONDS = 0.3
 CLIENT_COUNT = 5 * PER_ROUND
 
 
@@ -60,29 +64,62 @@ def connected(listener: Listener) -> Iterator[list[Connection]]:
         ]
 
 
-def keep_busy(listener: Listener, seconds: float = BUSY_SECONDS) -> None:
-    """Block the loop for a while; then it receives at once what was sent meanwhile."""
+@contextmanager
+def busy(listener: Listener, seconds: float = 0) -> Iterator[None]:
+    """Block the loop; at the end it receives at once what was sent meanwhile.
+
+    The listener's clock then shows that this many seconds have passed.
+    """
     wait_until(
         lambda: len(listener.registry.connections) >= CLIENT_COUNT,
         "all clients are connected",
-        seconds=5,
     )
-    begun: list[bool] = []
+    begun, released = threading.Event(), threading.Event()
+
+    later = listener.registry.now + seconds
 
     def work() -> None:
-        begun.append(True)
-        time.sleep(seconds)
+        begun.set()
+        assert released.wait(PATIENCE)
+        sweep(CLIENT_COUNT)
+
+    def sweep(rounds: int) -> None:
+        """Look for passed deadlines, now and in the next rounds of the loop."""
+        listener.registry.sweep(max(later, listener.registry.now))
+        if rounds:
+            listener.loop.call_soon(sweep, rounds - 1)
 
     listener.loop.call_soon_threadsafe(work)
-    wait_until(lambda: bool(begun), "the loop is busy", seconds=5)
+    assert begun.wait(PATIENCE)
+    try:
+        yield
+    finally:
+        released.set()
+
+
+def wait_until_arrived(listener: Listener, number: int) -> None:
+    """Wait until the kernel has bytes for the server from this many clients."""
+
+    def arrived() -> bool:
+        unread = [_unread_bytes(each) for each in listener.registry.connections]
+        return sum(map(bool, unread)) >= number
+
+    wait_until(arrived, "what the clients have sent has arrived")
+
+
+def _unread_bytes(connection: Any) -> int:
+    descriptor = connection._transport.get_extra_info("socket").fileno()
+    [unread] = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"1234"))
+    return unread
 
 
 def send_all_at_once(
-    listener: Listener, clients: list[Connection], seconds: float = BUSY_SECONDS
+    listener: Listener, clients: list[Connection], seconds: float = 0
 ) -> None:
-    keep_busy(listener, seconds)
-    for number, connection in enumerate(clients):
-        connection.send(post_body(body(number)))
+    with busy(listener, seconds):
+        for number, connection in enumerate(clients):
+            connection.send(post_body(body(number)))
+            wait_until_arrived(listener, number + 1)
 
 
 def assert_each_gets_its_own_answer(clients: list[Connection]) -> None:
@@ -107,21 +144,27 @@ def test_a_repeated_request_overtakes_many_new_ones(
         known.send(post_body(b"alice"))
         assert known.read_answer().body == b"alice"
     order_of(listener).clear()
-    send_all_at_once(listener, clients)
-    known.send(post_body(b"alice"))
+    with busy(listener):
+        for number, connection in enumerate(clients):
+            connection.send(post_body(body(number)))
+        known.send(post_body(b"alice"))
+        wait_until_arrived(listener, CLIENT_COUNT)
     assert known.read_answer().body == b"alice"
     assert order_of(listener).index(b"alice") <= PER_ROUND
 
 
 def test_a_client_that_pipelines_does_not_make_others_wait_for_all_its_requests(
-    listener: Listener, clients: list[Connection]
+    listener: Listener, clients: list[Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # As if the loop had been held up for a long time before each round.
+    monkeypatch.setattr(fair_queue, "SECONDS_PER_EXTRA_REQUEST", 1e-9)
     many = 1000
-    keep_busy(listener)
-    clients[0].send(post_body(b"many") * many)
-    clients[1].send(post_body(b"alice"))
+    with busy(listener):
+        clients[0].send(post_body(b"many") * many)
+        clients[1].send(post_body(b"alice"))
+        wait_until_arrived(listener, 2)
     assert clients[1].read_answer().body == b"alice"
-    assert order_of(listener).index(b"alice") <= many // 10
+    assert order_of(listener).index(b"alice") <= 2 * PER_ROUND
     bodies = {clients[0].read_answer().body for _ in range(many)}
     assert bodies == {b"many"}
     # Nearly all of them were recognised, though they arrived together.
@@ -141,9 +184,10 @@ def test_bytes_received_while_a_request_is_queued_are_answered_after_it(
     listener: Listener, clients: list[Connection]
 ) -> None:
     halves = [post_body(body(number)) for number in range(CLIENT_COUNT)]
-    keep_busy(listener)
-    for connection, raw in zip(clients, halves, strict=True):
-        connection.send(raw + raw[:-2])
+    with busy(listener):
+        for connection, raw in zip(clients, halves, strict=True):
+            connection.send(raw + raw[:-2])
+        wait_until_arrived(listener, CLIENT_COUNT)
     for connection, raw in zip(clients, halves, strict=True):
         connection.send(raw[-2:] + raw)
         connection.finish_sending()
@@ -166,12 +210,10 @@ def test_a_client_that_leaves_while_queued_does_not_stop_the_others(
 
 def test_the_time_in_the_queue_is_not_counted_against_a_client() -> None:
     # Every deadline passes while the loop is blocked, but all requests have arrived.
-    # The deadlines begin when the clients connect, which takes long on a busy machine.
-    seconds = 1.0
-    short_time_outs = limits(head_seconds=seconds, idle_seconds=seconds)
+    time_outs = limits(head_seconds=1, idle_seconds=1)
     with (
-        listening(Ordered(), short_time_outs) as listener,
+        listening(Ordered(), time_outs, own_time=True) as listener,
         connected(listener) as clients,
     ):
-        send_all_at_once(listener, clients, seconds)
+        send_all_at_once(listener, clients, seconds=60)
         assert_each_gets_its_own_answer(clients)

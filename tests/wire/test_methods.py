@@ -118,10 +118,11 @@ def test_a_refused_head_has_no_body_either(
 
 def test_a_head_that_is_too_slow_gets_no_body() -> None:
     with (
-        listening(limits=limits(head_seconds=0.2)) as listener,
+        listening(limits=limits(head_seconds=1), own_time=True) as listener,
         listener.endpoint.connect() as connection,
     ):
-        connection.send(b"HEAD / HTTP/1.1\r\nHost: x\r\n")
+        listener.read_from(connection, b"HEAD / HTTP/1.1\r\nHost: x\r\n")
+        listener.pass_time(2)
         assert connection.read_answer(bodiless=True).status == 408
         assert connection.rest() == b""
 

@@ -1,14 +1,17 @@
 """Deadlines for the whole head, the whole body and idle time (RFC 9112 §9.5).
 
-They are counted from the beginning of a phase, so single bytes do not extend them.
+They are counted from the beginning of a phase, so single bytes do not extend them. The
+clock is the test's own. That the time of a running server ends a slow request is
+tested in tests/conformance/test_rates.py.
 """
 
-import time
 from collections.abc import Iterator
 from itertools import cycle
 
 import pytest
 
+from readback.api.http.registry import MAX_AGE_SECONDS
+from readback.api.http.states import LINGER
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import (
     GOOD,
@@ -21,21 +24,28 @@ from tests.support.tables import each
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
-SHORT = 0.4
+TIME_OUT = 10.0
+"""Of a head and of a body, in seconds."""
+IDLE = 6 * TIME_OUT
+LIMITS = limits(head_seconds=TIME_OUT, body_seconds=TIME_OUT, idle_seconds=IDLE)
 
 
-@pytest.fixture(scope="module")
-def short_time_outs() -> Iterator[Listener]:
-    """A listener with short time-outs for heads and bodies."""
-    with listening(limits=limits(head_seconds=SHORT, body_seconds=SHORT)) as listener:
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with listening(limits=LIMITS, own_time=True) as listener:
         yield listener
 
 
-@pytest.fixture(scope="module")
-def short_idle_time() -> Iterator[Listener]:
-    """A listener with a short time-out for idle connections only."""
-    with listening(limits=limits(idle_seconds=SHORT)) as listener:
-        yield listener
+@pytest.fixture
+def connection(listener: Listener) -> Iterator[Connection]:
+    with listener.endpoint.connect() as connection:
+        wait_until(lambda: listener.registry.connections, "the connection is open")
+        yield connection
+
+
+def is_open(listener: Listener) -> bool:
+    """Return whether the server still waits for a request, or for the rest of one."""
+    return any(each._state != LINGER for each in listener.registry.connections)
 
 
 UNFINISHED = {
@@ -53,24 +63,26 @@ UNFINISHED = {
 
 @each("raw", UNFINISHED)
 def test_an_unfinished_request_times_out_with_a_408(
-    short_time_outs: Listener, raw: bytes
+    listener: Listener, connection: Connection, raw: bytes
 ) -> None:
-    with short_time_outs.endpoint.connect() as connection:
-        connection.send(raw)
-        answer = connection.read_answer()
-        assert_closing_refusal([answer], "request_timeout")
-        assert answer.status == 408
-        assert connection.rest() == b""
+    listener.read_from(connection, raw)
+    listener.pass_time(0.9 * TIME_OUT)
+    assert is_open(listener)
+    listener.pass_time(0.2 * TIME_OUT)
+    answer = connection.read_answer()
+    assert_closing_refusal([answer], "request_timeout")
+    assert answer.status == 408
+    assert connection.rest() == b""
 
 
 @each("raw", UNFINISHED)
 def test_an_unfinished_request_after_a_good_one_times_out_too(
-    short_time_outs: Listener, raw: bytes
+    listener: Listener, connection: Connection, raw: bytes
 ) -> None:
-    with short_time_outs.endpoint.connect() as connection:
-        connection.send(GOOD + raw)
-        assert connection.read_answer().status == 200
-        assert_closing_refusal([connection.read_answer()], "request_timeout")
+    listener.read_from(connection, GOOD + raw)
+    assert connection.read_answer().status == 200
+    listener.pass_time(1.1 * TIME_OUT)
+    assert_closing_refusal([connection.read_answer()], "request_timeout")
 
 
 @pytest.mark.parametrize(
@@ -84,70 +96,67 @@ def test_an_unfinished_request_after_a_good_one_times_out_too(
     ids=["empty lines", "head", "body", "chunks"],
 )
 def test_a_trickle_of_bytes_gets_no_more_time(
-    short_time_outs: Listener, start: bytes, drop: bytes
+    listener: Listener, connection: Connection, start: bytes, drop: bytes
 ) -> None:
-    with short_time_outs.endpoint.connect() as connection:
-        connection.send(start)
-        assert _trickle(connection, drop, rest_time=0.05) < 40
+    listener.read_from(connection, start)
+    assert trickle(listener, connection, drop, pause=TIME_OUT / 4) == 4
 
 
 def test_empty_lines_do_not_extend_the_deadline_of_a_head(
-    short_time_outs: Listener,
+    listener: Listener, connection: Connection
 ) -> None:
-    with short_time_outs.endpoint.connect() as connection:
-        # Fewer pieces than would be refused for the number of empty lines.
-        assert _trickle(connection, b"\r", b"\n", rest_time=SHORT / 4) < 8
+    # Fewer pieces than would be refused for the number of empty lines.
+    assert trickle(listener, connection, b"\r", b"\n", pause=TIME_OUT / 4) == 4
 
 
 def test_empty_lines_do_not_extend_the_deadline_of_an_idle_connection(
-    short_idle_time: Listener,
+    listener: Listener, connection: Connection
 ) -> None:
-    with short_idle_time.endpoint.connect() as connection:
-        assert_in_sync(connection)
-        assert _trickle(connection, b"\r", b"\n", rest_time=SHORT / 4) < 8
+    assert_in_sync(connection)
+    assert trickle(listener, connection, b"\r", b"\n", pause=IDLE / 4) == 4
 
 
 def test_empty_lines_do_not_shorten_the_life_of_an_idle_connection(
-    short_time_outs: Listener,
+    listener: Listener, connection: Connection
 ) -> None:
     # A client that sends one after each body must be able to pause like any other.
-    with short_time_outs.endpoint.connect() as connection:
-        connection.send(post_body(b"abc") + b"\r\n")
-        assert connection.read_answer().status == 200
-        time.sleep(2 * SHORT)
-        assert_in_sync(connection)
+    listener.read_from(connection, post_body(b"abc") + b"\r\n")
+    assert connection.read_answer().status == 200
+    listener.pass_time(2 * TIME_OUT)
+    assert_in_sync(connection)
 
 
 def test_a_silent_client_is_disconnected_without_an_answer(
-    short_time_outs: Listener,
+    listener: Listener, connection: Connection
 ) -> None:
-    with short_time_outs.endpoint.connect() as connection:
-        assert connection.rest() == b""
+    listener.pass_time(0.9 * TIME_OUT)
+    assert is_open(listener)
+    listener.pass_time(0.2 * TIME_OUT)
+    assert connection.rest() == b""
 
 
 def test_an_idle_connection_is_closed_without_an_answer(
-    short_idle_time: Listener,
+    listener: Listener, connection: Connection
 ) -> None:
-    with short_idle_time.endpoint.connect() as connection:
+    assert_in_sync(connection)
+    listener.pass_time(1.1 * IDLE)
+    assert connection.rest() == b""
+
+
+def test_each_request_restarts_the_idle_timer(
+    listener: Listener, connection: Connection
+) -> None:
+    for _ in range(5):
         assert_in_sync(connection)
-        assert connection.rest() == b""
-
-
-def test_each_request_restarts_the_idle_timer(short_idle_time: Listener) -> None:
-    with short_idle_time.endpoint.connect() as connection:
-        end = time.monotonic() + 3 * SHORT
-        while time.monotonic() < end:
-            assert_in_sync(connection)
-            time.sleep(SHORT / 8)
+        listener.pass_time(0.9 * IDLE)
 
 
 def test_a_used_connection_may_be_idle_for_longer_than_a_head_may_take(
-    short_time_outs: Listener,
+    listener: Listener, connection: Connection
 ) -> None:
-    with short_time_outs.endpoint.connect() as connection:
-        assert_in_sync(connection)
-        time.sleep(2 * SHORT)
-        assert_in_sync(connection)
+    assert_in_sync(connection)
+    listener.pass_time(2 * TIME_OUT)
+    assert_in_sync(connection)
 
 
 def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
@@ -167,43 +176,39 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
             return b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
 
     with (
-        listening(Refusing(), limits(body_seconds=SHORT)) as listener,
+        listening(Refusing(), LIMITS, own_time=True) as listener,
         listener.endpoint.connect() as connection,
     ):
-        connection.send(post_body(b"x" * 100)[:-1])
+        listener.read_from(connection, post_body(b"x" * 100)[:-1])
         assert connection.read_answer().status == 404
+        listener.pass_time(1.1 * TIME_OUT)
         assert connection.rest() == b""
 
 
 def test_an_old_connection_is_closed_by_its_next_answer(
-    monkeypatch: pytest.MonkeyPatch,
+    listener: Listener, connection: Connection
 ) -> None:
     # So that no connection is endless and a load balancer can distribute them again.
-    monkeypatch.setattr("readback.api.http.registry.MAX_AGE_SECONDS", SHORT)
-    with listening() as listener, listener.endpoint.connect() as connection:
-        answers = []
-
-        def is_told_to_close() -> bool:
-            connection.send(GOOD)
-            answers.append(connection.read_answer())
-            return answers[-1].header("Connection") is not None
-
-        wait_until(is_told_to_close, "the server announces the end")
-        assert len(answers) > 1
-        assert {answer.status for answer in answers} == {200}
-        assert connection.rest() == b""
+    for _ in range(int(MAX_AGE_SECONDS / IDLE)):
+        assert_in_sync(connection)
+        listener.pass_time(0.99 * IDLE)
+    connection.send(GOOD)
+    assert connection.read_answer().header("Connection") is None
+    listener.pass_time(0.99 * IDLE)
+    connection.send(GOOD)
+    answer = connection.read_answer()
+    assert (answer.status, answer.header("Connection")) == (200, "close")
+    assert connection.rest() == b""
 
 
-def _trickle(connection: Connection, *drops: bytes, rest_time: float) -> int:
-    """Send a few bytes, in turn, until the server closes; return how often."""
-    connection._sock.settimeout(rest_time)
-    for number, drop in zip(range(200), cycle(drops)):
-        connection.send(drop)
-        try:
-            if not connection._sock.recv(4096):
-                return number
-        except TimeoutError:
-            continue
-        except ConnectionResetError:
+def trickle(
+    listener: Listener, connection: Connection, *drops: bytes, pause: float
+) -> int:
+    """Send a few bytes, in turn, until the server ends it; return how often."""
+    for number, drop in zip(range(1, 20), cycle(drops)):
+        listener.read_from(connection, drop)
+        listener.pass_time(pause)
+        if not is_open(listener):
+            connection.rest()
             return number
-    return 200
+    raise AssertionError("the server does not end the connection")
