@@ -134,10 +134,10 @@ MESSAGES = st.lists(
 @given(st.dictionaries(NAMES | st.text(), VALUES | MESSAGES, max_size=12))
 def test_any_body_gets_one_safe_line(document):
     document["secret"] = "zyzzyva-47"
+    findings = examine(json.dumps(document).encode())
+    assert isinstance(findings, list)
     for row in [None, *programs.table()]:
         agent = row.user_agent.pattern.lstrip("^") if row else ""
-        findings = examine(json.dumps(document).encode())
-        assert isinstance(findings, list)
         found = explain(findings, agent)
         assert found.code == findings[0].code
         assert found.detail.startswith(findings[0].sentence)

@@ -66,9 +66,14 @@ OTHER_SECRETS = {
 SECRET = re.compile(rb"zebra[0-9a-f]{32}")
 
 
-def in_a_new_process(search: Callable[..., list[str]], *arguments: bool) -> list[str]:
+Search = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="module")
+def in_a_new_process() -> Iterator[Search]:
+    """Run searches in one process, whose secrets are all different."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(search, *arguments).result()
+        yield lambda search, *arguments: pool.submit(search, *arguments).result()
 
 
 @contextmanager
@@ -114,7 +119,7 @@ def places_of_kept_keys(exist: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("exist", [True, False])
-def test_no_key_stays_in_memory(exist: bool) -> None:
+def test_no_key_stays_in_memory(in_a_new_process: Search, exist: bool) -> None:
     assert in_a_new_process(places_of_kept_keys, exist) == []
 
 
@@ -133,5 +138,7 @@ def places_of_kept_secrets() -> list[str]:
     return [sent[secret] for secret in found & sent.keys()]
 
 
-def test_no_secret_of_another_service_stays_in_memory() -> None:
+def test_no_secret_of_another_service_stays_in_memory(
+    in_a_new_process: Search,
+) -> None:
     assert in_a_new_process(places_of_kept_secrets) == []
