@@ -141,5 +141,5 @@ def _is_accepted(server: Server, key: str) -> bool:
 
 def _until_refused(server: Server, key: str) -> str:
     """Return the key as soon as it has stopped working."""
-    wait_until(lambda: not _is_accepted(server, key), "the key is refused", seconds=5)
+    wait_until(lambda: not _is_accepted(server, key), "the key is refused")
     return key

@@ -13,6 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.support.server import Server
+from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 CABINET_URL, BASE_URL = "http://127.0.0.1:8001", "http://127.0.0.1:8000/v1"
@@ -61,7 +62,7 @@ def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: P
 def test_a_document_that_differs_from_the_api_is_found_out(
     server: Server, tmp_path: Path
 ):
-    with urlopen(f"{server.cabinet_url}/openapi.yaml", timeout=10) as answer:
+    with urlopen(f"{server.cabinet_url}/openapi.yaml", timeout=PATIENCE) as answer:
         document = answer.read().decode()
     differing = document.replace("const: chat.completion", "const: completion")
     assert differing != document

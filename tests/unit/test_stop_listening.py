@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import PATIENCE
 
 from readback.stop_listening import is_anyone_waiting, turn_away
 
@@ -22,14 +23,17 @@ def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[socket.
     else:
         family = socket.AF_INET if request.param == "IPv4" else socket.AF_INET6
         listener = socket.socket(family)
-        listener.bind(("127.0.0.1" if request.param == "IPv4" else "::1", 0))
+        try:
+            listener.bind(("127.0.0.1" if request.param == "IPv4" else "::1", 0))
+        except OSError:
+            pytest.skip(f"this machine has no {request.param}")
     listener.listen(10)
-    listener.settimeout(5)
+    listener.settimeout(PATIENCE)
     with listener:
         yield listener
 
 
-def connect(listener: socket.socket, timeout: float = 5) -> socket.socket:
+def connect(listener: socket.socket, timeout: float = PATIENCE) -> socket.socket:
     client = socket.socket(listener.family)
     client.settimeout(timeout)
     try:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.api import Api, assert_echo, draft
 from tests.support.listener import Listener
 from tests.support.raw_requests import GOOD, ask, post, post_body, post_chunks, statuses
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint
 
 CUT_OFF = [
@@ -57,12 +57,11 @@ def test_a_client_that_resets_its_connection_leaves_nothing_behind(
             sock = socket.create_connection((endpoint.host, endpoint.port))
             reset = struct.pack("ii", 1, 0)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
-            sock.settimeout(5)
+            sock.settimeout(PATIENCE)
             sock.send(raw)
             sock.close()
     wait_until(
         lambda: not echo_listener.registry.connections,
         "all connections are gone",
-        seconds=5,
     )
     assert caplog.text == ""

@@ -50,7 +50,7 @@ def test_a_look_up_beyond_the_limit_is_told_to_retry(
     monkeypatch.setattr(keyring_module, "MAX_WAITING", 1)
     with listener.endpoint.connect() as first, listener.endpoint.connect() as second:
         ask_with_a_new_key(first)
-        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
+        wait_until(lambda: len(asked) == 1, "the key is looked up")
         for _ in range(2):
             ask_with_a_new_key(second)
             answer = second.read_answer()
@@ -62,7 +62,7 @@ def test_a_look_up_without_an_answer_times_out(
 ) -> None:
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
-        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
+        wait_until(lambda: len(asked) == 1, "the key is looked up")
         later = time.monotonic() + 60
         listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
         assert code_of(connection.read_answer()) == "unavailable"
@@ -73,13 +73,11 @@ def test_a_client_that_leaves_during_a_look_up_is_forgotten(
 ) -> None:
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
-        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
+        wait_until(lambda: len(asked) == 1, "the key is looked up")
     # The client may only have stopped sending; the answer shows that it is gone.
     later = time.monotonic() + 60
     listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
-    wait_until(
-        lambda: not listener.registry.connections, "the connection is gone", seconds=5
-    )
+    wait_until(lambda: not listener.registry.connections, "the connection is gone")
 
 
 def test_requests_after_a_waiting_one_are_read_after_it(
@@ -88,7 +86,7 @@ def test_requests_after_a_waiting_one_are_read_after_it(
     with listener.endpoint.connect() as connection:
         ask_with_a_new_key(connection)
         connection.send(b"garbage\r\n\r\n")
-        wait_until(lambda: len(asked) == 1, "the key is looked up", seconds=5)
+        wait_until(lambda: len(asked) == 1, "the key is looked up")
         listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {})
         assert code_of(connection.read_answer()) == "invalid_key"
         assert_closing_refusal([connection.read_answer()], "malformed_request")

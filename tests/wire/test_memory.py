@@ -70,7 +70,6 @@ def test_a_connection_with_an_unfinished_head_uses_little_memory(
         wait_until(
             lambda: len(listener.registry.connections) >= 100,
             "100 connections are open",
-            seconds=5,
         )
         held, _ = tracemalloc.get_traced_memory()
         assert held < 100 * 10_000

@@ -14,8 +14,6 @@ from tests.support.wire import Answer, chunked, request
 
 MAX_CONTENT_BYTES = 8192
 
-# The same examples on every run, so that a failure can be reproduced.
-
 
 def shortened(text: str) -> str:
     """Return as many whole characters as fit."""

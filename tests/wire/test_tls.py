@@ -17,7 +17,7 @@ from tests.support.authority import Authority
 from tests.support.metrics import metrics, requests_by_outcome
 from tests.support.raw_requests import pieces_of
 from tests.support.server import UNLIMITED, Server, ephemeral_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Answer, Connection, Endpoint, request
 
 HEAD_SECONDS = 2
@@ -47,7 +47,7 @@ class Secured:
         if protocols:
             context.set_alpn_protocols(protocols)
         address = ("127.0.0.1", self.api.endpoint.port)
-        raw = socket.create_connection(address, timeout=10)
+        raw = socket.create_connection(address, timeout=PATIENCE)
         return context.wrap_socket(raw, server_hostname="localhost")
 
     @property
@@ -190,7 +190,7 @@ def test_the_handshake_may_arrive_in_any_pieces(secured: Secured) -> None:
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
     address = ("127.0.0.1", secured.api.endpoint.port)
-    with socket.create_connection(address, timeout=10) as sock:
+    with socket.create_connection(address, timeout=PATIENCE) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while True:
             try:

@@ -69,5 +69,5 @@ def test_the_journal_shows_the_client_and_not_the_proxy(server: Server) -> None:
                 [digest],
             ).fetchall()
 
-    wait_until(shown, "the request is in the journal", seconds=10)
+    wait_until(shown, "the request is in the journal")
     assert shown() == [("192.0.2.x",)]
