@@ -123,8 +123,12 @@ class Connection:
 
     def wait_for_bytes(self) -> None:
         """Wait until there is something to read, without reading it."""
-        readable, _, _ = select.select([self._sock], [], [], PATIENCE)
-        assert readable, "nothing to read"
+        assert self.has_bytes(PATIENCE), "nothing to read"
+
+    def has_bytes(self, patience: float = 0) -> bool:
+        """Return whether there is something to read, or the end."""
+        readable, _, _ = select.select([self._sock], [], [], patience)
+        return bool(readable)
 
     def finish_sending(self) -> None:
         """Close the sending half; TLS has no half-close that every server supports."""
