@@ -63,7 +63,6 @@ class Arbiter(arbiter.Arbiter):
         self._dismiss(current[: max(0, surplus)])
         if all(self._serves(pid) for pid in self._current()):
             self._dismiss(sorted(self._old))
-            self._old.clear()
 
     def dismissed(self, pid: int) -> bool:
         """Return whether a worker was told to stop."""
@@ -84,7 +83,12 @@ class Arbiter(arbiter.Arbiter):
         return bool(self.WORKERS[pid].tmp.last_update() <= time.monotonic())
 
     def _dismiss(self, pids: list[int]) -> None:
-        for pid in pids:
+        """Tell workers to stop, except those that are starting: they come next time.
+
+        A worker that is starting loses the signal, and would never leave.
+        """
+        for pid in filter(self._serves, pids):
+            self._old.discard(pid)
             self._leaving.add(pid)
             self.kill_worker(pid, signal.SIGTERM)
 

@@ -1,0 +1,84 @@
+"""The master decides who is told to stop; no process is started here."""
+
+import signal
+import time
+from types import SimpleNamespace
+
+import pytest
+from gunicorn.app.base import BaseApplication
+
+from readback.arbiter import Arbiter
+from readback.lifecycle import Lifecycle
+
+
+class Application(BaseApplication):
+    lifecycle = Lifecycle()
+
+    def load_config(self) -> None:
+        self.cfg.set("workers", 1)
+
+
+class Recorder(Arbiter):
+    """Starts and signals nothing; workers report when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(Application())
+        self.WORKERS = {}  # gunicorn's belongs to the class
+        self.told_to_stop: list[int] = []
+
+    def spawn_worker(self) -> None:
+        self.worker_age += 1
+        # Before its first report, a worker's file has the time of the wall clock.
+        tmp = SimpleNamespace(last_update=time.time)
+        self.WORKERS[self.worker_age] = SimpleNamespace(age=self.worker_age, tmp=tmp)
+
+    def kill_worker(self, pid: int, sig: int) -> None:
+        assert sig == signal.SIGTERM
+        self.told_to_stop.append(pid)
+
+    def report(self, pid: int) -> None:
+        self.WORKERS[pid].tmp.last_update = time.monotonic
+        self.manage_workers()
+
+
+@pytest.fixture
+def master() -> Recorder:
+    made = Recorder()
+    made.manage_workers()
+    assert made.WORKERS.keys() == {1}
+    return made
+
+
+def reload(master: Recorder) -> None:
+    master.reload()
+    master.manage_workers()
+
+
+def test_the_old_worker_is_told_to_stop_when_the_new_one_serves(master: Recorder):
+    master.report(1)
+    reload(master)
+    assert master.WORKERS.keys() == {1, 2}
+    assert master.told_to_stop == []
+    master.report(2)
+    master.manage_workers()
+    assert master.told_to_stop == [1]
+
+
+def test_a_worker_that_is_replaced_while_it_starts_is_told_once_it_serves(
+    master: Recorder,
+):
+    # Until then the signal would be lost, and the worker would stay forever.
+    reload(master)
+    master.report(2)
+    assert master.told_to_stop == []
+    master.report(1)
+    master.manage_workers()
+    assert master.told_to_stop == [1]
+
+
+def test_a_surplus_worker_that_is_starting_is_told_once_it_serves(master: Recorder):
+    master.num_workers = 0
+    master.manage_workers()
+    assert master.told_to_stop == []
+    master.report(1)
+    assert master.told_to_stop == [1]
