@@ -1,4 +1,4 @@
-"""Clients that send requests without pause and record every failure.
+"""Clients that send one request after the other and record every failure.
 
 A request has started when its bytes are sent on a connection that the server has not
 announced to close; anything but its answer is then a failure. A connection that cannot
@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from tests.support.api import Api, assert_echo, draft
 from tests.support.threads import running
 from tests.support.wire import Answer, Connection
+
+# After each answer, so that the clients do not take the cores from the server.
+PAUSE_SECONDS = 0.01
 
 
 @dataclass
@@ -60,7 +63,7 @@ def _ask(api: Api, seen: Load, number: int, ends_when_refused: bool) -> None:
 def _use(connection: Connection, api: Api, seen: Load, number: int) -> None:
     """Send requests until the server closes; some clients leave after one."""
     turn = 0
-    while not seen.stop.is_set():
+    while not seen.stop.wait(PAUSE_SECONDS):
         turn += 1
         text = f"client {number} turn {turn}"
         try:

@@ -1,7 +1,9 @@
 """The processes of a running server, as seen from outside."""
 
+import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import psutil
 
@@ -9,14 +11,17 @@ from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
 
+_TABLE, _LISTENING = Path("/proc/net/tcp"), "0A"
+
 
 def api_workers(server: Server) -> list[psutil.Process]:
     """Return the processes that answer at the API's port, without their master."""
     port = Endpoint.of(server.base_url).port
+    sockets = _listening_sockets(port)
     parents = {
         process: parent
         for process in psutil.Process(server.pid).children(recursive=True)
-        if (parent := _parent_if_listening(process, port)) is not None
+        if (parent := _parent_if_listening(process, port, sockets)) is not None
     }
     listening = {process.pid for process in parents}
     return [process for process, parent in parents.items() if parent in listening]
@@ -61,13 +66,45 @@ def _worker_of(server: Server, connection: Connection) -> int:
     raise AssertionError("no worker has the connection")
 
 
-def _parent_if_listening(process: psutil.Process, port: int) -> int | None:
+def _parent_if_listening(
+    process: psutil.Process, port: int, sockets: set[str] | None
+) -> int | None:
     """Return the parent's pid if the process listens on the port."""
     try:
-        listens = any(
-            connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
-            for connection in process.net_connections("tcp")
-        )
+        if sockets is None:
+            listens = any(
+                each.status == psutil.CONN_LISTEN and each.laddr.port == port
+                for each in process.net_connections("tcp")
+            )
+        else:
+            listens = not sockets.isdisjoint(_descriptors(process.pid))
         return process.ppid() if listens else None
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
+    except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
         return None
+
+
+def _listening_sockets(port: int) -> set[str] | None:
+    """Return the sockets that listen on the port, as Linux names their descriptors.
+
+    psutil parses the table of all connections of the machine for each process. After a
+    test of many connections, these are thousands of lines.
+    """
+    found: set[str] = set()
+    if not _TABLE.exists():
+        return None
+    with _TABLE.open() as lines:
+        next(lines)  # the names of the columns
+        for line in lines:
+            _, address, _, state, *_, inode = line.split(maxsplit=10)[:10]
+            if state != _LISTENING:
+                break  # the kernel lists those that listen first
+            if int(address.partition(":")[2], 16) == port:
+                found.add(f"socket:[{inode}]")
+    return found
+
+
+def _descriptors(pid: int) -> Iterator[str]:
+    with os.scandir(f"/proc/{pid}/fd") as descriptors:
+        for each in descriptors:
+            with suppress(FileNotFoundError):  # closed in the meantime
+                yield os.readlink(each.path)
