@@ -5,8 +5,10 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from tests.support import migrated
 from tests.support.commands import (
     environment_with,
     free_port,
@@ -22,8 +24,15 @@ EMAIL = "alice@example.org"
 class Running:
     """A running server."""
 
-    key: str
     settings: Mapping[str, str]
+    environment: Mapping[str, str]
+
+    @cached_property
+    def key(self) -> str:
+        """A key of Alice, who has no account before somebody asks for this."""
+        run_readback(self.environment, "account", "create", EMAIL, "--confirmed")
+        created = run_readback(self.environment, "key", "create", EMAIL)
+        return created.stdout.strip()
 
     @property
     def api_address(self) -> tuple[str, int]:
@@ -32,8 +41,13 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, settings: Mapping[str, str]) -> Iterator[Running]:
-    """Serve both planes on a new database; at the end expect exit code 0."""
+def running(
+    folder: Path, settings: Mapping[str, str], *, first_start: bool = False
+) -> Iterator[Running]:
+    """Serve both planes; at the end expect exit code 0.
+
+    The database is migrated already, unless the test is about the first start.
+    """
     environment = environment_with(
         {
             "READBACK_DATA_DIR": str(folder / "data"),
@@ -43,6 +57,8 @@ def running(folder: Path, settings: Mapping[str, str]) -> Iterator[Running]:
             **settings,
         }
     )
+    if not first_start:
+        migrated.provide(environment)
     out = folder / "output"
     process = start_server([], environment, stdout=out, stderr=out)
     try:
@@ -51,15 +67,9 @@ def running(folder: Path, settings: Mapping[str, str]) -> Iterator[Running]:
             "the server is ready",
         )
         assert process.poll() is None, out.read_text()
-        yield Running(_new_key(environment), settings)
+        yield Running(settings, environment)
     finally:
         process.send_signal(signal.SIGTERM)
         exit_code = process.wait(PATIENCE)
     assert exit_code == 0, out.read_text()
     assert not re.search("Traceback|internal error", out.read_text()), out.read_text()
-
-
-def _new_key(environment: Mapping[str, str]) -> str:
-    run_readback(environment, "account", "create", EMAIL, "--confirmed")
-    created = run_readback(environment, "key", "create", EMAIL, "--name", "faults")
-    return created.stdout.strip()

@@ -1,13 +1,17 @@
-"""Two hundred clients that keep a server waiting, each in one of four ways."""
+"""Many clients that keep a server waiting, each in one of four ways."""
 
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
+from tests.support.waiting import PATIENCE
 from tests.support.wire import Endpoint
 
 CLIENTS = 200
+# Each fills the kernel's buffers of its connection, which may be 4 MB. That is still
+# several times as many as the server has threads.
+READERS = 40
 _LARGE_FILE = "/static/admin/js/vendor/xregexp/xregexp.js"
 
 
@@ -29,10 +33,11 @@ _DRIPPING = ("head", "body")
 
 @contextmanager
 def slow_clients(
-    endpoint: Endpoint, kind: str, number: int = CLIENTS
+    endpoint: Endpoint, kind: str, number: int | None = None
 ) -> Iterator[list[socket.socket]]:
     """Connect these clients, and let them be slow until the end of the block."""
     stop = threading.Event()
+    number = number or (READERS if kind == "reader" else CLIENTS)
     with ExitStack() as stack:
         clients = [stack.enter_context(_connect(endpoint)) for _ in range(number)]
         for client in clients:
@@ -44,14 +49,14 @@ def slow_clients(
             yield clients
         finally:
             stop.set()
-            thread.join(20)
+            thread.join()
 
 
 def _connect(endpoint: Endpoint) -> socket.socket:
     client = socket.socket()
     # So that the server cannot hand a whole answer to the kernel.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-    client.settimeout(20)
+    client.settimeout(PATIENCE)
     client.connect((endpoint.host, endpoint.port))
     return client
 

@@ -107,7 +107,7 @@ def test_the_queue_of_a_killed_worker_is_not_lost(server: Server, workers) -> No
             asked = ask(stack, Api.of(server))
             victim.kill()
         assert_all_answered(asked)
-    wait_until(lambda: len(api_workers(server)) == 2, "it is replaced", 15)
+    wait_until(lambda: len(api_workers(server)) == 2, "it is replaced")
 
 
 def test_more_and_fewer_workers_than_sockets_lose_no_request(
@@ -148,4 +148,4 @@ def test_a_stop_empties_the_queue_of_a_worker_that_hangs(tmp_path) -> None:
                 asked = ask(stack, Api.of(server))
                 os.kill(server.pid, signal.SIGTERM)
                 assert_all_answered(asked)
-        wait_until(lambda: has_ended(server.pid), "the server has ended", 15)
+        wait_until(lambda: has_ended(server.pid), "the server has ended")

@@ -13,7 +13,7 @@ import psutil
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.processes import has_ended
 from tests.support.visitors import visitors
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 # It takes about a second. A stop that waits for an idle connection takes at least seven
 # seconds: five for the notice, and two for the client to close its end.
@@ -48,7 +48,7 @@ def test_a_stop_loses_no_visit_and_fails_health_checks_first(tmp_path: Path) -> 
         # A client that does not know of the stop.
         answer = idle.get("/")
         assert (answer.status, answer.getheader("Connection")) == (200, "close")
-        wait_until(lambda: has_ended(server.pid), "the cabinet has ended", 20)
+        wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
         assert (seen.lost, seen.wrong) == ([], [])
         assert "Traceback" not in server.stderr
 
@@ -57,7 +57,7 @@ def test_a_stop_without_connections_is_immediate(tmp_path: Path) -> None:
     with cabinet_server(tmp_path, {}) as server:
         begun = time.monotonic()
         os.kill(server.pid, signal.SIGTERM)
-        wait_until(lambda: has_ended(server.pid), "the cabinet has ended", 15)
+        wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
         assert time.monotonic() - begun < IMMEDIATELY
 
 
@@ -65,7 +65,7 @@ def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path) -> None:
     with cabinet_server(tmp_path, {}) as server, OpenConnection(server):
         begun = time.monotonic()
         os.kill(server.pid, signal.SIGINT)
-        wait_until(lambda: has_ended(server.pid), "the cabinet has ended", 15)
+        wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
         assert time.monotonic() - begun < IMMEDIATELY
 
 
@@ -73,7 +73,7 @@ class OpenConnection(http.client.HTTPConnection):
     """A connection that has had one answer, and stays open."""
 
     def __init__(self, server: CabinetServer) -> None:
-        super().__init__(urlsplit(server.url).netloc, timeout=20)
+        super().__init__(urlsplit(server.url).netloc, timeout=PATIENCE)
 
     def __enter__(self) -> Self:
         assert self.get("/").status == 200
@@ -98,7 +98,7 @@ def _reload(server: CabinetServer) -> None:
     """Replace the workers, and wait until the old ones have ended."""
     before = _workers(server)
     os.kill(server.pid, signal.SIGHUP)
-    wait_until(lambda: not _workers(server) & before, "the workers are replaced", 20)
+    wait_until(lambda: not _workers(server) & before, "the workers are replaced")
     wait_until(lambda: len(_workers(server)) == len(before), "new workers run")
 
 

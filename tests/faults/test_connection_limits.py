@@ -69,7 +69,7 @@ def test_one_address_has_a_limit(tmp_path: Path) -> None:
         for connection in connections:
             assert_serves(connection, api)
         connections[0].__exit__(None, None, None)
-        wait_until(lambda: _has_room(api), "there is room again", seconds=15)
+        wait_until(lambda: _has_room(api), "there is room again")
 
 
 def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_worker_without_free_descriptors_does_not_spin(tmp_path: Path) -> None
         assert sum(worker.cpu_times()[:2]) - before < 1
         assert_serves(connections[0], api)
         stack.close()
-        wait_until(lambda: _has_room(api), "there is room again", seconds=15)
+        wait_until(lambda: _has_room(api), "there is room again")
         assert api_workers(server) == [worker]
 
 
@@ -121,7 +121,7 @@ def test_when_descriptors_run_out_the_ops_listener_works_and_says_so(
         assert _log(server).count("out of file descriptors") == 1
 
         stack.close()
-        wait_until(lambda: _has_room(api), "there is room again", seconds=15)
+        wait_until(lambda: _has_room(api), "there is room again")
         recovered = "recovered; was: out of file descriptors"
         wait_until(lambda: recovered in _log(server), "recovery is logged")
         assert _log(server).count("out of file descriptors") == 2
@@ -137,7 +137,7 @@ def _wait_until_told_to_retry(stack: ExitStack, api: Api) -> None:
         answer = connection.read_answer()
         return answer.status == 503 and code_of(answer) == "unavailable"
 
-    wait_until(refused, "a connection is refused", seconds=30)
+    wait_until(refused, "a connection is refused")
 
 
 def _log(server: Server) -> str:

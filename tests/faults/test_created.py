@@ -81,7 +81,7 @@ def test_two_workers_that_answer_at_once_give_out_different_values(
 def test_a_reload_in_the_middle_of_a_burst_repeats_no_value(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, TWO_WORKERS) as server, ThreadPoolExecutor(4) as p:
         api = Api.of(server)
-        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", seconds=15)
+        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
         before = worker_pids(server)
         bursts = [p.submit(ask_anew, api, 200) for _ in range(4)]
         bursts[0].result()
@@ -90,7 +90,6 @@ def test_a_reload_in_the_middle_of_a_burst_repeats_no_value(tmp_path: Path) -> N
         wait_until(
             lambda: len(now := worker_pids(server)) == 2 and not now & before,
             "both workers are replaced",
-            seconds=30,
         )
         bursts.append(p.submit(ask_anew, api, 200))
         given = [created for burst in bursts for created in burst.result()]
@@ -167,6 +166,6 @@ def test_a_stopping_replica_writes_its_values_before_its_last_request_ends(
             )
             slow.send(raw[-1:])
             last = assert_success(slow.read_answer())["created"]
-        wait_until(lambda: has_ended(server.pid), "the server has ended", seconds=15)
+        wait_until(lambda: has_ended(server.pid), "the server has ended")
     assert last > given[-1]
     assert is_written(api, database, last)

@@ -21,6 +21,7 @@ from tests.support.api import (
 from tests.support.authority import Authority
 from tests.support.commands import free_port
 from tests.support.server import UNLIMITED
+from tests.support.waiting import PATIENCE
 from tests.support.wire import Connection, Endpoint, chunked, request
 
 
@@ -42,7 +43,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Pat
 def connect_by_tls(server: Running, root: Path) -> Connection:
     context = ssl.create_default_context(cafile=str(root))
     host, port = server.api_address
-    raw = socket.create_connection((host, port), timeout=10)
+    raw = socket.create_connection((host, port), timeout=PATIENCE)
     return Connection(context.wrap_socket(raw, server_hostname="localhost"))
 
 
@@ -105,7 +106,7 @@ def test_plain_http_to_a_tls_port_is_closed_and_does_no_harm(
         b"\x16\x03\x01\x00",
         b"\0" * 100,
     ):
-        with socket.create_connection(tls[0].api_address, timeout=10) as plain:
+        with socket.create_connection(tls[0].api_address, timeout=PATIENCE) as plain:
             plain.sendall(raw)
             plain.shutdown(socket.SHUT_WR)
             assert b"200 OK" not in plain.recv(1000)
@@ -124,7 +125,7 @@ def test_ipv6_unix_sockets_and_ipv4_serve_the_same_api(tmp_path: Path) -> None:
             assert_echo(api.chat(draft("дом")), "дом")
         api = Api(Endpoint("localhost", 80), server.key)
         with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(10)
+            sock.settimeout(PATIENCE)
             sock.connect(str(path))
             connection = Connection(sock)
             for text in ("one", "two"):

@@ -19,7 +19,7 @@ RELOADS = 3
 def test_reloads_and_a_stop_lose_no_request(tmp_path: Path) -> None:
     settings = LASTING | {"READBACK_WORKERS": "2"}
     with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
-        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run", 15)
+        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
         seen = {
             round_trip: stack.enter_context(
                 load_from_afar(Api.of(server), round_trip, CLIENTS)
@@ -30,16 +30,13 @@ def test_reloads_and_a_stop_lose_no_request(tmp_path: Path) -> None:
             wait_for_more_answers(seen)
             before = worker_pids(server)
             os.kill(server.pid, signal.SIGHUP)
-            wait_until(
-                lambda before=before: _replaced(server, before), "new workers", 40
-            )
+            wait_until(lambda before=before: _replaced(server, before), "new workers")
         wait_for_more_answers(seen)
         os.kill(server.pid, signal.SIGTERM)
-        wait_until(lambda: has_ended(server.pid), "the server has ended", 40)
+        wait_until(lambda: has_ended(server.pid), "the server has ended")
         wait_until(
             lambda: all(each.refused == CLIENTS for each in seen.values()),
             "all clients are refused",
-            40,
         )
     assert {round_trip: each.lost for round_trip, each in seen.items()} == {
         round_trip: [] for round_trip in ROUND_TRIPS
@@ -52,7 +49,6 @@ def wait_for_more_answers(seen: dict[float, Seen]) -> None:
     wait_until(
         lambda: all(seen[each].answered > goals[each] for each in seen),
         "more requests are answered",
-        30,
     )
 
 

@@ -11,14 +11,14 @@ import pytest
 from readback import metrics
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.promtool import run_promtool
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 PAGES = 20
 
 
 def get(server: CabinetServer, path: str) -> str:
     """Visit a page on a new connection, which any worker accepts."""
-    with urllib.request.urlopen(server.url + path, timeout=20) as page:
+    with urllib.request.urlopen(server.url + path, timeout=PATIENCE) as page:
         return page.read().decode("utf-8", "replace")
 
 

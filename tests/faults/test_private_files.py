@@ -89,7 +89,7 @@ def test_a_running_service_has_private_files_whatever_the_umask_is(
     tmp_path, data, value
 ):
     settings = {"READBACK_API_BIND": f"127.0.0.1:{free_port()}"}
-    with umask(value), running(tmp_path, settings):
+    with umask(value), running(tmp_path, settings, first_start=True):
         found = modes(data)
     assert {"readback.sqlite3", "readback.sqlite3-wal", "secret-key"} <= set(found)
     assert set(found.values()) == {0o600}

@@ -3,7 +3,7 @@
 import re
 import resource
 import subprocess
-import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from http.cookiejar import CookieJar
@@ -17,7 +17,9 @@ import pytest
 
 from tests.faults.database.conftest import GatedPostgres
 from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.commands import run_command
 from tests.support.database import Database
+from tests.support.waiting import PATIENCE, wait_until
 
 SIGNUP = "/accounts/signup/"
 SENTENCES = {
@@ -49,7 +51,7 @@ class Visitor:
         data = urlencode(fields).encode() if fields else None
         request = Request(self._url + path, data, {"Referer": self._url + path})
         try:
-            with self._opener.open(request, timeout=30) as answer:
+            with self._opener.open(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             assert error.code != 503 or error.headers["Retry-After"]
@@ -61,16 +63,22 @@ Prefix = Sequence[str]
 
 
 @contextmanager
-def full_file_system(data: Path) -> Iterator[Prefix]:
+def full_file_system(server: CabinetServer) -> Iterator[Prefix]:
     """Fill the file system of the data directory, which is a small one of its own.
 
     A connection stays open, as the API's would. Without one SQLite needs some space to
     open the database at all, which is the other fault here.
     """
+    data = server.folder / "data"
     ballast = data / "ballast"
     with Database(f"sqlite:///{data}/readback.sqlite3").connected() as connection:
+
+        def has_no_log() -> bool:
+            [[busy, *_]] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return not busy
+
         # Otherwise the WAL may have room for a few more transactions.
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        wait_until(has_no_log, "no reader needs the WAL")
         with ballast.open("wb", buffering=0) as file:
             for size in (65536, 512, 1):
                 while _write(file, size):
@@ -87,21 +95,21 @@ def _write(file, size: int) -> bool:
 
 
 @contextmanager
-def limited_files(data: Path) -> Iterator[Prefix]:
+def limited_files(server: CabinetServer) -> Iterator[Prefix]:
     """Let the cabinet write only 4096 bytes into a file, which needs no root."""
-    _limit_files(4096)
+    _limit_files(server, 4096)
     yield ("prlimit", "--fsize=4096")
-    _limit_files(resource.RLIM_INFINITY)
+    _limit_files(server, resource.RLIM_INFINITY)
 
 
-def _limit_files(size: int) -> None:
-    for process in psutil.Process().children(recursive=True):
-        if "cabinet" in process.cmdline():
-            limit = (size, resource.RLIM_INFINITY)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limit)
+def _limit_files(server: CabinetServer, size: int) -> None:
+    master = psutil.Process(server.pid)
+    for process in (master, *master.children(recursive=True)):
+        limit = (size, resource.RLIM_INFINITY)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limit)
 
 
-Fault = Callable[[Path], AbstractContextManager[Prefix]]
+Fault = Callable[[CabinetServer], AbstractContextManager[Prefix]]
 
 
 @pytest.fixture(params=[full_file_system, limited_files])
@@ -126,12 +134,7 @@ def server(fault: Fault, tmp_path: Path) -> Iterator[CabinetServer]:
 
 def doctor(server: CabinetServer, prefix: Prefix = ()) -> tuple[int, dict[str, str]]:
     """Return the exit code of `readback doctor`, and what failed."""
-    done = subprocess.run(
-        [*prefix, sys.executable, "-m", "readback", "doctor"],
-        env=dict(server.environment),
-        capture_output=True,
-        text=True,
-    )
+    done = run_command(server.environment, "doctor", prefix=prefix)
     assert "Traceback" not in done.stderr, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     failed = {subject: found for status, subject, found, _ in rows if status == "fail"}
@@ -144,10 +147,11 @@ def accounts(server: CabinetServer, email: str) -> int:
     return Database(f"sqlite:///{path}").value(count, email)
 
 
-def test_a_full_disk_is_said_to_visitors_and_operators(server, fault, tmp_path):
+def test_a_full_disk_is_said_to_visitors_and_operators(server, fault):
     visitors = {language: Visitor(server, language) for language in SENTENCES}
     assert doctor(server) == (0, {})
-    with fault(tmp_path / "data") as prefix:
+    begun = time.monotonic()
+    with fault(server) as prefix:
         for language, visitor in visitors.items():
             for _ in range(3):
                 status, page = visitor.sign_up("alice@example.org")
@@ -162,7 +166,9 @@ def test_a_full_disk_is_said_to_visitors_and_operators(server, fault, tmp_path):
             # It depends on other connections whether SQLite can open the database.
             assert "disk" in (failed.get("database") or failed["storage"])
 
-    assert server.stderr.count("cannot use the database: d") == 1, server.stderr
+    logged = server.stderr.count("cannot use the database: d")
+    # Once a minute, and the machine may be so busy that this took several.
+    assert 1 <= logged <= 1 + (time.monotonic() - begun) // 60, server.stderr
     assert "Traceback" not in server.stderr and "alice" not in server.stderr
     assert accounts(server, "alice@example.org") == 0
     status, page = visitors["en"].sign_up("alice@example.org")
