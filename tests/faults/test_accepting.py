@@ -12,7 +12,12 @@ import pytest
 from tests.faults.constant_load import load
 from tests.support.api import Api, assert_echo, draft
 from tests.support.commands import run_command
-from tests.support.processes import api_workers, has_ended, one_connection_per_worker
+from tests.support.processes import (
+    api_workers,
+    has_ended,
+    listening_descriptors,
+    one_connection_per_worker,
+)
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
@@ -63,6 +68,10 @@ def assert_all_answered(asked: list[Connection]) -> None:
 
 
 def test_connections_are_spread_evenly(server: Server, workers) -> None:
+    wait_until(
+        lambda: [listening_descriptors(server, each) for each in workers] == [3, 3],
+        "each worker accepts only for itself: it has both sockets, and a copy of one",
+    )
     shares = [smaller_share(Api.of(server), workers) for _ in range(11)]
     # Chance gives 317, with a standard deviation of 8. When both workers accepted from
     # one socket, it was 139 to 264.

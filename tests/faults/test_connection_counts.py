@@ -16,7 +16,7 @@ from tests.support.wire import exchange
 
 RELOADS = 3
 # Between two connections of one client, so that the workers have time to be replaced.
-PAUSE_SECONDS = 0.01
+PAUSE_SECONDS = 0.03
 TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
 
 

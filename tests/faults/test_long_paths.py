@@ -13,7 +13,7 @@ from tests.support.waiting import wait_until
 
 ROUND_TRIPS = (0, 0.1, 0.4, 0.8)
 CLIENTS = 40  # for each round trip
-RELOADS = 3
+RELOADS = 2
 
 
 def test_reloads_and_a_stop_lose_no_request(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ class Gate:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._is_open = True
-        self._last_request = b""
+        self._last_requests: list[bytes] = []
         self._writers: set[asyncio.StreamWriter] = set()
 
     def start(self) -> None:
@@ -35,9 +35,12 @@ class Gate:
     def shut(self) -> None:
         self._is_open = False
 
-    def shut_after(self, request: bytes) -> None:
-        """Pass on the next bytes with this, and lose their answer and all others."""
-        self._last_request = request
+    def shut_after(self, *requests: bytes) -> None:
+        """Pass on bytes until each of these has come; lose the answer to the last.
+
+        Several tell the COMMIT of one transaction from those of other programs.
+        """
+        self._last_requests = list(requests)
 
     @property
     def is_open(self) -> bool:
@@ -79,8 +82,9 @@ class Gate:
         while data := await source.read(65536):
             if self._is_open:
                 sink.write(data)
-                if self._last_request and self._last_request in data:
-                    self._last_request, self._is_open = b"", False
+                if self._last_requests and self._last_requests[0] in data:
+                    del self._last_requests[0]
+                    self._is_open = bool(self._last_requests)
                 await sink.drain()
         sink.close()
 

@@ -31,6 +31,12 @@ def worker_pids(server: Server) -> set[int]:
     return {worker.pid for worker in api_workers(server)}
 
 
+def listening_descriptors(server: Server, worker: psutil.Process) -> int:
+    """Return how many descriptors of a worker listen on the API's port; on Linux."""
+    sockets = _listening_sockets(Endpoint.of(server.base_url).port) or set()
+    return sum(each in sockets for each in _descriptors(worker.pid))
+
+
 def has_ended(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

@@ -1,8 +1,8 @@
 """Servers whose database fails: PostgreSQL behind a gate, SQLite in a folder."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psycopg
@@ -24,6 +24,7 @@ class Site:
     server: Server
     database: Database
     unused_keys: list[str] = field(default_factory=list)
+    earlier_log: int = 0
 
     @property
     def endpoint(self) -> Endpoint:
@@ -34,7 +35,7 @@ class Site:
 
     @property
     def log(self) -> str:
-        return (self.server.folder / "stderr").read_text()
+        return (self.server.folder / "stderr").read_text()[self.earlier_log :]
 
 
 @dataclass(frozen=True)
@@ -54,19 +55,25 @@ def gated() -> Iterator[GatedPostgres]:
         yield GatedPostgres(server, in_front)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start a server on the database at a URL, with twenty unused keys."""
+    """Start a server on the database at a URL, with forty unused keys."""
+    with _starting(tmp_path_factory) as start:
+        yield start
+
+
+@contextmanager
+def _starting(folders: pytest.TempPathFactory) -> Iterator[Start]:
     with ExitStack() as stack:
 
         def _start(url: str, sql_url: str = "", **settings: str) -> Site:
-            folder: Path = tmp_path_factory.mktemp("server")
+            folder: Path = folders.mktemp("server")
             chosen = {**UNLIMITED, "READBACK_WORKERS": "1", **settings}
             chosen["READBACK_DATABASE_URL"] = url
             server = stack.enter_context(ephemeral_server(folder, chosen))
             site = Site(server, Database(sql_url or url))
             account = site.database.add_account("alice@example.com")
-            site.unused_keys = [keys.mint() for _ in range(20)]
+            site.unused_keys = [keys.mint() for _ in range(40)]
             site.database.add_keys(account, site.unused_keys)
             return site
 
@@ -78,9 +85,28 @@ def start_behind_gate(gated: GatedPostgres, start: Start) -> Start:
     """Start a server that reaches PostgreSQL only through the gate."""
 
     def _start(**settings: str) -> Site:
-        direct = gated.server.migrated_database()
-        name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
-        url = f"postgresql://postgres@127.0.0.1:{gated.gate.port}/{name}"
-        return start(url, direct, **settings)
+        return start(*_urls(gated), **settings)
 
     return _start
+
+
+@pytest.fixture(scope="module")
+def shared_site(
+    gated: GatedPostgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """A server behind the gate for all tests that leave it as they found it."""
+    with _starting(tmp_path_factory) as start:
+        yield start(*_urls(gated))
+
+
+@pytest.fixture
+def site_behind_gate(shared_site: Site) -> Site:
+    """The same server, with only the log of this test."""
+    return replace(shared_site, earlier_log=len(shared_site.log))
+
+
+def _urls(gated: GatedPostgres) -> tuple[str, str]:
+    """Return the URLs of a new database, through the gate and past it."""
+    direct = gated.server.migrated_database()
+    name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
+    return f"postgresql://postgres@127.0.0.1:{gated.gate.port}/{name}", direct
