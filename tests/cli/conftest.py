@@ -30,3 +30,16 @@ def on_each_database(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
         server = request.getfixturevalue("postgresql")
         settings["READBACK_DATABASE_URL"] = server.new_database()
     return Program(tmp_path, settings)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def migrated_on_each_database(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Program:
+    """Return the program with a migrated database, once for each kind of database."""
+    settings = local_settings(tmp_path)
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgresql")
+        settings["READBACK_DATABASE_URL"] = server.migrated_database()
+    migrated_databases.provide(settings)
+    return Program(tmp_path, settings)

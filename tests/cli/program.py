@@ -1,6 +1,5 @@
 """Run `readback` as a user does: arguments, environment, signals, exit code."""
 
-import os
 import re
 import signal
 import socket
@@ -13,16 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from tests.support.commands import free_port, run_command
+from tests.support.commands import Process, environment_with, free_port, start_server
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.warm_start import run_warm
 
-TIMEOUT = 30.0
 READBACK = [sys.executable, "-m", "readback"]
-
-
-def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with exactly these settings of Readback."""
-    others = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
-    return others | dict(settings)
 
 
 def local_settings(folder: Path) -> dict[str, str]:
@@ -34,6 +28,8 @@ def local_settings(folder: Path) -> dict[str, str]:
         "READBACK_CABINET_BIND": f"127.0.0.1:{cabinet}",
         "READBACK_OPS_BIND": f"127.0.0.1:{ops}",
         "READBACK_WORKERS": "1",
+        # No balancer asks for the state of these servers.
+        "READBACK_STOP_NOTICE": "0.1",
     }
 
 
@@ -46,8 +42,8 @@ class Program:
 
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command to its end, without a terminal."""
-        return run_command(
-            environment(self.settings), *arguments, stdin=stdin, folder=self.folder
+        return run_warm(
+            arguments, environment_with(self.settings), stdin, self.folder, PATIENCE
         )
 
     def output(self, *arguments: str, stdin: str = "") -> str:
@@ -58,21 +54,19 @@ class Program:
 
     @contextmanager
     def serving(
-        self, *arguments: str, until: str = " key create "
+        self, *arguments: str, until: str = " key create ", cold: bool = False
     ) -> Iterator["Service"]:
         """Run `readback serve …`; wait until it prints the text, stop it at the end."""
         out = self.folder / f"out-{time.monotonic_ns()}"
         err = out.with_suffix(".err")
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = subprocess.Popen(
-                [*READBACK, "serve", *arguments],
-                env=environment(self.settings),
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
+        process = start_server(
+            arguments,
+            environment_with(self.settings),
+            stdout=out,
+            stderr=err,
+            folder=self.folder,
+            cold=cold,
+        )
         service = Service(process, out, err)
         try:
             service.wait_for(until)
@@ -85,7 +79,7 @@ class Program:
 class Service:
     """A running `readback serve`."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     out: Path
     err: Path
 
@@ -104,12 +98,12 @@ class Service:
             assert self.process.poll() is None, f"the server exited: {self.stderr}"
             return text in self.stdout + self.stderr
 
-        eventually(done, f"{text!r} in {self.stdout}{self.stderr}")
+        wait_until(done, lambda: f"{text!r} in {self.stdout}{self.stderr}")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal and return the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(TIMEOUT)
+        return self.process.wait(PATIENCE)
 
     def children(self) -> list[int]:
         """Return the process ids of the planes: the cabinet's, then the API's."""
@@ -120,26 +114,17 @@ class Service:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            self.process.wait(TIMEOUT)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
+            self.process.wait(PATIENCE)
             raise
-
-
-def eventually(condition, what: str) -> None:
-    """Wait until the condition is true; fail with `what` after the timeout."""
-    deadline = time.monotonic() + TIMEOUT
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"still not true after {TIMEOUT:.0f} s: {what}")
-        time.sleep(0.02)
 
 
 def is_listening(address: str) -> bool:
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=5).close()
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
     except OSError:
         return False
     return True
@@ -148,7 +133,7 @@ def is_listening(address: str) -> bool:
 def answers_200(url: str, key: str = "") -> bool:
     request = Request(url, headers={"Authorization": f"Bearer {key}"})
     try:
-        with urlopen(request, timeout=TIMEOUT) as answer:
+        with urlopen(request, timeout=PATIENCE) as answer:
             return answer.status == 200
     except OSError:  # connection refused, or any other status
         return False

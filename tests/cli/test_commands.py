@@ -1,13 +1,15 @@
 """The commands `readback account`, `key`, `migrate` and `manage`."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import READBACK, Program, environment, key_in
+from tests.cli.program import Program, key_in
 from tests.cli.terminal import type_into
+from tests.support.commands import environment_with
 from tests.support.database import Database
+from tests.support.waiting import PATIENCE
+from tests.support.warm_start import WarmProcess
 
 ALICE = "alice@example.org"
 PASSWORD = "correct horse battery staple"
@@ -30,17 +32,23 @@ def listed(program: Program, email: str = ALICE) -> list[list[str]]:
     return [line.split("\t") for line in lines]
 
 
-def test_an_account_can_be_created_deactivated_activated_and_deleted(on_each_database):
-    program = on_each_database
-    program.output("migrate")
+def state(program: Program) -> tuple[str, str]:
+    lines = shown(program)
+    return lines["active"], lines["confirmed"]
+
+
+def test_an_account_can_be_created_deactivated_activated_and_deleted(
+    migrated_on_each_database,
+):
+    program = migrated_on_each_database
     program.output("account", "create", ALICE)
-    assert (shown(program)["active"], shown(program)["confirmed"]) == ("yes", "no")
+    assert state(program) == ("yes", "no")
 
     program.output("account", "deactivate", ALICE)
-    assert shown(program)["active"] == "no"
+    assert state(program)[0] == "no"
 
     program.output("account", "activate", "ALICE@example.org", "--confirmed")
-    assert (shown(program)["active"], shown(program)["confirmed"]) == ("yes", "yes")
+    assert state(program) == ("yes", "yes")
 
     program.output("key", "create", ALICE)
     program.output("account", "delete", ALICE, "--yes")
@@ -161,17 +169,17 @@ def test_a_name_in_a_table_is_not_interpreted_as_markup(with_alice):
     assert "last used" in screen and "[bold]x[/bold]" in screen
 
 
-def test_several_processes_can_migrate_at_the_same_time(on_each_database):
-    command = [*READBACK, "migrate"]
-    settings = environment(on_each_database.settings)
+def test_several_processes_can_migrate_at_the_same_time(on_each_database, tmp_path):
+    settings = environment_with(on_each_database.settings)
+    outputs = [tmp_path / f"output-{number}" for number in range(3)]
     processes = [
-        subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
+        WarmProcess(["migrate"], settings, stdout=output, stderr=output)
+        for output in outputs
     ]
-    outputs = [process.communicate(timeout=60)[0] for process in processes]
 
-    assert [process.returncode for process in processes] == [0, 0, 0]
-    applied = [text for text in outputs if "applied cabinet.0001_initial" in text]
+    assert [process.wait(PATIENCE) for process in processes] == [0, 0, 0]
+    texts = [output.read_text() for output in outputs]
+    applied = [text for text in texts if "applied cabinet.0001_initial" in text]
     assert len(applied) == 1
     assert on_each_database.output("migrate") == "The database is up to date.\n"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import environment
+from tests.support.commands import environment_with
+from tests.support.waiting import PATIENCE
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 # What bash does when somebody types the words and presses Tab.
@@ -29,7 +30,7 @@ press_tab readback key revoke ''
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 def test_bash_completes_commands_and_options_and_reads_no_settings(tmp_path):
     [line] = re.findall(r"`(eval .*=bash_source readback\)\")`", PAGE.read_text())
-    settings = environment({"READBACK_TYPO": "1", "READBACK_WORKERS": "many"})
+    settings = environment_with({"READBACK_TYPO": "1", "READBACK_WORKERS": "many"})
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
     done = subprocess.run(
@@ -38,7 +39,7 @@ def test_bash_completes_commands_and_options_and_reads_no_settings(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
     assert done.stdout == "serve\nrename revoke\n--ephemeral\n\n"

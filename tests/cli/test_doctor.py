@@ -116,9 +116,8 @@ def test_the_mail_server_is_contacted(program):
     assert "READBACK_SMTP_URL" in results["mail"][2]
 
 
-def test_a_mail_that_has_waited_for_a_minute_is_a_warning(on_each_database):
-    program = on_each_database
-    program.output("migrate")
+def test_a_mail_that_has_waited_for_a_minute_is_a_warning(migrated_on_each_database):
+    program = migrated_on_each_database
     _code, results = diagnose(program)
     assert results["outbox"][:2] == ("ok", "no e-mail is waiting")
 
@@ -185,12 +184,12 @@ def test_checking_a_unix_socket_leaves_no_file(program, tmp_path):
     assert not (tmp_path / "socket").exists()
 
 
-def test_a_secret_key_readable_by_other_users_fails(program):
-    program.output("migrate")
-    path = Path(program.settings["READBACK_DATA_DIR"]) / "secret-key"
+def test_a_secret_key_readable_by_other_users_fails(migrated):
+    path = Path(migrated.settings["READBACK_DATA_DIR"]) / "secret-key"
+    path.write_text("x" * 60)
     os.chmod(path, 0o644)
 
-    code, results = diagnose(program)
+    code, results = diagnose(migrated)
 
     assert (code, results["permissions"][0]) == (1, "fail")
     assert results["permissions"][2] == f"Run chmod go= {path}"

@@ -13,7 +13,11 @@ import pytest
 
 from readback import keys
 from tests.cli.program import Program, answers_200, is_listening
+from tests.support import migrated
 from tests.support.commands import free_port
+from tests.support.waiting import PATIENCE
+
+JSON = ("--ephemeral", "--json")
 
 
 @pytest.fixture
@@ -28,7 +32,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_json_prints_one_line_with_everything_a_client_needs(tmp_path, temporary):
     program = Program(tmp_path, {})
-    with program.serving("--ephemeral", "--json", until="\n") as service:
+    # Cold, because no process that needs no Django may have imported it.
+    with program.serving(*JSON, until="\n", cold=True) as service:
         line = json.loads(service.stdout)
         assert set(line) == {
             "base_url",
@@ -42,22 +47,14 @@ def test_json_prints_one_line_with_everything_a_client_needs(tmp_path, temporary
         assert Path(line["data_dir"]).parent == temporary
         assert line["pid"] == service.process.pid
         bearer = {"Authorization": f"Bearer {line['api_key']}"}
-        with urlopen(Request(f"{line['base_url']}/models", headers=bearer)) as answer:
+        request = Request(f"{line['base_url']}/models", headers=bearer)
+        with urlopen(request, timeout=PATIENCE) as answer:
             assert json.load(answer)["data"][0]["id"] == "vendor-cabinet-preview-echo"
         for url in (f"{line['ops_url']}/readyz", f"{line['cabinet_url']}/healthz"):
-            assert urlopen(url).status == 200
+            assert urlopen(url, timeout=PATIENCE).status == 200
         assert service.stop() == 0
         assert service.stdout.count("\n") == 1
         assert service.stderr == ""
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_stopping_deletes_the_temporary_directory(tmp_path, temporary, number):
-    with Program(tmp_path, {}).serving("--ephemeral") as service:
-        [data] = temporary.glob("readback-*")
-        assert (data / "readback.sqlite3").exists()
-        assert service.stop(number) == 0
-    assert not list(temporary.glob("readback-*"))
 
 
 def test_without_json_it_prints_commands_that_work(tmp_path, temporary):
@@ -72,9 +69,10 @@ def test_without_json_it_prints_commands_that_work(tmp_path, temporary):
         assert answers_200(f"{address}/models", key)
 
 
-def test_the_key_and_the_addresses_can_be_chosen(tmp_path, temporary):
+def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
     key, (api, cabinet) = keys.mint(), (free_port(), free_port())
     settings = {
+        "READBACK_DATA_DIR": str(tmp_path / "data"),
         "READBACK_EPHEMERAL_KEY": key,
         "READBACK_ERROR_MESSAGES": "on",
         # As in a container: reached from other machines, by another name.
@@ -83,14 +81,15 @@ def test_the_key_and_the_addresses_can_be_chosen(tmp_path, temporary):
         "READBACK_CABINET_URL": f"http://readback.localhost:{cabinet}",
     }
     program = Program(tmp_path, settings)
+    migrated.provide(settings)
     with program.serving("--ephemeral", until="key create") as service:
         assert f"http://readback.localhost:{cabinet}\n" in service.stdout
         ops = re.search(r"Ops +(\S+)", service.stdout)[1]
         # The port that is not chosen is a free one.
-        assert urlopen(f"{ops}/readyz").status == 200
+        assert urlopen(f"{ops}/readyz", timeout=PATIENCE).status == 200
         request = Request(f"http://127.0.0.1:{cabinet}/")
         request.add_header("Host", f"readback.localhost:{cabinet}")
-        assert urlopen(request).status == 200
+        assert urlopen(request, timeout=PATIENCE).status == 200
         assert answers_200(f"http://127.0.0.1:{api}/v1/models", key)
         # With the default setting there would be no message.
         request = Request(f"http://127.0.0.1:{api}/v1/models", method="PUT")
@@ -112,9 +111,10 @@ def test_a_server_that_is_not_ephemeral_refuses_the_key(program):
 
 def test_a_configured_data_directory_is_kept_and_can_be_used_again(tmp_path):
     program = Program(tmp_path, {"READBACK_DATA_DIR": str(tmp_path / "kept")})
+    migrated.provide(program.settings)
     emails = set()
     for _ in range(2):
-        with program.serving("--ephemeral", "--json", until="\n") as service:
+        with program.serving(*JSON, until="\n") as service:
             line = json.loads(service.stdout)
             emails.add(line["account_email"])
             listed = program.output("key", "list", line["account_email"])
@@ -123,16 +123,26 @@ def test_a_configured_data_directory_is_kept_and_can_be_used_again(tmp_path):
     assert (tmp_path / "kept" / "readback.sqlite3").exists()
 
 
-def test_several_can_run_at_the_same_time(tmp_path, temporary):
+def test_several_run_at_the_same_time_and_delete_their_own_directory(
+    tmp_path, temporary
+):
     program = Program(tmp_path, {})
     with (
-        program.serving("--ephemeral", "--json", until="\n") as one,
-        program.serving("--ephemeral", "--json", until="\n") as two,
+        program.serving(*JSON, until="\n") as one,
+        program.serving(*JSON, until="\n") as two,
     ):
         lines = [json.loads(service.stdout) for service in (one, two)]
         assert lines[0]["base_url"] != lines[1]["base_url"]
         addresses = [line["base_url"].split("/")[2] for line in lines]
         assert all(is_listening(address) for address in addresses)
+        first, second = (Path(line["data_dir"]) for line in lines)
+        assert {first, second} == set(temporary.glob("readback-*"))
+
+        assert one.stop(signal.SIGTERM) == 0
+        assert list(temporary.glob("readback-*")) == [second]
+        assert (second / "readback.sqlite3").exists()
+        assert two.stop(signal.SIGINT) == 0
+    assert not list(temporary.glob("readback-*"))
 
 
 def test_a_failed_start_deletes_the_temporary_directory(tmp_path, temporary):
@@ -155,6 +165,6 @@ def open_refusal(request: Request):
     from urllib.error import HTTPError
 
     try:
-        return urlopen(request)
+        return urlopen(request, timeout=PATIENCE)
     except HTTPError as error:
         return error

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.cli.program import Program, environment
+from tests.cli.program import Program
 from tests.support import migrated
-from tests.support.commands import free_port
+from tests.support.commands import environment_with, free_port
+from tests.support.waiting import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADDRESS = re.compile(r"http://[\w.]+:8000/v1")
@@ -82,7 +83,7 @@ def test_an_example_is_valid_for_the_published_schema(schema, name):
     subprocess.run(
         [*check, "--builtin-schema", f"vendor.{schema}", EXAMPLES / name],
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -109,9 +110,9 @@ def test_the_health_check_of_an_example_works(base_url, tmp_path):
 def run_in_bash(script: str, variables: dict[str, str], folder: Path):
     return subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
-        env=environment(variables),
+        env=environment_with(variables),
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )

@@ -10,7 +10,8 @@ import pytest
 
 import readback
 from readback.cli import main
-from tests.cli.program import environment
+from tests.support.commands import environment_with
+from tests.support.waiting import PATIENCE
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()):
@@ -58,10 +59,10 @@ def bare(tmp_path: Path) -> list[str]:
 def run(command: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*command, *arguments],
-        env=environment({}),
+        env=environment_with({}),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
     )
 
 

@@ -6,7 +6,9 @@ import socket
 import subprocess
 import sys
 
-from tests.cli.program import READBACK, answers_200, environment, eventually, key_in
+from tests.cli.program import READBACK, answers_200, key_in
+from tests.support.commands import environment_with
+from tests.support.waiting import PATIENCE, wait_until
 
 # Does what systemd does: passes sockets from descriptor 3 on, and the process id.
 ACTIVATE = """
@@ -22,10 +24,11 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
-def test_both_planes_can_run_as_separate_commands_on_one_database(on_each_database):
-    program = on_each_database
+def test_both_planes_can_run_as_separate_commands_on_one_database(
+    migrated_on_each_database,
+):
+    program = migrated_on_each_database
     api, cabinet = (program.settings[f"READBACK_{n}_BIND"] for n in ("API", "CABINET"))
-    program.output("migrate")
     program.output("account", "create", "alice@example.org", "--confirmed")
     key = program.output("key", "create", "alice@example.org").strip()
 
@@ -46,7 +49,7 @@ def test_the_api_alone_creates_no_secret_key_and_no_file(program, postgresql, tm
 
     with program.serving("api", until="Serving the API") as service:
         ready = f"http://{program.settings['READBACK_OPS_BIND']}/readyz"
-        eventually(lambda: answers_200(ready), "it is ready")
+        wait_until(lambda: answers_200(ready), "it is ready")
         assert service.stop() == 0
     assert not empty.exists()
 
@@ -63,9 +66,9 @@ def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(migrated):
         with activated(program, [ops, public], "serve", "api") as process:
             assert answers_200(f"http://127.0.0.1:{port_of(public)}/v1/models", key)
             ready = f"http://127.0.0.1:{port_of(ops)}/readyz"
-            eventually(lambda: answers_200(ready), "it is ready")
+            wait_until(lambda: answers_200(ready), "it is ready")
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
 
 
 def test_the_cabinet_does_not_remove_a_unix_socket_of_systemd(migrated, tmp_path):
@@ -76,12 +79,12 @@ def test_the_cabinet_does_not_remove_a_unix_socket_of_systemd(migrated, tmp_path
         listener.listen()
         with activated(program, [listener], "serve", "cabinet") as process:
             with socket.socket(socket.AF_UNIX) as client:
-                client.settimeout(30)
+                client.settimeout(PATIENCE)
                 client.connect(str(path))
                 client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert client.recv(4096).startswith(b"HTTP/1.1 ")
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
     assert path.exists()
 
 
@@ -103,7 +106,7 @@ class activated:
                 *(sys.executable, "-c", ACTIVATE, ",".join(map(str, numbers))),
                 *(*READBACK, *arguments),
             ],
-            env=environment(program.settings),
+            env=environment_with(program.settings),
             cwd=program.folder,
             pass_fds=numbers,
             stderr=subprocess.DEVNULL,
@@ -115,4 +118,4 @@ class activated:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGTERM)
-        self.process.wait(30)
+        self.process.wait(PATIENCE)

@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from readback.cli.supervisor import RestartPause
-from tests.cli.program import READBACK, Service, answers_200, environment, eventually
+from tests.cli.program import READBACK, Service, answers_200
 from tests.support.api import Api, assert_echo, assert_success, draft
+from tests.support.commands import environment_with
 from tests.support.database import Database
 from tests.support.metrics import requests_by_outcome
 from tests.support.server import UNLIMITED
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint
 
 
@@ -28,7 +29,7 @@ def end_plane(service: Service, child: int, number: signal.Signals) -> None:
     """Send a signal to the master of a plane; wait until the parent has noticed."""
     deaths = service.stderr.count("starting it again")
     os.kill(child, number)
-    eventually(
+    wait_until(
         lambda: service.stderr.count("starting it again") > deaths, "it has died"
     )
 
@@ -44,7 +45,6 @@ def test_the_api_answers_while_a_killed_cabinet_is_started_again(migrated):
         wait_until(
             lambda: assert_echo(api.chat(draft("x")), "x") and visit.done(),
             "the cabinet has answered",
-            seconds=30,
         )
         assert visit.result()
         assert service.children()[0] == api_master
@@ -84,7 +84,7 @@ def test_created_and_counts_go_on_when_a_killed_api_is_started_again(migrated):
 
 def burst(api: Api, times: int) -> list[int]:
     """Return the values of `created`, which run ahead of the clock."""
-    with api.endpoint.connect(30) as connection:
+    with api.endpoint.connect() as connection:
         given = []
         for _ in range(times):
             connection.send(api.chat_bytes(draft("x")))
@@ -99,7 +99,7 @@ def usage(database: Database) -> int:
 def test_a_plane_that_dies_before_it_has_been_ready_ends_the_command(migrated):
     process = subprocess.Popen(
         [*READBACK, "serve"],
-        env=environment(migrated.settings),
+        env=environment_with(migrated.settings),
         cwd=migrated.folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -107,9 +107,9 @@ def test_a_plane_that_dies_before_it_has_been_ready_ends_the_command(migrated):
     )
     with process:
         service = Service(process, Path(os.devnull), Path(os.devnull))
-        eventually(service.children, "the cabinet is starting")
+        wait_until(service.children, "the cabinet is starting")
         os.kill(service.children()[0], signal.SIGKILL)
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGKILL
     assert stderr == "The cabinet exited unexpectedly; stopping Readback.\n"
 

@@ -16,7 +16,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.cli.program import answers_200, environment
+from tests.cli.program import answers_200
+from tests.support.commands import environment_with
+from tests.support.waiting import PATIENCE
 
 SANDBOX = Path(__file__).parents[2] / "deploy/systemd/readback-.service.d/sandbox.conf"
 # From <linux/prctl.h>; since Linux 6.3.
@@ -64,7 +66,9 @@ def test_both_planes_work_without_the_system_calls_that_the_sandbox_denies(
     ]
     with subprocess.Popen(
         command,
-        env=environment({"READBACK_DATA_DIR": migrated.settings["READBACK_DATA_DIR"]}),
+        env=environment_with(
+            {"READBACK_DATA_DIR": migrated.settings["READBACK_DATA_DIR"]}
+        ),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -84,7 +88,7 @@ def test_both_planes_work_without_the_system_calls_that_the_sandbox_denies(
 
 def sign_up(cabinet: str) -> str:
     """Sign up, so that a password is hashed; return where the answer leads."""
-    with httpx.Client(base_url=cabinet, timeout=60) as browser:
+    with httpx.Client(base_url=cabinet, timeout=PATIENCE) as browser:
         page = browser.get("/accounts/signup/").text
         token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', page)
         assert token

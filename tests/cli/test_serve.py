@@ -12,9 +12,14 @@ from urllib.request import urlopen
 import httpx
 import pytest
 
-from tests.cli.program import Program, eventually, is_listening, key_in
+from readback import keys
+from tests.cli.program import Program, is_listening, key_in
 from tests.cli.terminal import serving_in_terminal
 from tests.support.commands import free_port
+from tests.support.database import Database
+from tests.support.load import models
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.wire import Endpoint, exchange
 
 
 def curl_line(text: str) -> str:
@@ -25,17 +30,18 @@ def curl_line(text: str) -> str:
 def test_the_first_start_prints_a_curl_command_that_works_unchanged(program):
     with serving_in_terminal(program, until="To create another key") as screen:
         curl = ["sh", "-c", f"{curl_line(screen)} --fail --silent"]
-        answer = json.loads(subprocess.check_output(curl, timeout=30))
+        answer = json.loads(subprocess.check_output(curl, timeout=PATIENCE))
         assert answer["choices"][0]["message"]["content"] == "Hello"
 
-        with urlopen(f"http://{program.settings['READBACK_CABINET_BIND']}/") as page:
+        cabinet = f"http://{program.settings['READBACK_CABINET_BIND']}/"
+        with urlopen(cabinet, timeout=PATIENCE) as page:
             assert program.settings["READBACK_API_BIND"] in page.read().decode()
 
 
 def set_password_and_log_in(text: str) -> None:
     """Set a password with the printed link, and log in as the printed account."""
     [link] = [line for line in text.splitlines() if "/password/reset/key/" in line]
-    with httpx.Client(follow_redirects=True) as browser:
+    with httpx.Client(follow_redirects=True, timeout=PATIENCE) as browser:
         page = browser.get(link.strip())
         _send(browser, page, password1="a lamp in the harbour")
         page = browser.get(page.url.join("/accounts/login/"))
@@ -109,7 +115,8 @@ def test_on_all_addresses_it_answers_as_localhost_and_says_how_to_begin(program)
 def _status_as(host: str) -> int:
     """Return the status of the cabinet's first page under a name of this machine."""
     port = host.rpartition(":")[2]
-    return httpx.get(f"http://127.0.0.1:{port}/", headers={"Host": host}).status_code
+    url, headers = f"http://127.0.0.1:{port}/", {"Host": host}
+    return httpx.get(url, headers=headers, timeout=PATIENCE).status_code
 
 
 def test_no_key_is_created_on_postgresql(program, postgresql):
@@ -136,13 +143,13 @@ def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
             os.killpg(service.process.pid, signal.SIGINT)
             finish(client)
             assert b" 401 " in client.recv(4096)
-        assert service.process.wait(30) == 0
+        assert service.process.wait(PATIENCE) == 0
 
 
 def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(migrated):
     with migrated.serving() as service, unfinished_request(migrated):
         service.process.send_signal(signal.SIGTERM)
-        eventually(
+        wait_until(
             lambda: not is_listening(migrated.settings["READBACK_CABINET_BIND"]),
             "the cabinet has stopped",
         )
@@ -150,13 +157,16 @@ def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(mi
         assert service.stop() == 128 + signal.SIGKILL
 
 
-def test_a_reload_drops_no_request(program):
-    with program.serving("--show-key") as service:
+def test_a_reload_drops_no_request(migrated):
+    data = migrated.settings["READBACK_DATA_DIR"]
+    database, key = Database(f"sqlite:///{data}/readback.sqlite3"), keys.mint()
+    database.add_keys(database.add_account("alice@example.org"), [key])
+    endpoint = Endpoint.of(f"http://{migrated.settings['READBACK_API_BIND']}")
+    with migrated.serving() as service:
         planes = service.children()
         service.process.send_signal(signal.SIGHUP)
-        curl = ["sh", "-c", f"{curl_line(service.stdout)} --fail --silent"]
         for _ in range(20):
-            subprocess.run(curl, check=True, stdout=subprocess.DEVNULL, timeout=30)
+            assert exchange(endpoint, models(endpoint, key)).status == 200
         assert service.children() == planes
         assert service.stop() == 0
 
@@ -164,10 +174,10 @@ def test_a_reload_drops_no_request(program):
 def test_when_the_program_is_killed_both_planes_stop(migrated):
     with migrated.serving() as service:
         service.process.kill()
-        service.process.wait()
+        service.process.wait(PATIENCE)
     names = ("READBACK_API_BIND", "READBACK_CABINET_BIND", "READBACK_OPS_BIND")
     addresses = [migrated.settings[name] for name in names]
-    eventually(
+    wait_until(
         lambda: not any(is_listening(address) for address in addresses),
         "all ports are closed",
     )
@@ -179,9 +189,14 @@ def test_two_first_starts_at_the_same_time_create_one_account(program, tmp_path)
     for name in ("API", "CABINET", "OPS"):
         other.settings[f"READBACK_{name}_BIND"] = f"127.0.0.{next(ports)}:0"
 
-    with program.serving("--show-key") as first, other.serving("--show-key") as second:
-        assert "sk-echo-" in first.stdout
-        assert "sk-echo-" not in second.stdout
+    command = ("--show-key",)
+    with (
+        program.serving(*command, until="") as first,
+        other.serving(*command, until="") as second,
+    ):
+        for service in (first, second):
+            service.wait_for(" key create ")
+        assert key_in(first.stdout + second.stdout)
 
 
 def test_it_serves_unix_sockets_and_replaces_a_stale_one(program, tmp_path):
@@ -193,14 +208,14 @@ def test_it_serves_unix_sockets_and_replaces_a_stale_one(program, tmp_path):
 
     with program.serving("--show-key") as service:
         curl = ["sh", "-c", f"{curl_line(service.stdout)} --fail --silent"]
-        assert b"Hello" in subprocess.check_output(curl, timeout=30)
+        assert b"Hello" in subprocess.check_output(curl, timeout=PATIENCE)
         assert service.stop() == 0
 
 
 def unfinished_request(program: Program) -> socket.socket:
     """Send a request without the end of its headers."""
     host, _, port = program.settings["READBACK_API_BIND"].rpartition(":")
-    client = socket.create_connection((host, int(port)), timeout=30)
+    client = socket.create_connection((host, int(port)), timeout=PATIENCE)
     client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n")
     return client
 

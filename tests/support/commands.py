@@ -35,6 +35,7 @@ def start_server(
     *,
     stdout: Path,
     stderr: Path,
+    folder: Path | None = None,
     cold: bool = False,
 ) -> Process:
     """Start `readback serve` in a session of its own, with its output in files.
@@ -44,11 +45,14 @@ def start_server(
     """
     command = ["serve", *arguments]
     if not cold:
-        return WarmProcess(command, environment, stdout=stdout, stderr=stderr)
+        return WarmProcess(
+            command, environment, stdout=stdout, stderr=stderr, folder=folder
+        )
     with stdout.open("wb") as out, stderr.open("wb") as err:
         return subprocess.Popen(
             [sys.executable, "-m", "readback", *command],
             env=dict(environment),
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

@@ -100,7 +100,9 @@ class WarmProcess:
     ) -> None:
         self.args = list(arguments)
         for path in (stdout, stderr):
-            path.write_bytes(b"")
+            # To open a terminal here could make it the one of this process.
+            if not path.is_char_device():
+                path.write_bytes(b"")
         surroundings = _Surroundings.here(environment, folder, (stdin, stdout, stderr))
         self._process = _forks.Process(
             target=_become_readback, args=(self.args, surroundings)
