@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from readback.contract import VERSION_PREFIX
 
-UPSTREAM_SECONDS = 30
+UPSTREAM_SECONDS = 60
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 # An operator would see all of it; the page needs only to tell programs apart.
 _SHOWN_ERROR_BYTES = 10_000

@@ -15,8 +15,8 @@ import pytest
 
 from readback import keys, programs
 from tests.support.database import Database
-from tests.support.server import UNLIMITED, Server, ephemeral_server
-from tests.support.waiting import wait_until
+from tests.support.server import Server
+from tests.support.waiting import PATIENCE, wait_until
 
 CHAT = "/chat/completions"
 MODEL = "vendor-cabinet-preview-echo"
@@ -28,8 +28,6 @@ WORDS = {
     "message.content": "content",
     "/responses": "the Responses API",
 }
-# The journal is written twice a second.
-JOURNAL_SECONDS = 30.0
 
 
 class Button(NamedTuple):
@@ -67,6 +65,7 @@ class Site(NamedTuple):
     server: Server
     database: Database
     account: int
+    client: httpx.Client
 
     def new_key(self) -> str:
         key = keys.mint()
@@ -77,33 +76,57 @@ class Site(NamedTuple):
         headers = {"Authorization": f"Bearer {key}", "User-Agent": button.user_agent}
         url = f"{self.server.base_url}{button.path}"
         if not button.body:
-            return httpx.get(url, headers=headers)
-        return httpx.post(url, headers=headers, json=json.loads(button.body))
+            return self.client.get(url, headers=headers)
+        body = json.loads(button.body)
+        return self.client.post(url, headers=headers, json=body)
 
     def refused_row(self, key: str) -> Row:
         """Return the only refused row in the journal of a key."""
         statement = (
             "SELECT detail, user_agent, differences FROM cabinet_journalentry AS entry"
             " JOIN cabinet_key AS key ON key.id = entry.key_id"
-            " WHERE key.last_four = ? AND NOT entry.accepted"
+            " WHERE key.digest = ? AND NOT entry.accepted"
         )
         rows: list[tuple[str, str, str]] = []
 
         def written() -> bool:
-            rows[:] = self.database.rows(statement, key[-4:])
+            rows[:] = self.database.rows(statement, keys.digest(key.encode()))
             return bool(rows)
 
-        wait_until(written, lambda: "the journal has the request", JOURNAL_SECONDS)
+        wait_until(written, "the journal has the request")
         [[detail, user_agent, differences]] = rows
         return Row(detail, user_agent, differences.split())
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
-        path = Path(server.environment["READBACK_DATA_DIR"]) / "readback.sqlite3"
-        database = Database(f"sqlite:///{path}")
-        yield Site(server, database, database.add_account("buttons@example.com"))
+def site(server: Server) -> Iterator[Site]:
+    path = Path(server.environment["READBACK_DATA_DIR"]) / "readback.sqlite3"
+    database = Database(f"sqlite:///{path}")
+    account = database.add_account("buttons@example.com")
+    with httpx.Client(timeout=PATIENCE) as client:
+        yield Site(server, database, account, client)
+
+
+class Pressed(NamedTuple):
+    """A refused request, and what the journal of its key says about it."""
+
+    key: str
+    refused: httpx.Response
+    row: Row
+
+
+@pytest.fixture(scope="module")
+def pressed(site: Site) -> dict[Button, Pressed]:
+    """Press every button that sends a chat, each with its own key.
+
+    The journal is written twice a second, so all of them together wait for it once.
+    """
+    chats = {button: site.new_key() for button in BUTTONS if button.body}
+    refused = {button: site.press(button, key) for button, key in chats.items()}
+    return {
+        button: Pressed(key, refused[button], site.refused_row(key))
+        for button, key in chats.items()
+    }
 
 
 def changed(button: Button, differences: list[str]) -> Button:
@@ -148,11 +171,11 @@ def test_a_check_that_lists_the_models_complies(button: Button, site: Site):
 
 
 @each([button for button in BUTTONS if button.body])
-def test_one_answer_names_all_that_must_change(button: Button, site: Site):
-    key = site.new_key()
+def test_one_answer_names_all_that_must_change(
+    button: Button, site: Site, pressed: dict[Button, Pressed]
+):
+    key, refused, row = pressed[button]
 
-    refused = site.press(button, key)
-    row = site.refused_row(key)
     again = site.press(changed(button, row.differences), key)
 
     assert refused.status_code in (400, 404)
@@ -163,11 +186,11 @@ def test_one_answer_names_all_that_must_change(button: Button, site: Site):
 
 
 @each([button for button in BUTTONS if button.body and button.user_agent])
-def test_the_journal_recognises_the_program(button: Button, site: Site):
-    key = site.new_key()
+def test_the_journal_recognises_the_program(
+    button: Button, pressed: dict[Button, Pressed]
+):
+    row = pressed[button].row
 
-    site.press(button, key)
-    row = site.refused_row(key)
     found = programs.recognise(row.user_agent, row.differences)
 
     assert found and found.name == button.program

@@ -1,6 +1,5 @@
 """What `make clients` reports is what arrived and what was printed."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,8 @@ import pytest
 from clients.calls import call, shown
 from clients.relay import Relay, Treatment
 
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import Server
+from tests.support.waiting import PATIENCE
 
 MODEL = "vendor-cabinet-preview-echo"
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "Ready to copy?"}]}
@@ -33,12 +33,6 @@ ValueError: in the second line of its text
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
-        yield server
-
-
 @pytest.fixture
 def relay(server: Server) -> Iterator[Relay]:
     relay = Relay(server.base_url)
@@ -48,7 +42,7 @@ def relay(server: Server) -> Iterator[Relay]:
 
 def post(relay: Relay, key: str) -> httpx.Response:
     headers = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(trust_env=False) as client:
+    with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
         return client.post(
             f"{relay.base_url}/chat/completions", json=BODY, headers=headers
         )
@@ -114,13 +108,11 @@ def test_the_relay_repeats_an_answer_without_asking_the_server(relay):
 
 
 def test_a_client_that_does_not_end_is_cut_off(relay, tmp_path: Path):
-    driver = tmp_path / "endless.py"
-    driver.write_text(
-        "import threading\nprint('waiting', flush=True)\nthreading.Event().wait()\n"
-    )
-    command = [sys.executable, "-P", str(driver)]
+    driver = tmp_path / "endless.sh"
+    driver.write_text("echo waiting\nexec sleep 600\n")
 
-    made = call(command, relay, relay.base_url, "key", "default", seconds=5)
+    # A shell needs some milliseconds to print the word.
+    made = call(["sh", str(driver)], relay, relay.base_url, "key", "default", seconds=3)
 
     assert (made.exit_code, made.shown, made.requests) == (None, "waiting", [])
     assert not made.accepted

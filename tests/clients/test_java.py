@@ -3,22 +3,15 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import Server
 
 MODEL = "vendor-cabinet-preview-echo"
 TEXTS = ["Hello", "Привет, мир", "🏠\nsecond line", "я" * 4096]
 SOURCE = Path(__file__).with_name("Readback.java")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
-        yield server
 
 
 def test_the_jdk_client_lists_the_model_and_gets_every_text_back(

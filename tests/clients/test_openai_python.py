@@ -1,12 +1,11 @@
 """OpenAI's Python package, configured only with the address and the key."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import Server
 
 MODEL = "vendor-cabinet-preview-echo"
 TEXTS = [
@@ -19,12 +18,6 @@ TEXTS = [
     "\ufeff\u2028\0",
     "я" * 4096,
 ]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
