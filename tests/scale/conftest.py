@@ -1,10 +1,9 @@
 """A server with two workers for each kind of database, and any number of keys."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -35,26 +34,36 @@ class Site:
         return made
 
 
+Serve = Callable[..., AbstractContextManager[Site]]
+"""Runs a server on a new database of one kind, with these settings."""
+
+
 @pytest.fixture(scope="module")
-def start(
+def serve(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Any]]:
-    """Start a server on a new database of one kind, with these settings."""
+) -> Serve:
+    @contextmanager
+    def _serve(kind: str, **settings: str) -> Iterator[Site]:
+        folder = tmp_path_factory.mktemp(kind)
+        if kind == "sqlite":
+            url = f"sqlite:///{folder}/readback.sqlite3"
+        else:
+            url = request.getfixturevalue("postgresql").migrated_database()
+        chosen = {**UNLIMITED, "READBACK_DATABASE_URL": url, **settings}
+        with ephemeral_server(folder, chosen) as server:
+            yield Site(server, Database(url))
+
+    return _serve
+
+
+@pytest.fixture
+def start(serve: Serve) -> Iterator[Callable[..., Site]]:
+    """Start a server that is stopped at the end of the test."""
     with ExitStack() as stack:
-
-        def _start(kind: str, **settings: str) -> Site:
-            folder = tmp_path_factory.mktemp(kind)
-            if kind == "sqlite":
-                url = f"sqlite:///{folder}/readback.sqlite3"
-            else:
-                url = request.getfixturevalue("postgresql").migrated_database()
-            chosen = {**UNLIMITED, "READBACK_DATABASE_URL": url, **settings}
-            server = stack.enter_context(ephemeral_server(folder, chosen))
-            return Site(server, Database(url))
-
-        yield _start
+        yield lambda kind, **settings: stack.enter_context(serve(kind, **settings))
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
-    return start(request.param, READBACK_WORKERS="2")
+def site(request: pytest.FixtureRequest, serve: Serve) -> Iterator[Site]:
+    with serve(request.param, READBACK_WORKERS="2") as site:
+        yield site

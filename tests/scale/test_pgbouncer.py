@@ -19,7 +19,7 @@ from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.postgres import Postgres
 from tests.support.server import UNLIMITED, ephemeral_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import exchange
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """A new database: its direct URL and its URL through PgBouncer."""
-    direct = postgresql.new_database()
+    direct = postgresql.migrated_database()
     name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
     port = free_port()
     with gate(postgresql.socket) as proxy, tempfile.NamedTemporaryFile("w") as ini:
@@ -55,12 +55,12 @@ def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
             yield direct, url
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(PATIENCE)
 
 
 def connects(url: str) -> bool:
     try:
-        psycopg.connect(url, connect_timeout=2).close()
+        psycopg.connect(url, connect_timeout=int(PATIENCE)).close()
     except psycopg.OperationalError:
         return False
     return True
@@ -85,7 +85,7 @@ def test_everything_works_through_two_pooled_sessions(
         known = models(site.endpoint, by_command)
         assert exchange(site.endpoint, known).status == 200
         server.revoke_key(by_command)
-        wait_until(lambda: exchange(site.endpoint, known).status == 401, "revoked", 1)
+        wait_until(lambda: exchange(site.endpoint, known).status == 401, "revoked")
 
         assert readiness(server.ops_url) == (200, [])
         assert metrics(server.ops_url)["database_errors_total"] == 0

@@ -2,31 +2,33 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from readback import keys
-from tests.scale.conftest import Site
+from tests.scale.conftest import Serve, Site
 from tests.support.load import models, pipeline
 from tests.support.processes import one_connection_per_worker
 from tests.support.wire import exchange
 
-RATE, BURST = 500, 3000
+# A rate so low that a busy machine, too, is refused most of the requests.
+RATE, BURST = 50, 3000
 TOLERANCE = 0.05
 
 
 @pytest.fixture(scope="module")
-def site(start: Callable[..., Site]) -> Site:
-    return start(
+def site(serve: Serve) -> Iterator[Site]:
+    with serve(
         "sqlite",
         READBACK_WORKERS="2",
         READBACK_KEY_RATE=str(RATE),
         READBACK_KEY_BURST=str(BURST),
         READBACK_AUTH_FAILURE_RATE="1",
         READBACK_AUTH_FAILURE_BURST="50",
-    )
+    ) as site:
+        yield site
 
 
 def test_the_rate_of_a_key_is_exact_across_two_workers(site):
@@ -65,5 +67,10 @@ def test_failed_keys_of_one_address_are_limited_across_workers(
     assert 45 <= counts[401] <= 50 + elapsed + 2 and counts[429] > 0
     assert exchange(site.endpoint, models(site.endpoint, good)).status == 200
 
-    limited = exchange(site.endpoint, models(site.endpoint, keys.mint()))
-    assert limited.status == 429 and limited.header("Retry-After") in ("1", "2")
+    # One of them may be allowed meanwhile.
+    with site.endpoint.connect() as connection:
+        connection.send(b"".join(unknown[:20]))
+        answers = [connection.read_answer() for _ in range(20)]
+    limited = [answer for answer in answers if answer.status == 429]
+    assert limited
+    assert {answer.header("Retry-After") for answer in limited} <= {"1", "2"}

@@ -5,7 +5,6 @@ The roles are those of deploy/postgresql, made with psql as an operator makes th
 
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,13 +25,15 @@ from tests.support.commands import (
     free_port,
     run_command,
     run_readback,
+    start_server,
 )
 from tests.support.database import Database
 from tests.support.load import pipeline
 from tests.support.metrics import readiness
 from tests.support.postgres import Postgres
 from tests.support.server import UNLIMITED
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.warm_start import run_warm
 from tests.support.wire import Endpoint, exchange, request
 
 SQL = Path(__file__).parents[2] / "deploy" / "postgresql"
@@ -69,21 +70,33 @@ def url_for(role: str, url: str) -> str:
     return f"postgresql://{role}@/{parts['dbname']}?host={parts['host']}"
 
 
+@pytest.fixture(scope="module")
+def template(postgresql: Postgres) -> str:
+    """The URL of a database that `readback migrate` made as the cabinet's role."""
+    url = postgresql.new_database()
+    made = install(postgresql, url)
+    made.run("migrate")
+    return url
+
+
 @pytest.fixture
-def installation(postgresql: Postgres) -> Installation:
-    return install(postgresql)
+def installation(postgresql: Postgres, template: str) -> Installation:
+    made = install(postgresql, postgresql.new_database(template))
+    made.grant()
+    return made
 
 
 @pytest.fixture(scope="module")
-def installation_with_key(postgresql: Postgres) -> Installation:
+def installation_with_key(postgresql: Postgres, template: str) -> Installation:
     """One that tests only try to change."""
-    made = install(postgresql)
+    made = install(postgresql, postgresql.new_database(template))
+    made.grant()
     made.owner.add_keys(made.owner.add_account(EMAIL), [keys.mint()])
     return made
 
 
-def install(postgresql: Postgres) -> Installation:
-    superuser = postgresql.new_database()
+def install(postgresql: Postgres, superuser: str) -> Installation:
+    """Make the roles, and give a database to the cabinet's."""
 
     def psql(file: str, url: str) -> None:
         command = [str(postgresql.programs / "psql"), f"--file={SQL / file}", url]
@@ -94,12 +107,9 @@ def install(postgresql: Postgres) -> Installation:
         psql("roles.sql", superuser)
     name = psycopg.conninfo.conninfo_to_dict(superuser)["dbname"]
     postgresql.execute(f"ALTER DATABASE {name} OWNER TO readback")
-    made = Installation(
+    return Installation(
         url_for("readback", superuser), url_for(API_ROLE, superuser), psql
     )
-    made.run("migrate")
-    made.grant()
-    return made
 
 
 @dataclass(frozen=True)
@@ -135,27 +145,20 @@ def settings_of_api(url: str) -> dict[str, str]:
 def api(folder: Path, url: str) -> Iterator[Api]:
     settings = settings_of_api(url)
     log = folder / "api.log"
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "readback", "serve", "api"],
-            env=environment_with(settings),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
-        )
+    process = start_server(
+        ["api"], environment_with(settings), stdout=log, stderr=log, folder=folder
+    )
     made = Api(
         Endpoint.of(f"http://{settings['READBACK_API_BIND']}"),
         f"http://{settings['READBACK_OPS_BIND']}",
         log,
     )
     try:
-        wait_until(lambda: is_ready(made), log.read_text, seconds=60)
+        wait_until(lambda: is_ready(made), log.read_text)
         yield made
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(40) == 0, log.read_text()
+        assert process.wait(PATIENCE) == 0, log.read_text()
 
 
 def is_ready(made: Api) -> bool:
@@ -331,14 +334,8 @@ def test_an_api_without_a_privilege_that_it_needs_does_not_start(
     installation.owner.rows(
         f"REVOKE SELECT (expires_at) ON cabinet_key FROM {API_ROLE}"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "readback", "serve", "api"],
-        env=environment_with(settings_of_api(installation.api_url)),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    environment = environment_with(settings_of_api(installation.api_url))
+    done = run_warm(["serve", "api"], environment, "", tmp_path, PATIENCE)
     assert done.returncode == 3, done.stderr
     [sentence] = done.stderr.splitlines()
     assert "InsufficientPrivilege" in sentence and "grants.sql" in sentence

@@ -5,13 +5,13 @@ for every statement outside a transaction.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import ceil
 
 import pytest
 
 from readback import keys
-from tests.scale.conftest import Site
+from tests.scale.conftest import Serve, Site
 from tests.support.load import models, pipeline, spread
 from tests.support.metrics import metrics
 from tests.support.waiting import wait_until
@@ -29,8 +29,9 @@ EDGE_ROUNDS = 3
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
-    return start(request.param, READBACK_WORKERS="1")
+def site(request: pytest.FixtureRequest, serve: Serve) -> Iterator[Site]:
+    with serve(request.param, READBACK_WORKERS="1") as site:
+        yield site
 
 
 def statements_for(known: float, site: Site) -> int:

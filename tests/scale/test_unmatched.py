@@ -5,14 +5,13 @@ With two workers and both kinds of database; with two API processes on one Postg
 
 import re
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from readback import keys
 from readback.api.data.unmatched_table import CELLS
-from readback.contract import PROBE_PATH
+from readback.contract import PROBE_PATH, UNMATCHED_ROWS
 from tests.scale.conftest import Site
 from tests.support.keys import mistyped
 from tests.support.load import pipeline, spread
@@ -45,53 +44,46 @@ def bearer(key: str) -> tuple[str, str]:
     return ("Authorization", f"Bearer {key}")
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
-    return start(request.param, READBACK_WORKERS=f"{WORKERS}")
-
-
-@pytest.fixture(autouse=True)
-def empty(request: pytest.FixtureRequest) -> None:
-    if "site" in request.fixturenames:
-        site = request.getfixturevalue("site")
-        site.database.rows("DELETE FROM cabinet_unmatchedrequest")
+@pytest.fixture
+def empty(site: Site) -> Site:
+    """The server, with nothing kept."""
+    site.database.rows("DELETE FROM cabinet_unmatchedrequest")
+    return site
 
 
 KEPT = {
-    "no header": (lambda s: raw(s, "GET", "/v1/models"), "models", "invalid_key"),
+    "no header": ("GET", "/v1/models", lambda site: (), "models", "invalid_key"),
     "a mistyped key": (
-        lambda s: raw(s, "GET", "/v1/models", bearer(mistyped(keys.mint()))),
+        *("GET", "/v1/models", lambda site: [bearer(mistyped(keys.mint()))]),
         *("models", "invalid_key"),
     ),
     "an unknown key": (
-        lambda s: raw(s, "POST", "/v1/chat/completions", bearer(keys.mint())),
+        *("POST", "/v1/chat/completions", lambda site: [bearer(keys.mint())]),
         *("chat", "invalid_key"),
     ),
     "a revoked key": (
-        lambda s: raw(s, "GET", "/v1/models", bearer(revoked_key(s))),
+        *("GET", "/v1/models", lambda site: [bearer(revoked_key(site))]),
         *("models", "invalid_key"),
     ),
     "another header": (
-        lambda s: raw(s, "GET", "/v1/models", ("x-api-key", s.new_keys(1)[0])),
+        *("GET", "/v1/models", lambda site: [("x-api-key", site.new_keys(1)[0])]),
         *("models", "invalid_key"),
     ),
     "a preflight": (
-        lambda s: raw(s, "OPTIONS", "/v1/models", ("Origin", "https://x.example")),
+        *("OPTIONS", "/v1/models", lambda site: [("Origin", "https://x.example")]),
         *("other", "not_found"),
     ),
     "a wrong path without a key": (
-        lambda s: raw(s, "GET", "/models"),
+        *("GET", "/models", lambda site: ()),
         *("other", "not_found"),
     ),
     "a wrong path with an unknown key": (
-        lambda s: raw(s, "GET", "/models", bearer(keys.mint())),
+        *("GET", "/models", lambda site: [bearer(keys.mint())]),
         *("other", "not_found"),
     ),
-    "the first bytes of TLS": (
-        lambda s: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        *("other", "malformed_request"),
-    ),
 }
+# The first bytes of a handshake.
+TLS = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 
 
 def revoked_key(site: Site) -> str:
@@ -103,19 +95,35 @@ def revoked_key(site: Site) -> str:
     return key
 
 
-@pytest.mark.parametrize("kind", KEPT)
-def test_a_request_without_an_accepted_key_is_kept(site, kind):
-    make, endpoint, code = KEPT[kind]
+def test_every_request_without_an_accepted_key_is_kept(empty):
+    site, sent = empty, set()
+    # On one connection: two workers that write at the same moment may use one cell.
+    with site.endpoint.connect() as connection:
+        for kind, (method, target, fields, endpoint, code) in KEPT.items():
+            # Each with its own name, so that each has its own row.
+            asked = raw(site, method, target, ("User-Agent", kind), *fields(site))
+            connection.send(asked)
+            answer = connection.read_answer()
+            assert answer.reason.endswith(f"({code})"), kind
+            sent.add((endpoint, code, answer.header("X-Error-Detail"), kind, 1))
 
-    answer = exchange(site.endpoint, make(site))
+    # As many as are kept for one address.
+    assert len(sent) == UNMATCHED_ROWS
+    wait_until(lambda: len(stored(site)) == len(sent), lambda: f"{stored(site)}")
+    assert sorted(stored(site)) == sorted(sent)
 
-    assert answer.reason.endswith(f"({code})")
-    wait_until(lambda: stored(site), "the request is written")
+
+def test_what_is_not_http_is_kept(empty):
+    answer = exchange(empty.endpoint, TLS)
+
+    assert answer.reason.endswith("(malformed_request)")
+    wait_until(lambda: stored(empty), "the request is written")
     detail = answer.header("X-Error-Detail")
-    assert stored(site) == [(endpoint, code, detail, "", 1)]
+    assert stored(empty) == [("other", "malformed_request", detail, "", 1)]
 
 
-def test_equal_requests_are_counted_by_all_workers_together(site):
+def test_equal_requests_are_counted_by_all_workers_together(empty):
+    site = empty
     asked = raw(site, "GET", "/v1/models", ("User-Agent", "curl/8"))
     assert spread(site.endpoint, [asked] * 1000, connections=20) == {401: 1000}
 
@@ -124,7 +132,8 @@ def test_equal_requests_are_counted_by_all_workers_together(site):
     assert len(stored(site)) <= WORKERS
 
 
-def test_a_request_with_an_accepted_key_is_not_kept(site):
+def test_a_request_with_an_accepted_key_is_not_kept(empty):
+    site = empty
     [key] = site.new_keys(1)
     sent = {
         200: raw(site, "GET", "/v1/models", bearer(key)),
@@ -140,7 +149,8 @@ def test_a_request_with_an_accepted_key_is_not_kept(site):
     assert [row[3] for row in stored(site)] == ["marker"]
 
 
-def test_what_the_probe_asks_in_the_name_of_other_programs_is_not_kept(site):
+def test_what_the_probe_asks_in_the_name_of_other_programs_is_not_kept(empty):
+    site = empty
     imitated = raw(site, "GET", PROBE_PATH, ("User-Agent", "OpenAI/Python 3.49.0"))
     assert exchange(site.endpoint, imitated).status == 404
     marker = raw(site, "GET", "/v1/models", ("User-Agent", "marker"))

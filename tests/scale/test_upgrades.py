@@ -1,16 +1,17 @@
 """The database is migrated while requests arrive."""
 
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.scale.conftest import Site
+from tests.support.commands import run_command
 from tests.support.load import models
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.warm_start import WarmProcess
 from tests.support.wire import exchange
 
 
@@ -30,7 +31,7 @@ ADDITIONS = (
 )
 
 
-def test_two_concurrent_migrations_under_load_do_no_harm(site):
+def test_two_concurrent_migrations_under_load_do_no_harm(site, tmp_path):
     [key] = site.new_keys(1)
     site.server.run(*ANOTHER_VERSION)
     assert "sessions.0001_initial" in pending(site)
@@ -46,7 +47,7 @@ def test_two_concurrent_migrations_under_load_do_no_harm(site):
     caller.start()
     try:
         wait_until(lambda: statuses[200], "the key is known")
-        outputs = migrate_at_once(site, 2)
+        outputs = migrate_at_once(site, 2, tmp_path)
         for statement in ADDITIONS:
             site.database.rows(statement)
         [fresh] = site.new_keys(1)
@@ -64,28 +65,17 @@ def test_two_concurrent_migrations_under_load_do_no_harm(site):
     )
 
 
-def migrate_at_once(site: Site, number: int) -> list[str]:
-    command = [sys.executable, "-m", "readback", "migrate"]
+def migrate_at_once(site: Site, number: int, folder: Path) -> list[str]:
+    outputs = [folder / f"output-{each}" for each in range(number)]
     running = [
-        subprocess.Popen(
-            command,
-            env=dict(site.server.environment),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(number)
+        WarmProcess(["migrate"], site.server.environment, stdout=output, stderr=output)
+        for output in outputs
     ]
-    outputs = [process.communicate(timeout=60)[0] for process in running]
-    assert [process.returncode for process in running] == [0] * number
-    return outputs
+    assert [process.wait(PATIENCE) for process in running] == [0] * number
+    return [output.read_text() for output in outputs]
 
 
 def pending(site: Site) -> str:
     """Return the lines of `readback doctor` about the database."""
-    done = subprocess.run(
-        [sys.executable, "-m", "readback", "doctor"],
-        env={**site.server.environment, "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-    )
+    done = run_command({**site.server.environment, "COLUMNS": "200"}, "doctor")
     return "".join(line for line in done.stdout.splitlines() if "database" in line)

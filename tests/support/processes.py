@@ -50,22 +50,29 @@ def one_connection_per_worker(server: Server) -> Iterator[list[Connection]]:
     endpoint = Endpoint.of(server.base_url)
     # The server is ready as soon as one worker is.
     number = int(server.environment["READBACK_WORKERS"])
-    wait_until(lambda: len(api_workers(server)) == number, "all workers run")
+    workers: list[psutil.Process] = []
+
+    def all_run() -> bool:
+        # Looking for them takes long, so it is not repeated for each connection.
+        workers[:] = api_workers(server)
+        return len(workers) == number
+
+    wait_until(all_run, "all workers run")
     with ExitStack() as stack:
         found: dict[int, Connection] = {}
         for _ in range(200):
             connection = stack.enter_context(endpoint.connect())
             connection.send(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connection.read_answer().status == 404
-            found.setdefault(_worker_of(server, connection), connection)
+            found.setdefault(_worker_of(workers, connection), connection)
             if len(found) == number:
                 yield list(found.values())
                 return
         raise AssertionError("one worker accepts all connections")
 
 
-def _worker_of(server: Server, connection: Connection) -> int:
-    for worker in api_workers(server):
+def _worker_of(workers: list[psutil.Process], connection: Connection) -> int:
+    for worker in workers:
         for each in worker.net_connections("tcp"):
             if each.raddr and each.raddr.port == connection.local_port:
                 return worker.pid
