@@ -79,7 +79,8 @@ class ReadbackServer:
 
     def _send(self, marker: Marker) -> None:
         # Not with urllib, which would use the proxies of the environment.
-        connection = HTTPConnection(urlsplit(self.base_url).netloc, timeout=10)
+        address = urlsplit(self.base_url).netloc
+        connection = HTTPConnection(address, timeout=_JOURNAL_SECONDS)
         headers = {"Authorization": f"Bearer {marker.key}"}
         try:
             connection.request("GET", MODELS_PATH, headers=headers)
