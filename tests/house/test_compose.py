@@ -6,10 +6,8 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import jsonschema
 import pytest
 import yaml
-from check_jsonschema.builtin_schemas import get_builtin_schema
 
 from readback import config
 from tests.support.build_context import ROOT
@@ -37,6 +35,10 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_compose_schema_accepts_the_file():
+    # Imported here, because every test process would take 0.1 s for it.
+    import jsonschema
+    from check_jsonschema.builtin_schemas import get_builtin_schema
+
     jsonschema.validate(COMPOSE, get_builtin_schema("vendor.compose-spec"))
 
 
