@@ -42,14 +42,14 @@ def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProce
         env={**os.environ, "PATH": path, "READBACK_API_KEY": server.api_key},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=110,
     )
 
 
 def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: Path):
     command = documented_command().replace(CABINET_URL, server.cabinet_url)
     # A slow machine is not a difference.
-    options = "--max-examples 20 --suppress-health-check all --no-color"
+    options = "--max-examples 10 --suppress-health-check all --no-color"
 
     done = run(server, f"{command} {options}", tmp_path)
 

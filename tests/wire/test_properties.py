@@ -34,7 +34,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(text=texts, escaped=st.booleans(), in_chunks=st.booleans())
 def test_any_text_is_returned_unchanged(
     api: Api, text: str, escaped: bool, in_chunks: bool
@@ -119,7 +119,7 @@ def cut(raw: bytes, places: list[float]) -> list[bytes]:
     return [raw[a:b] for a, b in zip(marks, marks[1:], strict=False)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=8),
     places=st.lists(st.floats(0, 1), max_size=12),
@@ -132,13 +132,13 @@ def test_any_pipeline_split_anywhere_gets_the_same_answers(
     assert essence(ask(api.endpoint, *cut(raw, places))) == whole
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(raw=st.binary(min_size=1, max_size=400))
 def test_any_bytes_get_a_refusal_or_no_answer(api: Api, raw: bytes) -> None:
     assert_sane(ask(api.endpoint, raw))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=3),
     place=st.floats(0, 1),
@@ -160,7 +160,7 @@ field_values = st.one_of(
 ).map(lambda text: re.sub(r"[\x00-\x08\x0a-\x1f\x7f]", "", text))
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(
     method=st.sampled_from(["GET", "POST", "OPTIONS", "BREW"]),
     path=st.from_regex(r"/[!-\"$-~]{0,40}", fullmatch=True),

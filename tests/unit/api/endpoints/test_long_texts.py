@@ -41,7 +41,7 @@ def decoded(text: bytes) -> str | None:
 @given(TEXTS)
 @example(b"")
 @example(b'","')
-@settings(max_examples=1000)
+@settings(max_examples=400)
 def test_both_come_to_the_same_verdict(inner: bytes) -> None:
     text = b'"' + inner + b'"'
     content = decoded(text)

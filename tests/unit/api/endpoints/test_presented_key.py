@@ -222,7 +222,7 @@ names = st.sampled_from(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(
     method=st.one_of(st.sampled_from([b"GET", b"POST", b"OPTIONS"]), values),
     target=values,

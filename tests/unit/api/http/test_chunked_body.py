@@ -65,7 +65,7 @@ def decoded_by_llhttp(raw: bytes) -> bytes | None:
     return None
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from(TOKENS), max_size=8).map(b"".join))
 def test_what_is_accepted_is_what_llhttp_accepts(raw: bytes) -> None:
     body = decoded([raw])
@@ -73,7 +73,7 @@ def test_what_is_accepted_is_what_llhttp_accepts(raw: bytes) -> None:
         assert decoded_by_llhttp(raw) == body
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(
     st.lists(st.sampled_from(TOKENS + SPACES), max_size=8).map(b"".join),
     st.lists(st.integers(0, 60), max_size=6),

@@ -126,7 +126,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(steps=st.lists(STEPS, max_size=12))
 def test_no_pattern_of_bursts_and_pauses_breaks_the_rule(steps):
     key = Key()
