@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CabinetServer]:
 
 
 @pytest.mark.parametrize("kind", BEGINNINGS)
-def test_many_slow_clients_do_not_delay_a_visitor(
+def test_two_hundred_slow_clients_do_not_delay_a_visitor(
     server: CabinetServer, kind: str
 ) -> None:
     with slow_clients(Endpoint.of(server.url), kind) as clients:
