@@ -1,4 +1,4 @@
-"""`readback serve` on addresses that the test chooses, with a key of its own."""
+"""`readback serve` and `readback serve api`, with a key of Alice."""
 
 import re
 import signal
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from readback import keys
 from tests.support import migrated
 from tests.support.commands import (
     environment_with,
@@ -15,6 +16,9 @@ from tests.support.commands import (
     run_readback,
     start_server,
 )
+from tests.support.database import Database
+from tests.support.metrics import readiness
+from tests.support.server import Server
 from tests.support.waiting import PATIENCE, wait_until
 
 EMAIL = "alice@example.org"
@@ -73,3 +77,54 @@ def running(
         exit_code = process.wait(PATIENCE)
     assert exit_code == 0, out.read_text()
     assert not re.search("Traceback|internal error", out.read_text()), out.read_text()
+
+
+@contextmanager
+def api_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
+    """Serve the API alone; at the end stop it and expect exit code 0.
+
+    For tests of its workers. It takes half of the CPU time of a whole service.
+    """
+    data = folder / "data"
+    environment = environment_with(
+        {
+            "READBACK_DATA_DIR": str(data),
+            "READBACK_DATABASE_URL": f"{migrated.SQLITE}{data}/readback.sqlite3",
+            "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
+            "READBACK_OPS_BIND": f"127.0.0.1:{free_port()}",
+            "READBACK_STOP_NOTICE": "0.1",
+            "READBACK_WORKERS": "1",
+            **settings,
+        }
+    )
+    migrated.provide(environment)
+    database, key = Database(environment["READBACK_DATABASE_URL"]), keys.mint()
+    database.add_keys(database.add_account(EMAIL), [key])
+    ops = f"http://{environment['READBACK_OPS_BIND']}"
+    err = folder / "stderr"
+    process = start_server(["api"], environment, stdout=folder / "stdout", stderr=err)
+
+    def is_ready() -> bool:
+        try:
+            return readiness(ops)[0] == 200
+        except OSError:
+            return process.poll() is not None
+
+    try:
+        wait_until(is_ready, lambda: f"the API is ready: {err.read_text()}")
+        assert process.poll() is None, err.read_text()
+        yield Server(
+            base_url=f"http://{environment['READBACK_API_BIND']}/v1",
+            api_key=key,
+            cabinet_url="",
+            ops_url=ops,
+            account_email=EMAIL,
+            data_dir=str(data),
+            pid=process.pid,
+            environment=environment,
+            folder=folder,
+        )
+    finally:
+        process.send_signal(signal.SIGTERM)
+        exit_code = process.wait(PATIENCE)
+    assert exit_code == 0, err.read_text()

@@ -6,11 +6,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.faults.serving import api_server
 from tests.support.api import Api
 from tests.support.load import models
 from tests.support.metrics import metrics
 from tests.support.processes import worker_pids
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import UNLIMITED, Server
 from tests.support.waiting import wait_until
 from tests.support.wire import exchange
 
@@ -31,7 +32,7 @@ def reload(server: Server) -> None:
 
 def test_every_connection_is_counted_across_reloads(tmp_path: Path) -> None:
     with (
-        ephemeral_server(tmp_path, TWO_WORKERS) as server,
+        api_server(tmp_path, TWO_WORKERS) as server,
         ThreadPoolExecutor(4) as pool,
     ):
         api = Api.of(server)
@@ -63,7 +64,7 @@ def test_every_connection_is_counted_across_reloads(tmp_path: Path) -> None:
 
 
 def test_a_worker_killed_after_a_reload_is_not_counted_as_alive(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, TWO_WORKERS) as server:
+    with api_server(tmp_path, TWO_WORKERS) as server:
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
         reload(server)
         victim = min(worker_pids(server))

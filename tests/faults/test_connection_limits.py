@@ -9,11 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, draft
 from tests.support.metrics import metrics, readiness
 from tests.support.processes import api_workers
 from tests.support.raw_requests import code_of
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import UNLIMITED, Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
@@ -23,7 +24,7 @@ MANY = UNLIMITED | {"READBACK_MAX_CONNECTIONS_PER_ADDRESS": "0"}
 @contextmanager
 def served(folder: Path, **settings: str) -> Iterator[tuple[Server, Api]]:
     changed = {f"READBACK_{name.upper()}": value for name, value in settings.items()}
-    with ephemeral_server(folder, MANY | changed) as server:
+    with api_server(folder, MANY | changed) as server:
         yield server, Api.of(server)
 
 

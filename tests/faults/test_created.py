@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from readback import keys
+from tests.faults.serving import api_server
 from tests.support.api import Api, assert_success, draft
 from tests.support.created import assert_created_by_the_rule
 from tests.support.database import Database
@@ -58,7 +59,7 @@ def is_written(api: Api, database: Database, created: int) -> bool:
 
 
 def test_a_burst_of_four_thousand_keeps_the_rule(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, ONE_WORKER) as server:
+    with api_server(tmp_path, ONE_WORKER) as server:
         given = ask_anew(Api.of(server), 4000)
     assert len(set(given[:3600])) == 3600
     assert_created_by_the_rule(given)
@@ -68,7 +69,7 @@ def test_two_workers_that_answer_at_once_give_out_different_values(
     tmp_path: Path,
 ) -> None:
     with (
-        ephemeral_server(tmp_path, TWO_WORKERS) as server,
+        api_server(tmp_path, TWO_WORKERS) as server,
         one_connection_per_worker(server) as connections,
         ThreadPoolExecutor(2) as pool,
     ):
@@ -79,7 +80,7 @@ def test_two_workers_that_answer_at_once_give_out_different_values(
 
 
 def test_a_reload_in_the_middle_of_a_burst_repeats_no_value(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, TWO_WORKERS) as server, ThreadPoolExecutor(4) as p:
+    with api_server(tmp_path, TWO_WORKERS) as server, ThreadPoolExecutor(4) as p:
         api = Api.of(server)
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
         before = worker_pids(server)
@@ -152,7 +153,7 @@ def test_a_stopping_replica_writes_its_values_before_its_last_request_ends(
 ) -> None:
     url = postgresql.migrated_database()
     chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url, "READBACK_STOP_TIMEOUT": "100"}
-    with ephemeral_server(tmp_path, chosen) as server:
+    with api_server(tmp_path, chosen) as server:
         api, database = a_key(server, url)
         raw = api.chat_bytes(draft("x"))
         with api.endpoint.connect() as slow, api.endpoint.connect() as fast:

@@ -13,6 +13,7 @@ from urllib.error import URLError
 
 import pytest
 
+from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.authority import Authority
 from tests.support.metrics import readiness
@@ -110,7 +111,7 @@ def serve_until_refused(api: Api, stop: threading.Event) -> float:
 
 
 def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, noticed(0.1)) as server:
+    with api_server(tmp_path, noticed(0.1)) as server:
         with balancing(server) as balancer:
             before = worker_pids(server)
             os.kill(server.pid, signal.SIGHUP)
@@ -164,7 +165,7 @@ def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path, alone: bool) 
 def test_an_idle_connection_can_send_one_more_request_during_the_notice(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    with ephemeral_server(tmp_path, noticed(LONG_NOTICE)) as server:
+    with api_server(tmp_path, noticed(LONG_NOTICE)) as server:
         api, before = Api.of(server), worker_pids(server)
         with idle_connections(api) as idle:
             os.kill(server.pid, number)
@@ -180,7 +181,7 @@ def test_an_idle_connection_can_send_one_more_request_during_the_notice(
 
 
 def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, noticed(1)) as server:
+    with api_server(tmp_path, noticed(1)) as server:
         api = Api.of(server)
         with idle_connections(api) as idle:
             os.kill(server.pid, signal.SIGTERM)
@@ -226,7 +227,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
 
 
 def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, noticed(LONG_NOTICE)) as server:
+    with api_server(tmp_path, noticed(LONG_NOTICE)) as server:
         api, before = Api.of(server), worker_pids(server)
         with idle_connections(api, 40) as idle:
             os.kill(server.pid, signal.SIGHUP)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import psutil
 
+from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, draft
 from tests.support.processes import api_workers, has_ended, worker_pids
-from tests.support.server import LASTING, Server, ephemeral_server
+from tests.support.server import LASTING, Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
@@ -24,7 +25,7 @@ def reloading(folder: Path) -> Iterator[tuple[Server, Connection, bytes]]:
 
     The old worker no longer listens, and waits for the bytes that are left.
     """
-    with ephemeral_server(folder, PATIENT) as server:
+    with api_server(folder, PATIENT) as server:
         api = Api.of(server)
         raw, before = api.chat_bytes(draft("slow")), worker_pids(server)
         with api.endpoint.connect() as slow:
@@ -89,7 +90,7 @@ def test_however_many_reloads_there_are_two_generations_of_workers(
 
 
 def test_an_old_worker_listens_until_the_new_one_does(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, LASTING) as server:
+    with api_server(tmp_path, LASTING) as server:
         before = worker_pids(server)
         os.kill(server.pid, signal.SIGHUP)
 

@@ -18,9 +18,14 @@ def api_workers(server: Server) -> list[psutil.Process]:
     """Return the processes that answer at the API's port, without their master."""
     port = Endpoint.of(server.base_url).port
     sockets = _listening_sockets(port)
+    first = psutil.Process(server.pid)
+    # Without a cabinet, the first process is the master of the API.
     parents = {
         process: parent
-        for process in psutil.Process(server.pid).children(recursive=True)
+        for process in [
+            *([] if server.cabinet_url else [first]),
+            *first.children(recursive=True),
+        ]
         if (parent := _parent_if_listening(process, port, sockets)) is not None
     }
     listening = {process.pid for process in parents}
