@@ -123,11 +123,11 @@ def test_a_key_stays_revoked_when_it_is_revoked_again(with_alice):
     assert with_alice.run("key", "revoke", "999", "--yes").returncode == 1
 
 
-@pytest.mark.parametrize("value", ["", "0s", "-1d", "30", "1w", "1.5h", "٣d", "1d2h"])
-def test_an_invalid_duration_is_a_usage_error(with_alice, value):
-    done = with_alice.run("key", "create", ALICE, "--expires-in", value)
+def test_an_invalid_duration_is_a_usage_error(with_alice):
+    for value in ("", "0s", "-1d", "30", "1w", "1.5h", "٣d", "1d2h"):
+        done = with_alice.run("key", "create", ALICE, "--expires-in", value)
 
-    assert done.returncode == 2 and "--expires-in" in done.stderr
+        assert done.returncode == 2 and "--expires-in" in done.stderr, value
     assert listed(with_alice) == []
 
 

@@ -305,8 +305,9 @@ def test_a_database_server_with_another_time_or_read_only_fails(program, postgre
     code, results = diagnose(program)
 
     assert (code, results["clock"][0]) == (1, "fail")
+    # An answer that takes seconds makes the difference less exact.
     assert re.fullmatch(
-        r"it is (89|90|91) s behind the clock of the database server",
+        r"it is (8[5-9]|9[0-5]) s behind the clock of the database server",
         results["clock"][1],
     )
     status, found, action = results["database role"]

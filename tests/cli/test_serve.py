@@ -147,6 +147,9 @@ def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
 
 
 def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(migrated):
+    # Neither may end the request while a busy machine stops the cabinet.
+    patient = {"READBACK_HEAD_TIMEOUT": "100", "READBACK_STOP_TIMEOUT": "100"}
+    migrated.settings = migrated.settings | patient
     with migrated.serving() as service, unfinished_request(migrated):
         service.process.send_signal(signal.SIGTERM)
         wait_until(
