@@ -39,7 +39,9 @@ def node() -> str:
     lock, installed = NODE / "package-lock.json", NODE / "node_modules" / "installed"
     if not installed.exists() or installed.read_bytes() != lock.read_bytes():
         done = subprocess.run(
-            [npm, "ci", "--ignore-scripts", "--silent", "--prefer-offline"],
+            [npm, "ci", "--ignore-scripts", "--silent", "--prefer-offline"]
+            # Where there is no network, do not wait for it for long.
+            + ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"],
             cwd=NODE,
             timeout=INSTALL_SECONDS,
         )
