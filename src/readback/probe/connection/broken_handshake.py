@@ -13,8 +13,6 @@ from readback.probe.entered.base_url import is_ip_address
 from readback.probe.formatting import format_seconds, sanitize
 from readback.probe.results import Fact, ProbeError
 
-# How long a handshake without the name may take, after one with it got no response.
-_SECOND_TRY_SECONDS = 3.0
 # By the words of OpenSSL for its own errors and for the alerts of the server.
 _REASONS = (
     (re.compile("no application protocol"), "tls.http2_only"),
@@ -81,9 +79,9 @@ def _depends_on_name(context: ProbeContext) -> bool:
 
 
 def _works(context: ProbeContext, name: str | None) -> bool:
-    timeout = min(context.timeout, _SECOND_TRY_SECONDS)
     try:
-        return shake(context.route, unverified(), timeout, name).error is None
+        handshake = shake(context.route, unverified(), context.timeout, name)
+        return handshake.error is None
     except ProbeError:
         return False
 

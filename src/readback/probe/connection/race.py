@@ -24,9 +24,10 @@ from readback.probe.formatting import sanitize
 
 # RFC 8305 §5: how long to wait before the next address is tried beside the first.
 _STAGGER_SECONDS = 0.25
-# How long the other addresses may still take once the first has connected: three round
-# trips around the world.
-_GRACE_SECONDS = 1.0
+# How long the other addresses may still take once the first has connected: a packet
+# that is lost is sent again after one second (RFC 6298 §2), and the answer to that has
+# three round trips around the world.
+_GRACE_SECONDS = 2.0
 _NO_ROUTE = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
 
 

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 from readback.probe.formatting import sanitize
 
-_MAX_SECONDS = 1.0
+# These programs take some milliseconds, and far longer on a machine that is busy.
+_MAX_SECONDS = 5.0
 _DISCOVERY = "automatic discovery (WPAD)"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import socket
-import time
 from email import message_from_string
 from email.message import Message
 
@@ -20,7 +19,6 @@ from readback.probe.results import Fact, ProbeError
 
 _MAX_HEAD_BYTES = 16_384
 _MAX_PAGE_BYTES = 65_536
-_MAX_PAGE_SECONDS = 1.0
 _STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})")
 # Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
 _CANNOT_RESOLVE = re.compile(
@@ -31,6 +29,7 @@ _CANNOT_RESOLVE = re.compile(
     r"|(dns|name|host)\w* (resolution|lookup) (failed|failure|error)",
     re.IGNORECASE,
 )
+_CONTENT_LENGTH = re.compile(r"^content-length: *(\d{1,9})\r?$", re.I | re.M)
 _CANNOT_CONNECT = {500, 502, 503, 504}
 _WEB_SERVER = {400, 404, 405, 501}
 
@@ -40,15 +39,14 @@ def open_tunnel(
 ) -> None:
     """Ask the proxy to pass the connection on (RFC 9110 §9.3.6)."""
     facts = proxy.facts(target)
-    head = _ask(DeadlineSocket(sock, deadline), proxy, target, facts)
+    wire = DeadlineSocket(sock, deadline)
+    head = _ask(wire, proxy, target, facts)
     match = _STATUS_LINE.match(head)
     if not match:
         raise ProbeError("proxy.not_http" if head else "proxy.closed", **facts)
     status = int(match[1])
     if not 200 <= status < 300:
-        until = min(deadline, time.monotonic() + _MAX_PAGE_SECONDS)
-        page = _read_page(DeadlineSocket(sock, until))
-        raise _refusal(status, head, page, proxy, facts)
+        raise _refusal(status, head, _read_page(wire, head), proxy, facts)
 
 
 def raise_if_unresolved(proxy: Proxy, target: BaseUrl, headers: Message) -> None:
@@ -85,11 +83,13 @@ def _read_head(sock: DeadlineSocket) -> str:
     return head.decode("latin-1")
 
 
-def _read_page(sock: DeadlineSocket) -> bytes:
-    """Return the page as far as it arrives soon; its end is not important."""
+def _read_page(sock: DeadlineSocket, head: str) -> bytes:
+    """Return the page as far as it arrives in time; its end is not important."""
+    length = _CONTENT_LENGTH.search(head)
+    size = min(int(length[1]) if length else _MAX_PAGE_BYTES, _MAX_PAGE_BYTES)
     page = b""
     try:
-        while len(page) < _MAX_PAGE_BYTES and b"</html>" not in page.lower():
+        while len(page) < size and b"</html>" not in page.lower():
             if not (part := sock.recv(4096)):
                 break
             page += part
