@@ -41,6 +41,9 @@ _NO_CERTIFICATE = b"No required SSL certificate was sent"
 _SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
+OnPart = Callable[[bytes, float], None]
+"""Gets a part of a body, and the moment before which it had not yet arrived."""
+
 
 class RequestBudget:
     """The number of requests that one run may send."""
@@ -122,17 +125,15 @@ class ProbeClient:
         key: Secret | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        on_part: Callable[[bytes], None] | None = None,
+        on_part: OnPart | None = None,
     ) -> ProbeResponse:
-        """Send a request for a path of the target, and read the whole response.
-
-        `on_part` gets each part of the body when it arrives.
-        """
+        """Send a request for a path of the target, and read the whole response."""
         self._budget.spend()
         timing = Timing()
         sock = self._connected(timing)
         started = time.monotonic()
-        wire = DeadlineSocket(sock, started + self.timeout)
+        is_timed = on_part is not None
+        wire = DeadlineSocket(sock, started + self.timeout, notes_silence=is_timed)
         connection = self._send(
             wire,
             (method, path),
@@ -140,7 +141,7 @@ class ProbeClient:
             body or b"",
         )
         response = self._head(connection)
-        content = self._body(response, on_part)
+        content = self._body(response, wire, on_part)
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
@@ -237,14 +238,15 @@ class ProbeClient:
     def _body(
         self,
         response: http.client.HTTPResponse,
-        on_part: Callable[[bytes], None] | None,
+        wire: DeadlineSocket,
+        on_part: OnPart | None,
     ) -> bytes:
         body = bytearray()
         try:
             while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
                 body += part
                 if on_part:
-                    on_part(part)
+                    on_part(part, wire.silent_until)
         except (socket.timeout, TimeoutError):
             raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):
