@@ -97,10 +97,13 @@ class ProbeClient:
         budget: RequestBudget,
         key_destinations: set[str],
         identity: Mapping[str, str],
+        patience: float | None = None,
     ) -> None:
         self._route = route
         self._trusted = trusted
-        self.timeout = timeout
+        self._timeout = timeout
+        # How long to wait for a response, once there is a connection.
+        self._patience = min(timeout, patience or timeout)
         self._budget = budget
         self._key_destinations = key_destinations
         self._identity = identity
@@ -133,7 +136,7 @@ class ProbeClient:
         sock = self._connected(timing)
         started = time.monotonic()
         is_timed = on_part is not None
-        wire = DeadlineSocket(sock, started + self.timeout, notes_silence=is_timed)
+        wire = DeadlineSocket(sock, started + self._patience, notes_silence=is_timed)
         connection = self._send(
             wire,
             (method, path),
@@ -189,7 +192,7 @@ class ProbeClient:
     def _open(self, timing: Timing) -> socket.socket:
         started = time.monotonic()
         try:
-            sock = opening.open_socket(self._route, self.timeout)
+            sock = opening.open_socket(self._route, self._timeout)
             timing.connect = time.monotonic() - started
             if not self._route.target.is_encrypted:
                 return sock
@@ -262,7 +265,7 @@ class ProbeClient:
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
-        return ProbeError(id, timeout=format_seconds(self.timeout))
+        return ProbeError(id, timeout=format_seconds(self._patience))
 
 
 def _malformed(error: Exception) -> str:

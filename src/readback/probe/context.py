@@ -79,18 +79,23 @@ class ProbeContext:
     def new_client(
         self,
         route: Route | None = None,
-        timeout: float | None = None,
+        patience: float | None = None,
         trusted: ssl.SSLContext | None = None,
         identity: Mapping[str, str] | None = None,
     ) -> ProbeClient:
-        """Return a client without an open connection."""
+        """Return a client without an open connection.
+
+        With `patience`, it waits only this long for a response. On a busy machine a
+        response may be later, so a verdict needs a second request without it.
+        """
         return ProbeClient(
             route or self.route,
             trusted or self.trusted,
-            timeout or self.timeout,
+            self.timeout,
             self.budget,
             self.key_destinations,
             self.identity if identity is None else identity,
+            patience,
         )
 
     def get(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -33,6 +34,7 @@ CONTROLS = (
 )
 
 
+@lru_cache(maxsize=1)
 def largest_text() -> str:
     """Return a text of exactly the maximum size, with several kinds of characters."""
     unit = f"{_ALPHABET}, quick \U0001f98a fox. "

@@ -10,15 +10,19 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.results import Diagnosis
 from readback.probe.service.without_key import foreign_answer
 
+_HEADER = {"Expect": "100-continue"}
 _BODY = b"{}"
 
 
 def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    # A step beside this one may go on as another program; both requests are of one.
+    # A step beside this one may go on as another program; all requests are of one.
     identity = dict(context.identity)
-    how = foreign_answer(context, {"Expect": "100-continue"}, _BODY, identity)
+    if not foreign_answer(context, _HEADER, _BODY, identity):
+        return diagnose("between.expect_ok")
+    if foreign_answer(context, {}, _BODY, identity, is_patient=True):
+        return []  # The header makes no difference; other steps tell more.
+    # Once may be chance.
+    how = foreign_answer(context, _HEADER, _BODY, identity, is_patient=True)
     if not how:
         return diagnose("between.expect_ok")
-    if foreign_answer(context, {}, _BODY, identity):
-        return []  # The header makes no difference; other steps tell more.
     return diagnose("between.expect_refused", how=how)

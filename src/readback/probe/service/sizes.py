@@ -4,6 +4,10 @@ Small requests pass and large ones hang where a link takes smaller packets than 
 of the path and the messages that would say so are dropped (RFC 2923 §2.1), or where
 something in between has a limit. Which it is shows in the size, which is found by
 halving.
+
+The halving waits only briefly for each text, so it may take one that is late for one
+that is lost. Therefore the loss that decides is confirmed with the whole timeout, and
+if that text passes after all, the halving goes on above it.
 """
 
 from __future__ import annotations
@@ -49,84 +53,102 @@ def check(context: ProbeContext) -> Diagnosis:
 def _explain(context: ProbeContext, lost: ProbeError) -> ProbeError:
     """Return the error with the size from which texts are lost, if there is one."""
     try:
-        small = _echo(context, _SMALL_BYTES, context.timeout)
-        seconds = max(_MIN_SECONDS, min(_PATIENCE * small.timing.total, _MAX_SECONDS))
-        seconds = min(seconds, context.timeout)
-        found = _halve(context, small, seconds, lost)
-        are_requests = _is_request_lost(context, found.fails, seconds)
+        search = _Search(context, lost)
+        search.halve()
+        while not search.confirm():
+            search.halve()
     except ProbeError:
         return lost  # The size is not the reason, or the service has had enough.
-    return _limit_error(found, are_requests)
+    return search.error()
 
 
 @dataclass
-class _Found:
-    """The size that passes, the size that does not, and what happens to that one."""
+class _Loss:
+    """A size that did not pass, and what happened to it."""
 
-    passes: int
-    fails: int
-    response: ProbeResponse
+    size: int
     error: ProbeError
 
 
-def _halve(
-    context: ProbeContext, small: ProbeResponse, seconds: float, lost: ProbeError
-) -> _Found:
-    found = _Found(_SMALL_BYTES, MAX_CONTENT_BYTES, small, lost)
-    while found.fails - found.passes > _PRECISION_BYTES:
-        _try(context, found, (found.passes + found.fails) // 2, seconds)
-    if found.error is lost:
-        _try(context, found, MAX_CONTENT_BYTES, seconds)  # It may have been chance.
-    if found.passes == MAX_CONTENT_BYTES:
-        raise lost
-    return found
+class _Search:
+    """The largest size that has passed, and the larger ones that did not."""
+
+    def __init__(self, context: ProbeContext, lost: ProbeError) -> None:
+        self._context = context
+        self._passed, self._response = _SMALL_BYTES, self._send(_SMALL_BYTES)
+        self._losses = [_Loss(MAX_CONTENT_BYTES, lost)]
+        """In descending order; only the last one, which decides, is confirmed."""
+        seconds = _PATIENCE * self._response.timing.total
+        self._patience = max(_MIN_SECONDS, min(seconds, _MAX_SECONDS))
+        self._are_requests = False
+
+    def halve(self) -> None:
+        """Bring the largest size that passes and the smallest loss close together."""
+        while self._losses[-1].size - self._passed > _PRECISION_BYTES:
+            size = (self._passed + self._losses[-1].size) // 2
+            try:
+                self._response = self._send(size, self._patience)
+                self._passed = size
+            except ProbeError as error:
+                self._losses.append(_Loss(size, _lost(error)))
+
+    def confirm(self) -> bool:
+        """Return whether the smallest loss is lost; else note that it passes."""
+        loss = self._losses[-1]
+        self._are_requests = self._is_request_lost(loss.size)
+        if self._are_requests:
+            return True
+        try:
+            self._response = self._send(loss.size)
+        except ProbeError as error:
+            loss.error = _lost(error)
+            return True
+        self._passed = self._losses.pop().size
+        if not self._losses:
+            raise loss.error  # Every size passes, so it was chance.
+        self._patience = max(self._patience, 2 * self._response.timing.total)
+        return False
+
+    def error(self) -> ProbeError:
+        loss = self._losses[-1]
+        total = self._response.received_bytes
+        if self._are_requests:
+            total = len(echo.request_body(_text(self._passed)))
+        facts: dict[str, Fact] = {
+            "what": "requests" if self._are_requests else "responses",
+            "passes": self._passed,
+            "fails": loss.size,
+            "total": total,
+        }
+        if loss.error.id in _HANGS and total in _PACKET_BYTES:
+            return ProbeError("between.mtu", **facts)
+        return ProbeError("between.size_limit", outcome=_outcome(loss.error), **facts)
+
+    def _send(self, size: int, patience: float | None = None) -> ProbeResponse:
+        with self._context.new_client(patience=patience) as client:
+            return echo.send_text(self._context, _text(size), client)
+
+    def _is_request_lost(self, size: int) -> bool:
+        """Ask for another model with a text of this size: the refusal is small."""
+        body = echo.request_body(_text(size))
+        body = body.replace(MODEL.encode(), b"m" * len(MODEL), 1)
+        try:
+            with self._context.new_client() as client:
+                return parse_refusal(self._context.post_chat(body, client)) is None
+        except ProbeError as error:
+            _lost(error)
+            return True
 
 
-def _try(context: ProbeContext, found: _Found, size: int, seconds: float) -> None:
-    try:
-        found.response = _echo(context, size, seconds)
-        found.passes = size
-    except ProbeError as error:
-        if error.id not in _LOST:
-            raise
-        found.fails, found.error = size, error
-
-
-def _echo(context: ProbeContext, size: int, seconds: float) -> ProbeResponse:
-    with context.new_client(timeout=seconds) as client:
-        return echo.send_text(context, _text(size), client)
+def _lost(error: ProbeError) -> ProbeError:
+    """Return the error if the size can be its reason; raise it if not."""
+    if error.id not in _LOST:
+        raise error
+    return error
 
 
 def _text(size: int) -> str:
     return echo.largest_text().encode()[:size].decode(errors="ignore")
-
-
-def _is_request_lost(context: ProbeContext, size: int, seconds: float) -> bool:
-    """Send a text of this size for another model: the service's refusal is small."""
-    body = echo.request_body(_text(size)).replace(MODEL.encode(), b"m" * len(MODEL), 1)
-    try:
-        with context.new_client(timeout=seconds) as client:
-            return parse_refusal(context.post_chat(body, client)) is None
-    except ProbeError as error:
-        if error.id not in _LOST:
-            raise
-        return True
-
-
-def _limit_error(found: _Found, are_requests: bool) -> ProbeError:
-    total = found.response.received_bytes
-    if are_requests:
-        total = len(echo.request_body(_text(found.passes)))
-    hangs = found.error.id in _HANGS
-    facts: dict[str, Fact] = {
-        "what": "requests" if are_requests else "responses",
-        "passes": found.passes,
-        "fails": found.fails,
-        "total": total,
-    }
-    if hangs and total in _PACKET_BYTES:
-        return ProbeError("between.mtu", **facts)
-    return ProbeError("between.size_limit", outcome=_outcome(found.error), **facts)
 
 
 def _outcome(error: ProbeError) -> str:

@@ -92,27 +92,29 @@ def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     """Ask for an unknown path, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
+    passing = diagnose("between.programs_pass", programs=_listed(OTHERS))
     answers = _foreign_answers(context, OTHERS)
     if not answers:
-        return diagnose("between.programs_pass", programs=_listed(OTHERS))
+        return passing
     # Once may be chance, or a limit of the rate: ask again, between two own requests.
-    if _foreign_answers(context, [OWN]):
+    if _foreign_answers(context, [OWN], is_patient=True):
         return []
-    blocked = list(_foreign_answers(context, list(answers)))
-    if not blocked or _foreign_answers(context, [OWN]):
+    answers = _foreign_answers(context, list(answers), is_patient=True)
+    if not answers:
+        return passing
+    if _foreign_answers(context, [OWN], is_patient=True):
         return []
+    blocked = list(answers)
     passed = [OWN, *(program for program in OTHERS if program not in blocked)]
     return _blocked(blocked, passed, answers[blocked[0]])
 
 
 def _foreign_answers(
-    context: ProbeContext, programs: Sequence[UserAgent]
+    context: ProbeContext, programs: Sequence[UserAgent], *, is_patient: bool = False
 ) -> dict[UserAgent, str]:
     """Ask as these programs, side by side; return the answers not of the service."""
-    calls = [
-        BackgroundCall(partial(foreign_answer, context, program.headers))
-        for program in programs
-    ]
+    ask = partial(foreign_answer, context, is_patient=is_patient)
+    calls = [BackgroundCall(partial(ask, program.headers)) for program in programs]
     answers = zip(programs, [call.result() for call in calls])
     return {program: answer for program, answer in answers if answer}
 

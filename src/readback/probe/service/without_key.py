@@ -8,8 +8,8 @@ from readback.probe.context import UNKNOWN, ProbeContext
 from readback.probe.results import ProbeError
 from readback.probe.service.refusals import parse_refusal
 
-# What is in between may leave a program waiting; a finding needs no longer wait.
-_MAX_SECONDS = 3.0
+# What is in between may leave a program waiting. Who finds that asks again, patiently.
+_BRIEFLY = 3.0
 
 
 def foreign_answer(
@@ -17,13 +17,18 @@ def foreign_answer(
     headers: Mapping[str, str],
     body: bytes | None = None,
     identity: Mapping[str, str] | None = None,
+    *,
+    is_patient: bool = False,
 ) -> str:
-    """Return how the request is answered if not by the service, else nothing."""
+    """Return how the request is answered if not by the service, else nothing.
+
+    On a busy machine the service may be late; only a patient request tells for sure.
+    """
     path = f"{context.base_url.path}{UNKNOWN}"
     method = "GET" if body is None else "POST"
-    timeout = min(context.timeout, _MAX_SECONDS)
+    patience = None if is_patient else _BRIEFLY
     try:
-        with context.new_client(timeout=timeout, identity=identity) as client:
+        with context.new_client(patience=patience, identity=identity) as client:
             response = client.request(method, path, body=body, headers=headers)
     except ProbeError as error:
         if error.id == "skipped.budget":
