@@ -1,6 +1,7 @@
 """Fixtures: one Readback server for all tests of the probe, keys and certificates."""
 
-import time
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -10,6 +11,7 @@ from readback.probe.connection import container
 from tests.probe.setups import Resources
 from tests.support.authority import Authority
 from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
 
 _VARIABLES = (
     "READBACK_API_KEY",
@@ -51,13 +53,25 @@ def _quiet_environment(
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """Let Ctrl-C have its usual effect, here and in the processes that tests start.
+
+    A shell starts programs in the background with SIGINT ignored, and they pass that
+    on. The probe respects it, as every program should.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _revoked_key(readback: Server) -> str:
     key = readback.new_key("revoked")
     readback.revoke_key(key)
     headers = {"Authorization": f"Bearer {key}"}
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if httpx.get(f"{readback.base_url}/models", headers=headers).is_client_error:
-            return key
-        time.sleep(0.05)
-    raise AssertionError("the key is still accepted")
+    with httpx.Client(headers=headers, timeout=60) as client:
+        wait_until(
+            lambda: client.get(f"{readback.base_url}/models").is_client_error,
+            "the key is refused",
+        )
+    return key

@@ -29,3 +29,5 @@ FORMS = {
     "text": plain.as_text,
     "terminal": in_terminal,
 }
+QUICK_FORMS = {name: form for name, form in FORMS.items() if form is not in_terminal}
+"""Those that take less than a millisecond; the terminal's takes ten."""

@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from readback.probe.entered import key_source
 from readback.probe.results import FailureFamily
 from tests.probe.relay import relay
 from tests.probe.terminal import TIMEOUT, Terminal
+from tests.support.commands import run_command
 from tests.support.server import Server
 
 # Without the step that only waits.
@@ -28,7 +31,14 @@ def environment(**more: str) -> dict[str, str]:
     return kept | more
 
 
-def run(*arguments: str, key: str | None = None, stdin: str = ""):
+def run(*arguments: str, key: str | None = None, more: Mapping[str, str] | None = None):
+    """Run the command without a terminal, as a fork that has imported it."""
+    given = dict(more or {}) | ({} if key is None else {"READBACK_API_KEY": key})
+    return run_command(environment(**given), *COMMAND[3:], *arguments)
+
+
+def run_with_pipes(*arguments: str, key: str | None = None, stdin: str = ""):
+    """Run the command as a shell does: a new process between two pipes."""
     more = {} if key is None else {"READBACK_API_KEY": key}
     return subprocess.run(
         [*COMMAND, *arguments],
@@ -41,7 +51,7 @@ def run(*arguments: str, key: str | None = None, stdin: str = ""):
 
 
 def test_a_pipe_gets_plain_lines_with_the_verdict_first(readback: Server) -> None:
-    done = run(readback.base_url, key=readback.api_key)
+    done = run_with_pipes(readback.base_url, key=readback.api_key)
     assert done.returncode == FailureFamily.NONE, done.stdout
     lines = done.stdout.splitlines()
     assert lines[0] == "Works: every text was returned unchanged."
@@ -97,7 +107,9 @@ def test_the_key_can_be_read_from_a_file(readback: Server, tmp_path: Path) -> No
 
 
 def test_the_key_can_be_read_from_standard_input(readback: Server) -> None:
-    done = run(readback.base_url, "--key-file", "-", stdin=f"{readback.api_key}\n")
+    done = run_with_pipes(
+        readback.base_url, "--key-file", "-", stdin=f"{readback.api_key}\n"
+    )
     assert done.returncode == FailureFamily.NONE
 
 
@@ -153,12 +165,8 @@ def test_help_is_that_of_the_probe() -> None:
 
 
 def test_the_key_can_be_read_from_another_variable(readback: Server) -> None:
-    done = subprocess.run(
-        [*COMMAND, readback.base_url, "--key-env", "ECHO_KEY", "--json"],
-        env=environment(ECHO_KEY=readback.api_key, READBACK_API_KEY="sk-echo-wrong"),
-        capture_output=True,
-        timeout=TIMEOUT,
-    )
+    keys = {"ECHO_KEY": readback.api_key, "READBACK_API_KEY": "sk-echo-wrong"}
+    done = run(readback.base_url, "--key-env", "ECHO_KEY", "--json", more=keys)
     assert done.returncode == FailureFamily.NONE, done.stdout
 
 
@@ -215,10 +223,17 @@ def test_an_ascii_only_pipe_gets_the_report(readback: Server) -> None:
     assert done.stdout.isascii()
 
 
-def test_a_complete_run_stays_within_the_request_budget(readback: Server) -> None:
+def test_with_run_the_requests_of_the_programs_are_counted_too(
+    readback: Server, tmp_path: Path
+) -> None:
+    if not (curl := shutil.which("curl")):
+        pytest.skip("curl is not installed")
+    # Only curl and the packages of this Python; tests/probe/clients/ runs all programs.
+    (tmp_path / "curl").symlink_to(curl)
     with relay(readback.base_url) as counting:
         url = f"http://127.0.0.1:{counting.server_port}/v1"
-        done = run(url, "--run", "--json", key=readback.api_key)
+        path = {"PATH": str(tmp_path)}
+        done = run(url, "--run", "--json", key=readback.api_key, more=path)
     report = json.loads(done.stdout)
     assert counting.count == report["requests"] <= MAX_REQUESTS
     assert "run.same" in [finding["id"] for finding in report["findings"]]

@@ -17,10 +17,10 @@ from readback.probe.results import FailureFamily
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
 from tests.probe.displays import SilentDisplay
-from tests.probe.forms import FORMS
+from tests.probe.forms import QUICK_FORMS
 from tests.probe.setups import Resources
 from tests.probe.terminal import TIMEOUT, Terminal
-from tests.probe.test_command import COMMAND, environment
+from tests.probe.test_command import COMMAND, environment, run
 
 NOWHERE = "http://127.0.0.1:1/v1"
 MANY = settings(
@@ -53,7 +53,7 @@ def assert_reported(url: str, key: str) -> None:
     report = run_probe(context, STEPS, SilentDisplay())
     found = [one.diagnosis for one in report.results]
     assert "probe.unexpected" not in {one.id for one in found}, found
-    for form in FORMS.values():
+    for form in QUICK_FORMS.values():
         assert form(report).replace("\n", "").isprintable()
 
 
@@ -90,10 +90,13 @@ def in_shell(script: str, **more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-ENVIRONMENTS = {
+# What Python reads when it starts, and what it reads later.
+AT_THE_START = {
     "a locale of ASCII only": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"},
     "an unknown locale": {"LC_ALL": "xx_XX.nothing", "LANG": "?"},
     "Windows' old encoding": {"PYTHONIOENCODING": "cp437"},
+}
+LATER = {
     "no home": {"HOME": ""},
     "a home that is missing": {"HOME": "/nowhere"},
     "a list of certificates that is missing": {"SSL_CERT_FILE": "/nowhere"},
@@ -105,9 +108,17 @@ ENVIRONMENTS = {
 }
 
 
-@pytest.mark.parametrize("more", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+@pytest.mark.parametrize("more", AT_THE_START.values(), ids=AT_THE_START)
+def test_an_odd_start_is_no_reason_for_a_traceback(more: dict[str, str]) -> None:
+    assert_told(in_shell('"$@"', **more))
+
+
+@pytest.mark.parametrize("more", LATER.values(), ids=LATER)
 def test_an_odd_environment_is_no_reason_for_a_traceback(more: dict[str, str]) -> None:
-    done = in_shell('"$@"', **more)
+    assert_told(run(NOWHERE, more=more))
+
+
+def assert_told(done: subprocess.CompletedProcess[str]) -> None:
     assert done.stderr == ""
     assert "fail " in done.stdout
     assert done.returncode in set(FailureFamily) - {FailureFamily.PROBE}

@@ -2,12 +2,14 @@
 
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +87,26 @@ def test_sigterm_is_like_ctrl_c() -> None:
     output, code = interrupted([], signal.SIGTERM)
     assert code == FailureFamily.INTERRUPTED
     assert "Interrupted at “HTTP”." in output
+
+
+def test_a_signal_that_was_ignored_from_the_start_stays_ignored() -> None:
+    ignoring = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+    with silent_service() as (url, asked):
+        process = subprocess.Popen(
+            [*ignoring, *COMMAND, url],
+            env=environment(READBACK_API_KEY="sk-echo-wrong"),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert asked.wait(TIMEOUT)
+        process.send_signal(signal.SIGINT)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        ignored = int(re.search(r"SigIgn:\s+(\w+)", status)[1], 16)
+        assert ignored >> (signal.SIGINT - 1) & 1
+        process.terminate()
+        output, _ = process.communicate(timeout=TIMEOUT)
+    assert "Interrupted at “HTTP”." in output
+    assert process.returncode == FailureFamily.INTERRUPTED
 
 
 def test_ctrl_c_in_a_terminal_removes_the_progress_line() -> None:

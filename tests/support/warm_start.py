@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 _IMPORTED = [
     "readback.api.worker",
     "readback.cli.serve",
+    "readback.probe.comparison",
     "readback.programs",
     "argon2",
     "django.contrib.admin",

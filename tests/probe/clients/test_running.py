@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from readback.keys import mint
-from readback.probe.client import RequestBudget
+from readback.probe.client import MAX_REQUESTS, RequestBudget
 from readback.probe.clients.asking import Question, find_askers
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
@@ -16,21 +16,27 @@ from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.results import FailureFamily
 from readback.probe.runner import run_probe
-from readback.probe.steps import RUN_PROGRAMS, STEPS
+from readback.probe.steps import RUN_PROGRAMS, STEPS, Step
 from tests.probe.broken_servers import closed_port
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import Request, relay
 from tests.support.server import Server
 
 # What the last step needs; the others are tested elsewhere.
-NEEDED = ("address", "key", "proxies", "dns", "tcp", "tls", "http", "access")
+NEEDED_IDS = ("address", "key", "proxies", "dns", "tcp", "tls", "http", "access")
+NEEDED = tuple(step for step in STEPS if step.id in NEEDED_IDS)
 
 
-def probed(url: str, key: str, budget: RequestBudget | None = None) -> ProbeReport:
+def probed(
+    url: str,
+    key: str,
+    budget: RequestBudget | None = None,
+    steps: tuple[Step, ...] = NEEDED,
+) -> ProbeReport:
+    # No program and no step needs a tenth of this time.
     context = ProbeContext(
-        url, Secret(key), timeout=5, budget=budget or RequestBudget()
+        url, Secret(key), timeout=30, budget=budget or RequestBudget()
     )
-    steps = tuple(step for step in STEPS if step.id in NEEDED)
     return run_probe(context, (*steps, RUN_PROGRAMS), SilentDisplay())
 
 
@@ -62,8 +68,13 @@ def only(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setattr(sys, "executable", "")
 
 
-def test_every_program_returns_the_text_unchanged(readback: Server) -> None:
-    report = probed(readback.base_url, readback.api_key)
+def test_every_program_returns_the_text_unchanged_within_the_budget(
+    readback: Server,
+) -> None:
+    with relay(readback.base_url) as counting:
+        url = f"http://127.0.0.1:{counting.server_port}/v1"
+        report = probed(url, readback.api_key, steps=STEPS)
+    assert counting.count == report.requests <= MAX_REQUESTS
     diagnosis = report.results[-1].diagnosis
     assert diagnosis.id == "run.same", diagnosis
     programs = diagnosis.facts["programs"]

@@ -89,12 +89,13 @@ def find_askers() -> list[Asker]:
 
 def _python_askers() -> list[Asker]:
     """Return an asker for each package, with the first Python that has it."""
-    paths = dict.fromkeys(
-        path
-        for path in (shutil.which("python3"), shutil.which("python"), sys.executable)
-        if path
-    )
-    calls = [(path, BackgroundCall(partial(_packages, path))) for path in paths]
+    names = ("python3", "python", sys.executable or "")
+    found = filter(None, map(shutil.which, names))
+    # Several names of one program in one folder have the same packages.
+    paths = {(os.path.dirname(path), os.path.realpath(path)): path for path in found}
+    calls = [
+        (path, BackgroundCall(partial(_packages, path))) for path in paths.values()
+    ]
     askers: dict[str, Asker] = {}
     for path, call in calls:
         for package, version in call.result().items():

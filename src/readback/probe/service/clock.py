@@ -5,7 +5,6 @@ No request is sent for it: the responses of the earlier steps are enough.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 
@@ -15,6 +14,7 @@ from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.formatting import format_offset
 from readback.probe.results import Diagnosis
+from readback.probe.service.latency import percentile
 
 # Certificates and tokens are often refused from a difference of one minute on.
 _MAX_SECONDS = 60
@@ -61,7 +61,7 @@ def _is_elsewhere(context: ProbeContext) -> bool:
 def _seconds_ahead(responses: Iterable[ProbeResponse]) -> float | None:
     """Return how far the other clock is ahead of ours: the median of all responses."""
     found = [seconds for one in responses if (seconds := _ahead(one)) is not None]
-    return statistics.median(found) if found else None
+    return percentile(found, 50) if found else None
 
 
 def _ahead(response: ProbeResponse) -> float | None:
