@@ -194,16 +194,29 @@ def _place(url: str) -> tuple[str, int]:
 
 
 def test_a_search_that_took_many_requests_leaves_the_latency_fewer_samples(
-    resources: Resources,
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(latency, "_MAX_SECONDS", 60.0)
     readback = resources.readback
     context = ProbeContext(readback.base_url, Secret(readback.api_key))
     context.base_url = BaseUrl("http", *_place(readback.base_url), "/v1")
     context.key, context.route = context.secret, Route(context.base_url)
+    assert latency.check(context).facts["samples"] == latency.SAMPLES == 20
     context.budget = RequestBudget(3)
     assert latency.check(context).facts["samples"] == 3
     with pytest.raises(ProbeError, match=r"skipped\.budget"):
         latency.check(context)
+
+
+def test_one_fast_echo_shows_that_the_connection_is_not_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held_up = [Timing(0.1, None, 0.4)] * 19 + [Timing(0.1, None, 0.1)]
+    monkeypatch.setattr(latency, "_measure", lambda _: held_up)
+    context = ProbeContext("", Secret(""))
+    assert latency.check(context).id == "latency.ok"
+    monkeypatch.setattr(latency, "_measure", lambda _: [Timing(0.1, None, 0.4)] * 20)
+    assert latency.check(context).id == "latency.slow"
 
 
 # Connections.
