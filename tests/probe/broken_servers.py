@@ -90,4 +90,6 @@ def stall_half_way(client: socket.socket) -> None:
     client.sendall(_HALF)
 
 
+SILENT = (stay_silent, stall_half_way)
+"""Those that leave a client waiting."""
 _HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"error":'

@@ -49,20 +49,32 @@ class _Handler(BaseRequestHandler):
                 self.server.on_forgotten(self.request)
 
     def _is_forgotten_after_copying(self, upstream: socket.socket) -> bool:
-        """Copy in both directions until one side closes or is idle for too long."""
-        partner = {self.request: upstream, upstream: self.request}
-        last = time.monotonic()
-        # A gateway that closes idle connections does so without waiting for data.
-        patience = None if self.server.on_forgotten else self.server.seconds
+        """Copy in both directions until one side closes or the connection is forgotten.
+
+        Only a connection that is used again for its first request, without a key, is
+        forgotten: on a busy machine, the other connections of a run pause as well.
+        """
+        first, is_answered, last = b"", False, time.monotonic()
         while True:
+            # A gateway that closes idle connections does so without waiting for data.
+            is_closing = self.server.on_forgotten is None and is_answered
+            patience = self.server.seconds if is_closing else None
             ready = select.select([self.request, upstream], [], [], patience)[0]
-            if time.monotonic() - last > self.server.seconds or not ready:
+            if not ready:
                 return True
+            is_paused = time.monotonic() - last > self.server.seconds
+            if self.request in ready:
+                data = self.request.recv(65536, socket.MSG_PEEK)
+                if is_paused and is_answered and data == first:
+                    return True
+                first = first or data
+            for one, other in ((self.request, upstream), (upstream, self.request)):
+                if one in ready:
+                    if not (data := one.recv(65536)):
+                        return False
+                    other.sendall(data)
+            is_answered = upstream in ready and b"\nAuthorization: " not in first
             last = time.monotonic()
-            for one in ready:
-                if not (data := one.recv(65536)):
-                    return False
-                partner[one].sendall(data)
 
 
 @contextmanager

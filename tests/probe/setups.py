@@ -16,6 +16,7 @@ from tests.support.authority import Authority
 from tests.support.server import Server
 
 SHORT = 1.0
+"""The timeout where nothing responds. Anything else has more time than it needs."""
 """The timeout in seconds for scenarios that end with a timeout."""
 
 
@@ -86,7 +87,8 @@ def on_broken_server(behave: broken_servers.Behavior, scheme: str = "http") -> A
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         with broken_servers.socket_server(behave) as port:
             url = f"{scheme}://127.0.0.1:{port}/v1"
-            yield ProbeInput(url, resources.readback.api_key, timeout=SHORT)
+            timeout = SHORT if behave in broken_servers.SILENT else 10.0
+            yield ProbeInput(url, resources.readback.api_key, timeout)
 
     return arrange
 

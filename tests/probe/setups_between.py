@@ -157,6 +157,7 @@ def behind_forgetful_gateway(on_forgotten: OnForgotten | None) -> Arrange:
         ):
             url = f"http://127.0.0.1:{port}/v1"
             key = resources.readback.api_key
-            yield ProbeInput(url, key, timeout=1.0, idle=IDLE)
+            # Only a dead connection takes the whole timeout.
+            yield ProbeInput(url, key, timeout=3.0, idle=IDLE)
 
     return arrange

@@ -20,7 +20,7 @@ def with_environment(environment: Mapping[str, str], base_url: str = "") -> Arra
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         readback = resources.readback
         url = base_url or readback.base_url
-        yield ProbeInput(url, readback.api_key, SHORT, environment=environment)
+        yield ProbeInput(url, readback.api_key, environment=environment)
 
     return arrange
 
@@ -40,7 +40,8 @@ def behind_broken_proxy(
         with broken_servers.socket_server(behave) as port:
             proxy = {"https_proxy": f"{scheme}://{login}127.0.0.1:{port}"}
             key = resources.readback.api_key
-            yield ProbeInput(ENCRYPTED, key, SHORT, environment=proxy)
+            timeout = SHORT if behave in broken_servers.SILENT else 10.0
+            yield ProbeInput(ENCRYPTED, key, timeout, environment=proxy)
 
     return arrange
 
@@ -75,7 +76,7 @@ def behind_socks(
             url = f"{scheme}://{login}127.0.0.1:{server.server_address[1]}"
             environment = {"all_proxy": url}
             key = resources.readback.api_key
-            yield ProbeInput(ENCRYPTED, key, SHORT, environment=environment)
+            yield ProbeInput(ENCRYPTED, key, environment=environment)
 
     return arrange
 

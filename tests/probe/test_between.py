@@ -171,7 +171,7 @@ def test_packets_that_are_too_large_for_a_link_are_found(resources: Resources) -
             server = Relay(readback.base_url, SERVER, unchanged, unchanged)
         with running(server), link.on("client"):
             url = f"http://{SERVER}:{server.server_port}/v1"
-            report = probed(ProbeInput(url, readback.api_key, timeout=1.0))
+            report = probed(ProbeInput(url, readback.api_key, timeout=3.0))
     assert report.id == "between.mtu", ids(report)
     # A header of IP and TCP has 40 to 60 bytes.
     total = found(report, "between.mtu").facts["total"]

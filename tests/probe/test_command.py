@@ -70,7 +70,7 @@ def test_json_is_one_line_with_every_step(readback: Server) -> None:
     fields = {"step", "id", "verdict", "figure", "sentence", "hint", "culprit"}
     assert all(fields <= set(step) for step in report["findings"])
     latency = next(step for step in report["findings"] if step["step"] == "latency")
-    assert latency["facts"]["samples"] == 20
+    assert 1 <= latency["facts"]["samples"] <= 20  # Fewer if they take three seconds.
     assert latency["facts"]["answer"]["p50_ms"] <= latency["facts"]["answer"]["max_ms"]
     assert readback.api_key not in done.stdout
 

@@ -26,7 +26,7 @@ COMMAND = (sys.executable, "-m", "readback", "probe")
 
 
 def walked(url: str, key: str, chat: str | None = None) -> Walk:
-    context = ProbeContext(url, Secret(key), 1.0, chat_model=chat)
+    context = ProbeContext(url, Secret(key), chat_model=chat)
     return Walk(context, run_probe(context, STEPS, SilentDisplay()))
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from readback.probe import diagnoses
 from readback.probe.connection import (
+    broken_handshake,
     contexts,
     handshake,
     stores,
@@ -51,7 +52,9 @@ PUBLIC_POLICY = {
 }
 
 
-def context_for(port: int, host: str = "localhost", timeout: float = 5) -> ProbeContext:
+def context_for(
+    port: int, host: str = "localhost", timeout: float = 30
+) -> ProbeContext:
     context = ProbeContext("", Secret(""), timeout=timeout)
     context.base_url = BaseUrl("https", host, port, "/v1")
     context.route = Route(context.base_url, addresses=("127.0.0.1",))
@@ -457,10 +460,12 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 def test_a_hostile_peer_is_told_within_bounds(
     behave: broken_servers.Behavior, id: str
 ) -> None:
+    # Only a peer that leaves the probe waiting costs the timeout, and then often.
+    timeout = 0.3 if id == "tls.silent" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:
-        assert ids(context_for(port, timeout=0.3)) == [id]
-    assert time.monotonic() - started < 20
+        assert ids(context_for(port, timeout=timeout)) == [id]
+    assert time.monotonic() - started < 60
 
 
 def test_noise_is_not_taken_for_tls() -> None:
@@ -470,13 +475,20 @@ def test_noise_is_not_taken_for_tls() -> None:
     assert id in ("tls.not_tls", "tls.broken", "tls.cut", "tls.silent", "tls.refused")
 
 
-def test_a_filter_that_drops_the_name_silently_is_found(resources: Resources) -> None:
+def test_a_filter_that_drops_the_name_silently_is_found(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = resources.authority.serves()
 
     def behave(client: socket.socket) -> None:
         if b"localhost" not in client.recv(65536, socket.MSG_PEEK):
             server.wrap_socket(client, server_side=True).close()
 
+    def patient(route, trust, timeout, name):
+        """Let only the handshakes that get no answer end soon."""
+        return handshake.shake(route, trust, timeout if name else 60, name)
+
+    monkeypatch.setattr(broken_handshake, "shake", patient)
     with broken_servers.socket_server(behave) as port:
         assert ids(context_for(port, timeout=0.5)) == ["tls.filtered_name"]
 

@@ -77,7 +77,7 @@ BETWEEN = (
     Scenario(
         "packets above a size are lost (path MTU)",
         "between.mtu",
-        through_relay(hanging(larger_than(1340)), timeout=1.0),
+        through_relay(hanging(larger_than(1340)), timeout=3.0),
     ),
     Scenario(
         "a gateway limits the size of requests",
