@@ -39,12 +39,15 @@ def resources(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> Res
     )
 
 
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with nothing in it."""
+    return tmp_path_factory.mktemp("empty")
+
+
 @pytest.fixture(autouse=True)
-def _quiet_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def _quiet_environment(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
     """Remove what on this machine would change the probe's results."""
-    empty = tmp_path_factory.mktemp("empty")
     monkeypatch.setattr(container, "ROOT", empty)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(empty))
     monkeypatch.setenv("GSETTINGS_BACKEND", "memory")

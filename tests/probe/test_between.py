@@ -289,7 +289,7 @@ def ask_with(post: Callable[..., httpx.Response | requests.Response]):
     def ask(url: str, key: str) -> str:
         body = {"model": MODEL, "messages": [{"role": "user", "content": "ё"}]}
         headers = {"Authorization": f"Bearer {key}"}
-        done = post(f"{url}/chat/completions", json=body, headers=headers)
+        done = post(f"{url}/chat/completions", json=body, headers=headers, timeout=60)
         return done.json()["choices"][0]["message"]["content"]
 
     return ask

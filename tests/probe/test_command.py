@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from readback.keys import masked
-from readback.probe.client import MAX_REQUESTS
 from readback.probe.command import command_line
 from readback.probe.entered import key_source
 from readback.probe.results import FailureFamily
-from tests.probe.relay import relay
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.commands import run_command
 from tests.support.server import Server
@@ -221,22 +218,6 @@ def test_an_ascii_only_pipe_gets_the_report(readback: Server) -> None:
     )
     assert done.returncode == FailureFamily.NONE, done.stderr
     assert done.stdout.isascii()
-
-
-def test_with_run_the_requests_of_the_programs_are_counted_too(
-    readback: Server, tmp_path: Path
-) -> None:
-    if not (curl := shutil.which("curl")):
-        pytest.skip("curl is not installed")
-    # Only curl and the packages of this Python; tests/probe/clients/ runs all programs.
-    (tmp_path / "curl").symlink_to(curl)
-    with relay(readback.base_url) as counting:
-        url = f"http://127.0.0.1:{counting.server_port}/v1"
-        path = {"PATH": str(tmp_path)}
-        done = run(url, "--run", "--json", key=readback.api_key, more=path)
-    report = json.loads(done.stdout)
-    assert counting.count == report["requests"] <= MAX_REQUESTS
-    assert "run.same" in [finding["id"] for finding in report["findings"]]
 
 
 def test_watch_charts_the_latency_until_it_is_stopped(readback: Server) -> None:

@@ -20,6 +20,7 @@ from tests.probe.displays import SilentDisplay
 from tests.probe.forms import REPORT_SCHEMA
 from tests.probe.provider import KEY, MODEL, Answer, provider
 from tests.probe.relay import relay
+from tests.probe.test_command import run
 from tests.support.server import Server
 
 COMMAND = (sys.executable, "-m", "readback", "probe")
@@ -49,16 +50,11 @@ def test_each_address_gets_only_its_own_key(readback: Server) -> None:
 
     with provider() as server, relay(readback.base_url, note) as second:
         readback_url = f"http://127.0.0.1:{second.server_port}/v1"
-        done = subprocess.run(
-            [*COMMAND, server.base_url, "--key-env", "PROVIDER_KEY"]
-            + ["--compare", readback_url, "--idle", "0", "--json"],
-            env={
-                **os.environ,
-                "PROVIDER_KEY": KEY,
-                "READBACK_API_KEY": readback.api_key,
-            },
-            capture_output=True,
-            text=True,
+        keys = {"PROVIDER_KEY": KEY, "READBACK_API_KEY": readback.api_key}
+        done = run(
+            *(server.base_url, "--key-env", "PROVIDER_KEY"),
+            *("--compare", readback_url, "--json"),
+            more=keys,
         )
     report = json.loads(done.stdout)
     REPORT_SCHEMA.validate(report)
@@ -77,13 +73,7 @@ def test_each_address_gets_only_its_own_key(readback: Server) -> None:
 def test_every_format_has_the_verdict_first_and_both_walks(form: list[str]) -> None:
     with provider() as server, provider() as other:
         # Without --key-env, the variable is for the second address alone.
-        done = subprocess.run(
-            [*COMMAND, server.base_url, "--compare", other.base_url, *form],
-            env={**os.environ, "READBACK_API_KEY": KEY},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        done = run(server.base_url, "--compare", other.base_url, *form, key=KEY)
     assert server.authorizations == [] and other.authorizations
     assert done.returncode == FailureFamily.KEY  # The first key is missing.
     verdict, _, rest = done.stdout.partition("compare.parts_at_service")
@@ -159,7 +149,7 @@ def test_ctrl_c_in_the_second_walk_keeps_the_first() -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert connected.wait(30)
+        assert connected.wait(60)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     report = json.loads(output)

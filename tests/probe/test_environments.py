@@ -22,6 +22,8 @@ from tests.probe.setups import Resources
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.probe.test_command import COMMAND, environment, run
 
+# As in the file for other machines; `readback` only adds the other commands to it.
+PROBE = (sys.executable, "-m", "readback.probe", "--idle", "0")
 NOWHERE = "http://127.0.0.1:1/v1"
 MANY = settings(
     max_examples=60,
@@ -80,7 +82,7 @@ def test_any_proxy_setting_is_reported(values: dict[str, str]) -> None:
 def in_shell(script: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Run a shell script in which "$@" is the probe."""
     return subprocess.run(
-        ["sh", "-c", script, "sh", *COMMAND, NOWHERE],
+        ["sh", "-c", script, "sh", *PROBE, NOWHERE],
         env=environment(**more),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -160,7 +162,7 @@ def test_a_missing_part_of_the_process_is_no_reason_for_a_traceback(
 def test_any_terminal_gets_the_report(more: dict[str, str]) -> None:
     with_key = environment(READBACK_API_KEY="", **more)
     script = ["env", *(f"{name}={value}" for name, value in more.items())]
-    command = ["/usr/bin/env", *script[1:], *COMMAND, NOWHERE]
+    command = ["/usr/bin/env", *script[1:], *PROBE, NOWHERE]
     terminal = Terminal(command, with_key)
     assert terminal.exit_code() == FailureFamily.NETWORK, terminal.shown
 

@@ -30,7 +30,7 @@ RESPONSE = (
     b'Connection: close\r\n\r\n{"object":"list","data":[]}'
 )
 REFUSAL = b"HTTP/1.1 502 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-SECONDS = 4
+SECONDS = 30
 _SETTINGS = ("proxy", "request_method", "netrc", "node_", "java_", "ssl_cert")
 
 

@@ -1,5 +1,6 @@
 """`--run` asks the programs of this machine, and tells how their results differ."""
 
+import json
 import os
 import shutil
 import sys
@@ -10,6 +11,7 @@ import pytest
 from readback.keys import mint
 from readback.probe.client import MAX_REQUESTS, RequestBudget
 from readback.probe.clients.asking import Question, find_askers
+from readback.probe.command import main
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
@@ -18,6 +20,7 @@ from readback.probe.results import FailureFamily
 from readback.probe.runner import run_probe
 from readback.probe.steps import RUN_PROGRAMS, STEPS, Step
 from tests.probe.broken_servers import closed_port
+from tests.probe.clients.test_real_programs import QUICK_JVM
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import Request, relay
 from tests.support.server import Server
@@ -69,8 +72,9 @@ def only(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
 
 
 def test_every_program_returns_the_text_unchanged_within_the_budget(
-    readback: Server,
+    readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_JVM))
     with relay(readback.base_url) as counting:
         url = f"http://127.0.0.1:{counting.server_port}/v1"
         report = probed(url, readback.api_key, steps=STEPS)
@@ -95,6 +99,21 @@ def test_a_program_that_fails_on_a_working_connection_is_the_finding(
     report = probed(readback.base_url, readback.api_key)
     assert (report.id, report.family) == ("run.differs", FailureFamily.LIBRARY)
     assert "No response: Python openai." in report.results[-1].diagnosis.sentence
+
+
+def test_the_option_runs_the_programs(
+    readback: Server,
+    only_curl: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("READBACK_API_KEY", readback.api_key)
+    common = [readback.base_url, "--idle", "0", "--json"]
+    assert main(common) == main([*common, "--run"]) == FailureFamily.NONE
+    without, with_run = map(json.loads, capsys.readouterr().out.splitlines())
+    assert with_run["findings"][-1]["id"] == "run.same"
+    assert with_run["requests"] == without["requests"] + 2
+    assert only_curl.exists()
 
 
 def test_a_key_that_was_not_accepted_is_not_sent_again(

@@ -117,7 +117,7 @@ def is_trusted_by(name: str, url: str) -> bool:
         if name == "openai 3":
             module.OpenAI(api_key="key", base_url=url, max_retries=0).models.list()
         else:
-            module.get(url)
+            module.get(url, timeout=60)
     except Exception as error:
         return "Authentication" in type(error).__name__  # a response: 401
     return True
