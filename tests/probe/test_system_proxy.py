@@ -14,15 +14,21 @@ from readback.probe.entered.base_url import BaseUrl
 SCHEMA = "org.gnome.system.proxy"
 
 
+@pytest.fixture(autouse=True)
+def _own_settings(
+    _quiet_environment: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
 @pytest.fixture
-def gnome(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def gnome(monkeypatch: pytest.MonkeyPatch):
     """Yield a function that changes a real setting of GNOME, in a file of the test."""
     if not shutil.which("gsettings"):
         pytest.skip("there is no gsettings")
     known = subprocess.check_output(["gsettings", "list-schemas"], text=True)
     if SCHEMA not in known:
         pytest.skip(f"gsettings does not know {SCHEMA}")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("GSETTINGS_BACKEND", "keyfile")
 
     def change(schema: str, key: str, value: str) -> None:
@@ -84,6 +90,8 @@ def test_a_program_that_hangs_or_fails_is_ignored(
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    if "sleep" in script:
+        monkeypatch.setattr(system_proxy, "_MAX_SECONDS", 0.5)
     assert system_proxy.find() == ""
 
 
