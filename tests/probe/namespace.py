@@ -105,7 +105,7 @@ class Namespace:
         key: str,
         steps: tuple[str, ...] = ("address", "key", "proxies", "dns", "tcp"),
         *,
-        timeout: float = 2.0,
+        timeout: float = 5.0,
         files: int = 0,
         environment: Mapping[str, str] | None = None,
     ) -> list[Findings]:
@@ -133,7 +133,7 @@ def namespace() -> Iterator[Namespace]:
     try:
         machines.add_namespace(_MACHINE)
         files.mkdir(parents=True)
-        (files / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1\n")
+        (files / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:5\n")
         (files / "hosts").write_text("127.0.0.1 localhost\n")
         yield Namespace(machines)
     finally:

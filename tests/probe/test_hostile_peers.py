@@ -24,7 +24,7 @@ from tests.support.server import Server
 
 TIMEOUT = 0.5
 # A run waits for at most a few time-outs; the rest is for a slow machine.
-MAX_SECONDS = 30
+MAX_SECONDS = 60
 MAX_BYTES = 32 << 20
 Forms = dict[str, Callable[[ProbeReport], str]]
 FEW = settings(

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL
 from readback.probe.client import ProbeResponse
-from readback.probe.context import ProbeContext
+from readback.probe.context import CHAT, ProbeContext
 from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import echo
 from readback.probe.service.refusals import parse_refusal
+from readback.probe.service.unexpected import unexpected_response
 
 # What becomes of a request or response that is too large for something in between.
 _HANGS = {"http.silent", "http.stalled"}
@@ -95,10 +96,10 @@ class _Search:
     def confirm(self) -> bool:
         """Return whether the smallest loss is lost; else note that it passes."""
         loss = self._losses[-1]
-        self._are_requests = self._is_request_lost(loss.size)
-        if self._are_requests:
-            return True
         try:
+            self._are_requests = True
+            self._send_for_refusal(loss.size)
+            self._are_requests = False
             self._response = self._send(loss.size)
         except ProbeError as error:
             loss.error = _lost(error)
@@ -128,16 +129,14 @@ class _Search:
         with self._context.new_client(patience=patience) as client:
             return echo.send_text(self._context, _text(size), client)
 
-    def _is_request_lost(self, size: int) -> bool:
+    def _send_for_refusal(self, size: int) -> None:
         """Ask for another model with a text of this size: the refusal is small."""
         body = echo.request_body(_text(size))
         body = body.replace(MODEL.encode(), b"m" * len(MODEL), 1)
-        try:
-            with self._context.new_client() as client:
-                return parse_refusal(self._context.post_chat(body, client)) is None
-        except ProbeError as error:
-            _lost(error)
-            return True
+        with self._context.new_client() as client:
+            response = self._context.post_chat(body, client)
+        if parse_refusal(response) is None:
+            raise unexpected_response(response, f"{self._context.base_url}{CHAT}")
 
 
 def _lost(error: ProbeError) -> ProbeError:
