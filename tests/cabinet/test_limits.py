@@ -158,20 +158,20 @@ def test_sign_ups_and_logins_are_limited_per_client_address():
     }
     for path, (fields, limit) in limits.items():
         visitor = Visitor()
-        seen = [visitor.send(path, fields).status_code for _ in range(limit + 1)]
+        seen = [visitor.post(path, fields).status_code for _ in range(limit + 1)]
         assert seen == [200] * limit + [429], path
 
 
 @in_process
 def test_resets_are_limited_per_client_address_and_per_account(mails):
     path = "/accounts/password/reset/"
-    one = [Visitor().send(path, {"email": ALICE}).status_code for _ in range(6)]
+    one = [Visitor().post(path, {"email": ALICE}).status_code for _ in range(6)]
     assert one == [302] * 5 + [429]
     wait_until_sent()
     assert len(mails.to(ALICE)) == 5
 
     rest = [
-        Visitor().send(path, {"email": f"a{n}@example.org"}).status_code
+        Visitor().post(path, {"email": f"a{n}@example.org"}).status_code
         for n in range(15)
     ]
     assert rest[-1] == 429
@@ -277,7 +277,7 @@ def test_several_workers_count_together(tmp_path):
 
 
 def _wrong_login(url: str, number: int) -> int:
-    with httpx.Client(base_url=url) as browser:
+    with httpx.Client(base_url=url, timeout=60) as browser:
         page = browser.get("/accounts/login/").text
         found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         form = {
@@ -285,4 +285,4 @@ def _wrong_login(url: str, number: int) -> int:
             "password": WRONG,
             "csrfmiddlewaretoken": found[1],
         }
-        return browser.post("/accounts/login/", data=form, timeout=60).status_code
+        return browser.post("/accounts/login/", data=form).status_code

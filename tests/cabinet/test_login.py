@@ -23,7 +23,8 @@ def alice(mails) -> User:
 def test_a_confirmed_account_logs_in_with_its_address_in_any_case(alice):
     visitor = Visitor()
 
-    response = visitor.log_in("Alice@Example.ORG")
+    fields = {"login": "Alice@Example.ORG", "password": PASSWORD}
+    response = visitor.send("/accounts/login/", fields)
 
     assert response.headers["Location"] == "/keys/"
     assert visitor.is_logged_in

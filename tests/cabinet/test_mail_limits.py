@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("mails")
 def reset(clock, email: str, sender: str = "203.0.113.7") -> int:
     # The limits per minute are not what is tested here.
     clock[0] += 61
-    return Visitor(address=sender).send(RESET, {"email": email}).status_code
+    return Visitor(address=sender).post(RESET, {"email": email}).status_code
 
 
 def senders(number: int) -> list[str]:
@@ -78,7 +78,7 @@ def test_a_sender_gets_sixty_mails_an_hour_to_any_mailboxes(clock, monkeypatch):
     monkeypatch.setattr("allauth.account.app_settings.RATE_LIMITS", dict(limits()))
     visitor = Visitor()
     seen = [
-        visitor.send(RESET, {"email": f"alice{n}@example.org"}).status_code
+        visitor.post(RESET, {"email": f"alice{n}@example.org"}).status_code
         for n in range(61)
     ]
 

@@ -33,7 +33,8 @@ def confirmation_link(mails: Mailbox, email: str = ALICE) -> str:
 
 def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     alice = Visitor()
-    response = alice.sign_up(ALICE)
+    fields = {"email": ALICE, "password1": PASSWORD}
+    response = alice.send("/accounts/signup/", fields)
     assert response.headers["Location"] == "/accounts/confirm-email/"
     assert "Check your e-mail" in words_of(alice.get("/accounts/confirm-email/"))
 
@@ -142,7 +143,8 @@ def test_a_forged_link_confirms_nothing(mails):
 
 def sign_up_response(email: str) -> dict[str, object]:
     visitor = Visitor()
-    response = visitor.sign_up(email)
+    fields = {"email": email, "password1": PASSWORD}
+    response = visitor.send("/accounts/signup/", fields)
     page = visitor.get(response.headers["Location"])
     return {
         "status": response.status_code,
