@@ -150,10 +150,20 @@ def mail_server() -> Iterator[Mailbox]:
 
 
 @pytest.fixture
-def mails(database: str, mail_server: Mailbox) -> Iterator[Mailbox]:
+def unsent_mails(database: str, mail_server: Mailbox) -> Iterator[None]:
+    """Use a mail server, but leave all mails in the outbox.
+
+    Sending them took a quarter of the run, and most tests do not look at them.
+    """
+    with mail_server_at(mail_server.url):
+        yield
+
+
+@pytest.fixture
+def mails(unsent_mails: None, mail_server: Mailbox) -> Iterator[Mailbox]:
     """A real mail server, empty at the start of every test, and a running sender."""
     mail_server.messages.clear()
-    with mail_server_at(mail_server.url), sending():
+    with sending():
         yield mail_server
 
 

@@ -16,11 +16,11 @@ DATABASES = ["sqlite"]
 ALICE, NEW = "alice@example.org", "alice@example.net"
 EMAIL = "/accounts/email/"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
@@ -173,7 +173,7 @@ def test_the_password_to_delete_cannot_be_guessed(alice, visitor):
     assert seen == [200] * 5 + [429]
 
 
-def test_an_account_without_a_password_is_deleted_by_its_address(mails):
+def test_an_account_without_a_password_is_deleted_by_its_address():
     bob = services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()
     visitor.client.force_login(bob)

@@ -19,11 +19,11 @@ LISTS = (
 )
 ALICE, OPERATOR = "alice@example.org", "operator@example.org"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
@@ -37,7 +37,7 @@ def key(alice) -> Key:
 
 
 @pytest.fixture
-def operator(mails) -> Visitor:
+def operator(unsent_mails) -> Visitor:
     operator_account = services.account_create(OPERATOR, PASSWORD, confirmed=True)
     User.objects.filter(pk=operator_account.pk).update(is_staff=True, is_superuser=True)
     visitor = Visitor()

@@ -35,7 +35,7 @@ ALICE, BOB = "alice@example.org", "bob@example.com"
 OPERATOR = "operator@example.org"
 SUBJECT = "Your invitation"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def invited(email: str = ALICE) -> str:
@@ -80,7 +80,7 @@ def test_an_invited_person_chooses_a_password_and_is_logged_in(mails, mode):
 
 
 @ON_SQLITE
-def test_opening_the_link_uses_nothing_up_and_the_button_needs_its_token(mails):
+def test_opening_the_link_uses_nothing_up_and_the_button_needs_its_token():
     link = invited()
     path = link.removeprefix(CABINET)
     for _ in range(3):
@@ -95,7 +95,7 @@ def test_opening_the_link_uses_nothing_up_and_the_button_needs_its_token(mails):
 
 
 @ON_SQLITE
-def test_every_link_that_does_not_work_gets_the_same_page(mails):
+def test_every_link_that_does_not_work_gets_the_same_page():
     """Used, expired, withdrawn, replaced, forged and foreign links, and accounts."""
     used = invited("used@example.org")
     accept(used)
@@ -143,7 +143,7 @@ def test_two_clicks_at_the_same_moment_create_one_account():
 
 
 @ON_SQLITE
-def test_a_weak_password_is_refused_and_the_link_stays(mails):
+def test_a_weak_password_is_refused_and_the_link_stays():
     link = invited()
     for password in ("hunter2", "", ALICE):
         answer = Visitor().send(link, {"password1": password})
@@ -315,7 +315,7 @@ def _days_ago(days: int) -> object:
 
 
 @pytest.fixture
-def operator(mails) -> Visitor:
+def operator(unsent_mails) -> Visitor:
     created = account(OPERATOR)
     User.objects.filter(pk=created.pk).update(is_staff=True, is_superuser=True)
     return logged_in(User.objects.get(pk=created.pk))

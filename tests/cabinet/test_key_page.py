@@ -14,7 +14,7 @@ from tests.cabinet.visitor import Visitor, text_of, words_of
 
 DATABASES = ["sqlite"]
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 # What ShellGPT always sends.
@@ -22,7 +22,7 @@ SHELL_GPT = ("messages.system", "temperature", "top_p", "stream")
 
 
 @pytest.fixture
-def alice(mails):
+def alice(unsent_mails):
     return account()
 
 

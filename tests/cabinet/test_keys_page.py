@@ -16,11 +16,11 @@ from tests.cabinet.visitor import Visitor, text_of, token_in, words_of
 DATABASES = ["sqlite"]
 
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(mails):
+def alice(unsent_mails):
     return account()
 
 

@@ -22,11 +22,11 @@ DATABASES = ["sqlite"]
 ALICE = "alice@example.org"
 WRONG = "not the password at all"
 
-in_process = pytest.mark.usefixtures("mails")
+in_process = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 

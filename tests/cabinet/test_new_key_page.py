@@ -15,11 +15,11 @@ from tests.cabinet.visitor import Visitor, text_of, words_of
 
 DATABASES = ["sqlite"]
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(mails):
+def alice(unsent_mails):
     return account()
 
 

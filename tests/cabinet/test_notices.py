@@ -15,7 +15,7 @@ ALICE = "alice@example.org"
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 

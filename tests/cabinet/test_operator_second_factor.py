@@ -24,12 +24,12 @@ CONFIRM = "/accounts/reauthenticate/code/?next="
 
 DATABASES = ["sqlite"]
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 __all__ = ["LogLines", "log"]
 
 
 @pytest.fixture
-def operator(mails) -> Visitor:
+def operator(unsent_mails) -> Visitor:
     account = services.account_create(OPERATOR, PASSWORD, confirmed=True)
     User.objects.filter(pk=account.pk).update(is_staff=True, is_superuser=True)
     visitor = Visitor()
@@ -38,7 +38,7 @@ def operator(mails) -> Visitor:
 
 
 @pytest.fixture
-def required(mails):
+def required(unsent_mails):
     config = replace(settings.CONFIG, operator_second_factor=True)
     with override_settings(CONFIG=config):
         yield
@@ -164,7 +164,7 @@ def recovery_code_is_accepted(account: User, code: str) -> bool:
     return second_factor_services.code_use(account, code) is not None
 
 
-def test_an_account_without_a_second_factor_has_nothing_to_reset(mails):
+def test_an_account_without_a_second_factor_has_nothing_to_reset():
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
 
     with pytest.raises(services.ServiceError, match="no second factor"):

@@ -20,11 +20,11 @@ ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 RESET = "/accounts/password/reset/"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 

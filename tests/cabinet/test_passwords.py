@@ -12,7 +12,7 @@ DATABASES = ["sqlite"]
 ALICE = "alice@example.org"
 CHANGE = "/accounts/password/change/"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 GOOD = [
     "twelve chars",
@@ -27,7 +27,7 @@ GOOD = [
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
@@ -47,14 +47,14 @@ def test_any_characters_are_accepted_and_all_of_them_count(
         assert not cut.is_logged_in, password
 
 
-def test_a_short_password_is_refused_with_the_minimum_length(mails):
+def test_a_short_password_is_refused_with_the_minimum_length():
     page = Visitor().sign_up(ALICE, "elevenchars")
 
     assert "12" in words_of(page)
     assert not User.objects.exists()
 
 
-def test_no_mix_of_characters_is_required(mails):
+def test_no_mix_of_characters_is_required():
     Visitor().sign_up(ALICE, "onlysmallletters")
 
     assert User.objects.exists()

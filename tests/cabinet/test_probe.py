@@ -14,7 +14,7 @@ from tests.cabinet.visitor import CABINET, Visitor, text_of
 
 DATABASES = ["sqlite"]
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 FILE, CHECKSUM = "/probe.pyz", "/probe.pyz.sha256"
 

@@ -26,11 +26,11 @@ FOREIGN = {
     *("JSON", "localhost", "QR", "PIN", "JavaScript", "x"),
 }
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 

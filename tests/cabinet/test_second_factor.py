@@ -32,12 +32,12 @@ ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 PERIOD = 30
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 __all__ = ["LogLines", "log"]
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
@@ -358,7 +358,7 @@ def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app)
 
 
 @ON_SQLITE
-def test_an_account_without_any_proof_logs_in_again(mails):
+def test_an_account_without_any_proof_logs_in_again():
     bob = services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()
     visitor.client.force_login(bob)

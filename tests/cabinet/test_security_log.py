@@ -21,7 +21,7 @@ DATABASES = ["sqlite"]
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 class LogLines(logging.Handler):
@@ -115,7 +115,7 @@ def test_user_input_cannot_forge_a_log_line(log):
         assert json.loads(text)["event"] == "login_failed"
 
 
-def test_too_many_attempts_are_logged(log, mails):
+def test_too_many_attempts_are_logged(log):
     services.account_create(ALICE, PASSWORD, confirmed=True)
     for _ in range(6):
         Visitor(address="203.0.113.5").log_in(ALICE, "not the password")
@@ -123,7 +123,7 @@ def test_too_many_attempts_are_logged(log, mails):
     assert log.last("login_limited")["ip"] == "203.0.113.5"
 
 
-def test_the_operator_who_acted_is_logged(log, mails):
+def test_the_operator_who_acted_is_logged(log):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     key = services.key_create(alice).key
     admin = services.account_create("operator@example.org", PASSWORD, confirmed=True)

@@ -54,7 +54,7 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def alice(mails):
+def alice(unsent_mails):
     return account()
 
 
@@ -65,7 +65,7 @@ def api_at(url: str):
 
 
 @pytest.fixture
-def api(server, mails):
+def api(server, unsent_mails):
     with api_at(server.base_url):
         yield server
 
@@ -469,7 +469,7 @@ def test_without_a_public_address_the_only_unix_socket_is_asked():
 
 
 def test_the_form_is_in_the_page_and_keeps_the_key_out_of_the_browsers_memory(
-    alice, mails
+    alice, unsent_mails
 ):
     visitor = logged_in(alice)
     path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]

@@ -17,7 +17,7 @@ DATABASES = ["sqlite"]
 
 ALICE = "alice@example.org"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 class Clock:
@@ -39,7 +39,7 @@ def clock(monkeypatch) -> Clock:
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 

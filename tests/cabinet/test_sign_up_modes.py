@@ -22,7 +22,7 @@ DOMAINS = "example.org,example.net"
 # The rules do not depend on the database.
 DATABASES = ["sqlite"]
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.mark.parametrize(

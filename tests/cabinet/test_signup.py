@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 
 ALICE = "alice@example.org"
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def confirmation_link(mails: Mailbox, email: str = ALICE) -> str:
@@ -185,7 +185,7 @@ def test_a_known_address_computes_a_password_hash_like_a_new_one(monkeypatch):
     assert len(hashed) == 2
 
 
-def test_parallel_sign_ups_with_one_address_create_one_account(mails):
+def test_parallel_sign_ups_with_one_address_create_one_account():
     numbers = count(1)
 
     def sign_up() -> int:
@@ -231,7 +231,7 @@ def test_a_forged_host_does_not_change_the_link(mails):
         assert "6666" not in part
 
 
-def test_an_unknown_host_is_refused(mails):
+def test_an_unknown_host_is_refused():
     response = Visitor().get("/accounts/login/", headers={"host": "evil.example"})
 
     assert response.status_code == 400
@@ -286,7 +286,7 @@ ADDRESS_FORMS = [
 
 
 @override_settings(ACCOUNT_RATE_LIMITS=False)
-def test_all_forms_of_an_address_are_one_account(mails):
+def test_all_forms_of_an_address_are_one_account():
     for typed, stored in ADDRESS_FORMS:
         Visitor().sign_up(typed)
         Visitor().sign_up(typed.upper() if typed.isascii() else typed)

@@ -62,7 +62,9 @@ def configured(**changes) -> Iterator[None]:
 
 
 @pytest.fixture
-def provider(running_provider, mails, settings_without_limits) -> Iterator[Provider]:
+def provider(
+    running_provider, unsent_mails, settings_without_limits
+) -> Iterator[Provider]:
     with configured(
         oidc_issuer=running_provider.issuer,
         oidc_client_id=running_provider.client_id,
@@ -352,7 +354,7 @@ def test_only_a_button_starts_a_login(provider):
 
 
 @ON_SQLITE
-def test_without_a_provider_nothing_shows_it(mails):
+def test_without_a_provider_nothing_shows_it(unsent_mails):
     visitor = Visitor()
     assert "Log in with" not in words_of(visitor.get("/accounts/login/"))
     for path in ("login", "callback"):
@@ -689,7 +691,7 @@ def test_a_provider_that_did_not_ask_again_confirms_nothing(provider):
 
 
 @ON_SQLITE
-def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, mails):
+def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     before = Visitor()
     before.log_in(ALICE)

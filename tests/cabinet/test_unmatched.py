@@ -19,7 +19,7 @@ from readback.config import Config
 from tests.cabinet.owners import BOB, account, entry, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 HERE = "203.0.113.7"  # the address of a visitor
 ELSEWHERE = "203.0.113.8"
@@ -27,7 +27,7 @@ MISSING = "The Authorization header is missing."
 
 
 @pytest.fixture
-def alice(mails):
+def alice(unsent_mails):
     return account()
 
 

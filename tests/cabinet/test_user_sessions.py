@@ -23,12 +23,12 @@ IPHONE = (
     "(KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1"
 )
 
-pytestmark = pytest.mark.usefixtures("mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 __all__ = ["Clock", "LogLines", "clock", "log"]
 
 
 @pytest.fixture
-def alice(mails) -> User:
+def alice(unsent_mails) -> User:
     return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
