@@ -2,8 +2,9 @@
 
 Each test that uses `database` runs twice: on SQLite and on PostgreSQL. A module about
 what cannot depend on the database, such as the words of a page, names only one in
-DATABASES. The migrations run once for each; a test gets a copy of the file, or the
-emptied database.
+DATABASES; `which_database.py` has marks for single tests. What depends on it: searches,
+sums, times, transactions, locks and parallel writers. The migrations run once for each;
+a test gets a copy of the file, or the emptied database.
 """
 
 import os

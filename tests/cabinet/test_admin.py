@@ -11,7 +11,10 @@ from readback.cabinet import services
 from readback.cabinet.models import Key, User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import link_in
+
+DATABASES = ["sqlite"]
 
 LISTS = (
     *(f"/admin/cabinet/{name}/" for name in ("user", "key", "usage", "journalentry")),
@@ -88,6 +91,7 @@ def act_refused(visitor: Visitor, key: Key) -> bool:
     return key.revoked_at is None
 
 
+@ON_BOTH
 def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, key):
     for search in (ALICE, "alice", "of alice", key.last_four):
         page = words_of(operator.get("/admin/cabinet/key/", data={"q": search}))
@@ -116,6 +120,7 @@ def test_the_pages_need_no_scripts_and_styles_but_our_own(operator, key):
         assert not re.search(r"<style|<script(?! src)|\bstyle=|\bon[a-z]+=", page)
 
 
+@ON_BOTH
 def test_a_list_counts_and_shows_a_bounded_number_of_rows(operator, alice, monkeypatch):
     monkeypatch.setattr("readback.cabinet.read_only_admin.MAX_ROWS", 40)
     row = {"owner": alice, "last_four": "abcd"}
@@ -136,6 +141,7 @@ def test_a_list_counts_and_shows_a_bounded_number_of_rows(operator, alice, monke
     assert "sk-echo-…abcd" not in late
 
 
+@ON_BOTH
 def test_the_statements_of_a_list_do_not_depend_on_its_rows(operator, alice):
     def statements(path: str) -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -155,6 +161,7 @@ def test_the_statements_of_a_list_do_not_depend_on_its_rows(operator, alice):
         assert statements(path) <= statements_before + 2, path
 
 
+@ON_BOTH
 def test_filters_reach_the_rows_of_one_code(operator, key):
     page = operator.get("/admin/cabinet/usage/", data={"code": "unknown_field"})
 
@@ -171,6 +178,7 @@ def test_usage_and_journal_are_shown(operator, key):
     assert operator.get("/admin/cabinet/journalentry/").status_code == 200
 
 
+@ON_BOTH
 def test_revoking_a_key_is_logged_and_its_owner_is_notified(operator, key, mails):
     act(operator, "key", "revoke", key.pk)
 

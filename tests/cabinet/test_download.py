@@ -22,6 +22,9 @@ from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, Key, User
 from tests.cabinet.owners import ALICE, BOB, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
+from tests.cabinet.which_database import ON_BOTH
+
+DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -119,6 +122,7 @@ def download(visitor: Visitor) -> dict[str, object]:
     return json.loads(b"".join(response.streaming_content))
 
 
+@ON_BOTH
 def test_the_file_has_rows_of_every_table_of_an_account(alice, visitor):
     fill(alice)
     tables = tables_of_an_account()
@@ -153,6 +157,7 @@ def test_every_column_is_exported_or_left_out_on_purpose():
         assert existing == exported | COLUMNS_LEFT_OUT[model._meta.label], model
 
 
+@ON_BOTH
 def test_the_file_has_no_secret_and_nothing_about_others(alice, visitor):
     fill(alice)
     bob = User.objects.get(email=BOB)

@@ -20,13 +20,13 @@ from readback.cabinet import (
 from readback.cabinet.invitation_services import invitation_create
 from readback.cabinet.models import Invitation, MailOutcome, OutgoingMail, User
 from readback.cabinet.services import ServiceError
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.sign_up_setting import sign_up_for
 from tests.cabinet.test_security_log import _everything_stored, log  # noqa: F401
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_SQLITE
 from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import Mailbox, link_in
 from tests.support.mailbox import text_of as text_of_mail

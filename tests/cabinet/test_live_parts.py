@@ -9,10 +9,10 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet import live_parts, services
 from readback.cabinet.models import Key
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used
 from tests.cabinet.test_unmatched import ELSEWHERE, sent
 from tests.cabinet.visitor import Visitor
+from tests.cabinet.which_database import ON_SQLITE
 
 pytestmark = pytest.mark.usefixtures("database")
 

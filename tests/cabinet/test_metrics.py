@@ -10,6 +10,7 @@ from django.test import Client
 
 from readback.cabinet import outbox
 from readback.cabinet.models import OutgoingMail
+from tests.cabinet.which_database import ON_SQLITE
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -51,11 +52,13 @@ def test_the_metrics_tell_what_waits_and_what_became_of_the_rest():
     assert found['readback_mails_total{outcome="refused"}'] == 1
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("peer", ["127.0.0.1", "10.1.2.3", "100.64.0.1", "fd00::1", ""])
 def test_a_direct_connection_from_a_private_network_reads_them(peer):
     assert read(peer)[0] == 200
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("peer", "headers"),
     [

@@ -15,6 +15,7 @@ from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor
+from tests.cabinet.which_database import ON_SQLITE
 from tests.support.bad_mail_servers import (
     dripping_server,
     refusing_mailbox,
@@ -127,6 +128,7 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
     ]
 
 
+@ON_SQLITE
 def test_a_server_that_drips_is_left_at_the_deadline(mails, fast_retries, monkeypatch):
     monkeypatch.setattr("readback.cabinet.smtp.DEADLINE_SECONDS", 0.2)
     with dripping_server(0.05) as server, mail_server_at(server.url):
@@ -136,6 +138,7 @@ def test_a_server_that_drips_is_left_at_the_deadline(mails, fast_retries, monkey
     mails.wait_for(ALICE, "deleted")
 
 
+@ON_SQLITE
 def test_the_delays_grow_to_minutes_and_differ():
     longest = mail_sender._LONGEST_DELAY_SECONDS
     delays = [mail_sender._delay(failures, longest) for failures in range(1, 40)]
@@ -147,6 +150,7 @@ def test_the_delays_grow_to_minutes_and_differ():
     assert len(set(delays)) == len(delays)
 
 
+@ON_SQLITE
 def test_a_refused_mail_is_dropped_and_others_are_sent(log):
     with refusing_mailbox() as box, mail_server_at(box.url), sending():
         box.answers[ALICE] = f"550 {ALICE} is unknown"
@@ -161,6 +165,7 @@ def test_a_refused_mail_is_dropped_and_others_are_sent(log):
     assert "refused it: 550" in line and ALICE not in line
 
 
+@ON_SQLITE
 def test_a_mail_that_is_refused_for_now_is_tried_again(fast_retries, log):
     with refusing_mailbox() as box, mail_server_at(box.url), sending():
         box.answers[ALICE] = "450 greylisted, try again later"
@@ -182,6 +187,7 @@ def test_an_expired_mail_is_not_sent(mails, log):
     assert "it waited too long" in log[0]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("lifetime", "cause"),
     [
@@ -200,6 +206,7 @@ def test_a_mail_expires_with_its_link(mail_server, lifetime, cause):
     assert late < timedelta(seconds=1)
 
 
+@ON_SQLITE
 def test_a_confirmation_is_not_sent_after_the_address_is_confirmed(mail_server):
     mail_server.messages.clear()
     with mail_server_at(mail_server.url):

@@ -24,6 +24,9 @@ from readback.setting_values import Bind
 from tests.cabinet.ops_listener import STATUS, answering, http
 from tests.cabinet.owners import account, entry, logged_in, refused, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_BOTH
+
+DATABASES = ["sqlite"]
 
 OPERATOR = "operator@example.org"
 pytestmark = pytest.mark.usefixtures("database")
@@ -49,6 +52,7 @@ def overview(visitor: Visitor) -> str:
     return words_of(response)
 
 
+@ON_BOTH
 def test_an_empty_installation_shows_zeros(operator):
     page = overview(operator)
 
@@ -63,6 +67,7 @@ def test_an_empty_installation_shows_zeros(operator):
     assert "Pending migrations none" in page
 
 
+@ON_BOTH
 def test_accounts_and_keys_are_counted_by_state(operator):
     now = timezone.now()
     alice = account()
@@ -91,6 +96,7 @@ def test_accounts_and_keys_are_counted_by_state(operator):
     ) in page
 
 
+@ON_BOTH
 def test_each_count_of_accounts_and_keys_links_to_the_rows(operator):
     alice = account()
     key = services.key_create(alice).key
@@ -112,6 +118,7 @@ def test_each_count_of_accounts_and_keys_links_to_the_rows(operator):
         assert "Nothing found." in words_of(operator.get(f"/admin/cabinet/{path}"))
 
 
+@ON_BOTH
 def test_requests_of_all_keys_are_added_up(operator):
     alice, bob = account(), account("bob@example.org")
     for owner in (alice, bob):
@@ -137,6 +144,7 @@ def test_numbers_are_written_as_the_language_does_it(operator):
     assert "1\xa0234\xa0567" in text_of(russian.get("/admin/"))
 
 
+@ON_BOTH
 def test_differences_are_shown_with_the_programs_that_send_them(operator):
     for number, (agent, ids) in enumerate(
         (
@@ -156,6 +164,7 @@ def test_differences_are_shown_with_the_programs_that_send_them(operator):
     assert "a secret" not in page
 
 
+@ON_BOTH
 def test_requests_without_a_key_are_counted_by_code(operator):
     for cell, (code, minutes) in enumerate(
         (("invalid_key", 1), ("invalid_key", 2), ("not_found", 3), ("not_found", 11))
@@ -172,6 +181,7 @@ def test_requests_without_a_key_are_counted_by_code(operator):
         assert "READBACK_UNMATCHED_REQUESTS is off" in overview(operator)
 
 
+@ON_BOTH
 def test_mails_are_counted(operator):
     for _mail in range(2):
         outbox.add("account/email/x", "mallory@example.org", timedelta(days=1))
@@ -225,6 +235,7 @@ def test_an_operator_without_permissions_sees_figures_but_no_links(operator):
     assert "/admin/cabinet/" not in text_of(page)
 
 
+@ON_BOTH
 def test_the_figures_are_counted_once_a_minute_with_few_statements(operator):
     overview(operator)
     cache.clear()

@@ -8,12 +8,12 @@ from django.utils import timezone
 
 from readback.cabinet import mail_sender, outbox, reminders, services
 from readback.cabinet.models import Key, OutgoingMail, User
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.test_sessions import Clock
 from tests.cabinet.visitor import CABINET
+from tests.cabinet.which_database import ON_SQLITE
 from tests.support.mailbox import html_of, link_in, text_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

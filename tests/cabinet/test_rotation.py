@@ -11,13 +11,13 @@ from readback.cabinet import selectors, services
 from readback.cabinet.models import Key, KeyState, OutgoingMail, User
 from readback.cabinet.services import AlreadyRotated, ServiceError
 from readback.contract import MAX_ACTIVE_KEYS
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import ALICE, BOB, account, logged_in
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.test_new_key_page import shown_key
 from tests.cabinet.test_sessions import _backdate_the_login
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_SQLITE
 from tests.support import mailbox
 
 NOW, HOUR, DAY, WEEK = (timedelta(hours=hours) for hours in (0, 1, 24, 168))

@@ -20,11 +20,11 @@ from tests.cabinet.factors import (
     log_in,
     recovery_codes_in,
 )
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.test_password_reset import choose
 from tests.cabinet.test_security_log import LogLines, _everything_stored, log
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_SQLITE
 from tests.support.mailbox import link_in
 from tests.support.mailbox import text_of as body_of
 

@@ -25,10 +25,10 @@ from readback.cabinet import recorded_exchange, send_test, services
 from readback.cabinet.models import Key
 from readback.cabinet.recorded_exchange import MAX_AT_ONCE
 from readback.setting_values import Bind
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.peers import OK, answer, peer
 from tests.cabinet.visitor import CABINET, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_SQLITE
 from tests.support.api import Api
 from tests.support.keys import mistyped
 from tests.support.server import UNLIMITED, ephemeral_server
@@ -106,6 +106,7 @@ def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, 
     assert text_of(page).count(api.api_key) == 1 + 1 + 1 + 8
 
 
+@ON_SQLITE
 def test_the_exchange_is_shown_as_it_went_over_the_wire_without_the_key(
     alice, key, api
 ):
@@ -348,6 +349,7 @@ def test_while_others_hang_the_next_test_is_not_sent(alice, key, server):
     assert len(other.requests) == MAX_AT_ONCE
 
 
+@ON_SQLITE
 def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
     with peer(answer(b"x")) as other, api_at(other.url):
         pages = [send(alice, key, "new/", key=server.api_key) for _ in range(11)]
@@ -427,6 +429,7 @@ def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
         assert secret not in kept, place
 
 
+@ON_SQLITE
 def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
     visitor, path = logged_in(alice), f"/keys/{key.pk}/arrived/"
     waiting = visitor.get(path)
@@ -468,6 +471,7 @@ def test_without_a_public_address_the_only_unix_socket_is_asked():
     assert target.unix_socket == ""
 
 
+@ON_SQLITE
 def test_the_form_is_in_the_page_and_keeps_the_key_out_of_the_browsers_memory(
     alice, unsent_mails
 ):

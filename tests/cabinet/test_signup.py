@@ -17,10 +17,13 @@ from readback.cabinet.services import ServiceError
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_BOTH
 from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import Mailbox, html_of, link_in
 from tests.support.mailbox import text_of as text_of_mail
 from tests.support.waiting import wait_until
+
+DATABASES = ["sqlite"]
 
 ALICE = "alice@example.org"
 
@@ -31,6 +34,7 @@ def confirmation_link(mails: Mailbox, email: str = ALICE) -> str:
     return link_in(mails.wait_for(email, "Confirm"))
 
 
+@ON_BOTH
 def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     alice = Visitor()
     fields = {"email": ALICE, "password1": PASSWORD}
@@ -185,6 +189,7 @@ def test_a_known_address_computes_a_password_hash_like_a_new_one(monkeypatch):
     assert len(hashed) == 2
 
 
+@ON_BOTH
 def test_parallel_sign_ups_with_one_address_create_one_account():
     numbers = count(1)
 
@@ -285,6 +290,7 @@ ADDRESS_FORMS = [
 ]
 
 
+@ON_BOTH
 @override_settings(ACCOUNT_RATE_LIMITS=False)
 def test_all_forms_of_an_address_are_one_account():
     for typed, stored in ADDRESS_FORMS:
@@ -347,6 +353,7 @@ def test_a_person_whose_first_mail_was_lost_gets_a_working_link_by_trying_again(
     assert User.objects.count() == EmailAddress.objects.count() == 1
 
 
+@ON_BOTH
 def test_a_sign_up_that_fails_leaves_nothing(mails, monkeypatch):
     def fail(*_arguments, **_options) -> None:
         raise OperationalError("the disk is full")
@@ -364,6 +371,7 @@ def test_a_sign_up_that_fails_leaves_nothing(mails, monkeypatch):
     assert alice.is_logged_in
 
 
+@ON_BOTH
 def test_a_link_confirms_only_the_password_of_its_own_sign_up(mails):
     """Mallory signs up with Alice's address, and waits for Alice to confirm it."""
     mallory, alice = Visitor(address="203.0.113.66"), Visitor()

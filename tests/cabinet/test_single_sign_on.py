@@ -27,10 +27,10 @@ from readback.cabinet import services, single_sign_on
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, User
 from readback.setting_values import SignUp
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_SQLITE
 from tests.support.commands import environment_with
 from tests.support.mailbox import text_of as mail_text
 from tests.support.oidc_provider import Provider, oidc_provider

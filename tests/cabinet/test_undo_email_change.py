@@ -24,8 +24,11 @@ from tests.cabinet.parallel import in_parallel
 from tests.cabinet.test_password_reset import choose
 from tests.cabinet.test_security_log import LogLines, _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import html_of, link_in
 from tests.support.mailbox import text_of as mail_text_of
+
+DATABASES = ["sqlite"]
 
 ALICE = "alice@example.org"
 MALLORY, OTHER = "mallory@example.net", "mallory@example.com"
@@ -74,6 +77,7 @@ def mallory_with(mails: Any) -> Visitor:
     return mallory
 
 
+@ON_BOTH
 def test_alice_gets_her_account_back(alice, mails):
     key = services.key_create(alice, "laptop").key
     mallory = mallory_with(mails)
@@ -157,6 +161,7 @@ def test_a_link_works_once(alice):
     assert OutgoingMail.objects.filter(template=PASSWORD_RESET).count() == 1
 
 
+@ON_BOTH
 def test_of_two_clicks_at_once_one_counts(alice):
     token = token_of(changed(alice))
 
@@ -215,6 +220,7 @@ def test_an_address_that_belongs_to_another_account_stays_there(alice):
     assert Visitor().log_in(MALLORY).status_code == 302  # the password still works
 
 
+@ON_BOTH
 def test_nobody_can_block_the_link_by_signing_up(alice):
     link = changed(alice)
     Visitor().sign_up(ALICE, NEW_PASSWORD)
@@ -238,6 +244,7 @@ def test_nobody_can_block_the_link_by_asking_for_mails(alice):
     assert (reset.address, reset.account) == (ALICE, alice)
 
 
+@ON_BOTH
 def test_ways_to_log_in_that_were_added_around_the_change_are_removed(alice):
     link, now = changed(alice), timezone.now()
     for kind, age in (("webauthn", 20 * DAY), ("webauthn", DAY / 2), ("totp", DAY * 0)):
@@ -294,6 +301,7 @@ def test_it_is_logged_without_the_link_or_an_address(alice):
     assert secrets[2].rpartition(":")[2] not in stored
 
 
+@ON_BOTH
 def test_all_of_it_happens_or_nothing(alice, monkeypatch):
     token = token_of(changed(alice))
 
@@ -370,6 +378,7 @@ def test_an_address_taken_in_the_meantime_is_refused_with_a_sentence(alice, mail
     assert (ALICE, True, True) in addresses_of(alice)
 
 
+@ON_BOTH
 def test_a_change_that_fails_half_way_is_taken_back(alice, mails, monkeypatch):
     mallory = mallory_with(mails)
     link = link_in(mails.wait_for(MALLORY, "Confirm"))

@@ -18,6 +18,9 @@ from readback.cabinet.models import Key
 from readback.config import Config
 from tests.cabinet.owners import BOB, account, entry, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_BOTH
+
+DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
@@ -58,6 +61,7 @@ def waiting(visitor: Visitor, key: Key, **extra: object) -> str:
     return words_of(visitor.get(f"/keys/{key.pk}/arrived/", **extra))
 
 
+@ON_BOTH
 def test_the_waiting_page_shows_what_the_same_address_has_sent(alice, key):
     visitor = logged_in(alice)
     assert "Nothing in the last 10 minutes." in waiting(visitor, key)
@@ -76,6 +80,7 @@ def test_an_unknown_program_is_called_what_it_calls_itself(alice, key):
     assert f"{MISSING} my-program/1.0 " in waiting(logged_in(alice), key)
 
 
+@ON_BOTH
 def test_another_address_sees_nothing(alice, key):
     sent(ELSEWHERE)
     assert "Nothing in the last 10 minutes." in waiting(logged_in(alice), key)
@@ -100,6 +105,7 @@ def test_a_browser_without_an_address_sees_nothing(alice, key):
     assert "Nothing in the last 10 minutes." in waiting(visitor, key)
 
 
+@ON_BOTH
 def test_rows_are_shown_for_ten_minutes_even_if_they_are_not_deleted(alice, key):
     sent(seconds_ago=601, detail="Too old.")
     sent(seconds_ago=590, detail="Still shown.")
@@ -108,6 +114,7 @@ def test_rows_are_shown_for_ten_minutes_even_if_they_are_not_deleted(alice, key)
     assert "Too old." not in words and "Still shown." in words
 
 
+@ON_BOTH
 def test_the_last_request_comes_first(alice, key):
     for number in range(5):
         sent(seconds_ago=60 - number, detail=f"Number {number}.")
@@ -116,6 +123,7 @@ def test_the_last_request_comes_first(alice, key):
     assert places == sorted(places, reverse=True)
 
 
+@ON_BOTH
 def test_the_live_part_changes_with_every_new_request(alice, key):
     visitor = logged_in(alice)
     path, versions = f"/keys/{key.pk}/arrived/", []
@@ -181,6 +189,7 @@ def test_a_code_of_a_newer_version_is_left_out(alice, key):
     assert "Nothing in the last 10 minutes." in waiting(logged_in(alice), key)
 
 
+@ON_BOTH
 def test_without_a_network_key_nothing_is_written_or_shown(alice, key):
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM cabinet_networkkey")
@@ -188,6 +197,7 @@ def test_without_a_network_key_nothing_is_written_or_shown(alice, key):
     assert "Nothing in the last 10 minutes." in waiting(logged_in(alice), key)
 
 
+@ON_BOTH
 def test_deleting_an_account_leaves_the_lines_of_its_network(alice, key):
     sent()
     alice.delete()

@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet import services, session_services
 from readback.cabinet.models import User
-from tests.cabinet.one_database import ON_SQLITE
 from tests.cabinet.test_security_log import LogLines, log
 from tests.cabinet.test_sessions import Clock, clock
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_SQLITE
 
 ALICE, BOB = "alice@example.org", "bob@example.org"
 PAGE = "/account/sessions/"
@@ -43,6 +43,7 @@ def end(visitor: Visitor, row: UserSession) -> None:
     visitor.send(f"{PAGE}{row.pk}/end/", page=PAGE)
 
 
+@ON_SQLITE
 def test_the_page_names_browsers_and_shortened_addresses(alice):
     visitor = log_in()
     log_in(user_agent=IPHONE, address="2001:db8:1:2::3")
