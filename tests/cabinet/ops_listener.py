@@ -3,14 +3,17 @@
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from threading import Thread
+from unittest.mock import patch
 
 from django.conf import settings
 from django.test import override_settings
 
+from readback.cabinet import api_status
 from readback.setting_values import Bind
+from tests.support.waiting import PATIENCE
 
 STATUS = {
     "status": "ready",
@@ -25,12 +28,19 @@ STATUS = {
 @contextmanager
 def answering(answer: bytes | None) -> Iterator[str]:
     """Listen where the cabinet expects the API; with None, accept and stay silent."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         if answer is not None:
+            stack.enter_context(patience())
             Thread(target=answer_once, args=(listener, answer), daemon=True).start()
         bind = Bind("127.0.0.1", listener.getsockname()[1])
         with override_settings(CONFIG=replace(settings.CONFIG, ops_bind=bind)):
             yield str(bind)
+
+
+def patience() -> AbstractContextManager[object]:
+    """Wait for an answer that comes, even if this takes a busy machine long."""
+    return patch.object(api_status, "TIMEOUT_SECONDS", PATIENCE)
 
 
 def answer_once(listener: socket.socket, answer: bytes) -> None:

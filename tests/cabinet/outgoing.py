@@ -1,5 +1,6 @@
 """Outgoing mail in the test's process: which server it goes to, and that it is gone."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,14 @@ def sending() -> Iterator[None]:
         yield
     finally:
         stop_sender()
+        # A stop waits for two seconds only. The next test changes the database.
+        wait_until(lambda: not _senders(), "no sender runs")
+
+
+def _senders() -> list[threading.Thread]:
+    from readback.cabinet.mail_sender import Sender
+
+    return [each for each in threading.enumerate() if isinstance(each, Sender)]
 
 
 @contextmanager

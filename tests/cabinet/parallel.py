@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db import connection
 
+from tests.support.waiting import PATIENCE
+
 
 def in_parallel(action: Callable[[], Any], times: int) -> list[Any]:
     """Return what each call returned, or the exception that it raised."""
@@ -15,7 +17,7 @@ def in_parallel(action: Callable[[], Any], times: int) -> list[Any]:
     def run() -> Any:
         try:
             connection.ensure_connection()
-            barrier.wait(timeout=30)
+            barrier.wait(timeout=PATIENCE)
             return action()
         except Exception as error:
             return error

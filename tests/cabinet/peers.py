@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.waiting import PATIENCE
+
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 
 
@@ -48,12 +50,12 @@ def peer(
         def serve(connection: socket.socket) -> None:
             # The client may close at any moment.
             with suppress(OSError), connection:
-                connection.settimeout(10)
+                connection.settimeout(PATIENCE)
                 with tls.wrap_socket(connection, True) if tls else connection as secure:
                     peer.requests.append(_read_request(secure))
                     _send(secure, parts)
                     if hangs:
-                        peer._ended.wait(10)
+                        peer._ended.wait(PATIENCE)
 
         def accept() -> None:
             while True:
@@ -70,7 +72,7 @@ def peer(
         finally:
             peer.release()
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join(10)
+            thread.join(PATIENCE)
 
 
 def _listener(host: str, path: Path | None) -> socket.socket:

@@ -1,6 +1,5 @@
 """Creating, deactivating and deleting accounts through the services."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -13,6 +12,7 @@ from readback.cabinet import selectors, services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from readback.cabinet.services import ServiceError
 from tests.cabinet.parallel import in_parallel
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -156,7 +156,7 @@ def test_deleting_waits_for_rows_that_the_api_is_writing(database):
             [key.pk, NOON],
         )
         api.commit()
-        deletion.result(timeout=30)
+        deletion.result(PATIENCE)
 
     assert not Usage.objects.exists() and not User.objects.exists()
 
@@ -176,11 +176,10 @@ def _deleted(account: User) -> None:
 
 
 def _wait_for_a_blocked_lock() -> None:
-    deadline = time.monotonic() + 30
     with connection.cursor() as cursor:
-        while time.monotonic() < deadline:
+
+        def one_waits() -> bool:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            if cursor.fetchone()[0]:
-                return
-            time.sleep(0.01)
-    raise AssertionError("the deletion did not wait")
+            return cursor.fetchone()[0] > 0
+
+        wait_until(one_waits, "the deletion waits")

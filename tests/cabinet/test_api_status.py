@@ -8,7 +8,7 @@ from django.conf import settings
 
 from readback.cabinet import api_status
 from readback.setting_values import Bind
-from tests.cabinet.ops_listener import STATUS, answer_once, answering, http
+from tests.cabinet.ops_listener import STATUS, answer_once, answering, http, patience
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,7 @@ def test_a_unix_socket_is_asked_too(tmp_path):
         listener.bind(path)
         listener.listen()
         Thread(target=answer_once, args=(listener, http(STATUS)), daemon=True).start()
-        report = api_status.ApiQuestion(Bind("", 0, path)).report()
+        with patience():
+            report = api_status.ApiQuestion(Bind("", 0, path)).report()
 
     assert report.status and report.status.version == "9.8.7"

@@ -1,9 +1,7 @@
 """Production settings: Django's checks, and the warnings logged at start."""
 
-import os
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from readback.cabinet import mail
 from readback.config import Config
 from readback.setting_values import Bind
 from tests.support.cabinet_server import cabinet_server
+from tests.support.commands import environment_with, run_command
 
 PUBLIC = {
     "READBACK_CABINET_URL": "https://cabinet.example.org",
@@ -23,15 +22,9 @@ PUBLIC = {
 
 
 def check(folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
+    environment = environment_with({"READBACK_DATA_DIR": str(folder), **settings})
     command = ["manage", "check", "--deploy", "--fail-level", "WARNING"]
-    return subprocess.run(
-        [sys.executable, "-m", "readback", *command],
-        env={**clean, "READBACK_DATA_DIR": str(folder), **settings},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_command(environment, *command)
 
 
 def test_djangos_checks_report_nothing_in_production(tmp_path):
@@ -93,7 +86,7 @@ def drop_all_tables(path):
 def test_an_error_is_described_in_the_log_and_not_on_the_page(tmp_path):
     """The tables are deleted while the server runs; the page shows no details."""
     with cabinet_server(tmp_path, {}) as server:
-        before = httpx.get(f"{server.url}/accounts/login/")
+        before = httpx.get(f"{server.url}/accounts/login/", timeout=60)
         assert before.status_code == 200
         drop_all_tables(tmp_path / "data" / "readback.sqlite3")
         session = {"cookie": "session=abcdefghijklmnopqrstuvwxyz012345"}
