@@ -1,5 +1,10 @@
-"""A running service, a mail server, and a Chromium whose errors fail the test."""
+"""A running service, a mail server, and a Chromium whose errors fail the test.
 
+There is one of each for all journeys of a process. Each test has browser contexts of
+its own; they share nothing but the clipboard.
+"""
+
+import asyncio
 import os
 import re
 import shutil
@@ -9,7 +14,7 @@ from secrets import token_hex
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.journeys.person import Person
 from tests.support.mailbox import Mailbox, mailbox
@@ -18,7 +23,9 @@ from tests.support.server import Server, ephemeral_server
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-TIMEOUT_MS = 10_000
+# What takes a second may take many on a busy machine; only a failing test waits longer.
+TIMEOUT_MS = 60_000
+expect.set_options(timeout=TIMEOUT_MS)
 # A page that does not exist: the only one for which the console may report an error.
 MISSING = "/nothing-here"
 
@@ -60,17 +67,45 @@ def server(
         yield running
 
 
-# Module scope: while Playwright runs, its event loop occupies the thread, so no other
-# test in this process could run one.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+class _SharedBrowser:
+    """A browser that stays open while tests that run event loops come in between.
+
+    Playwright's event loop belongs to a greenlet that never leaves it, so for asyncio
+    it is always the one that runs in this thread, and no other can.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self._loop = asyncio.get_running_loop()
+
+    def rest(self) -> None:
+        asyncio._set_running_loop(None)
+
+    def resume(self) -> None:
+        asyncio._set_running_loop(self._loop)
+
+
+@pytest.fixture(scope="session")
+def shared_browser() -> Iterator[_SharedBrowser]:
     chromium = os.environ.get("READBACK_TEST_CHROMIUM") or shutil.which("chromium")
     if not chromium:
         pytest.skip("no chromium on PATH, and READBACK_TEST_CHROMIUM is not set")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
-        yield launched
+        launched = playwright.chromium.launch(
+            executable_path=chromium, args=_ARGUMENTS, timeout=TIMEOUT_MS
+        )
+        shared = _SharedBrowser(launched)
+        shared.rest()
+        yield shared
+        shared.resume()
         launched.close()
+
+
+@pytest.fixture(scope="module")
+def browser(shared_browser: _SharedBrowser) -> Iterator[Browser]:
+    shared_browser.resume()
+    yield shared_browser.browser
+    shared_browser.rest()
 
 
 @pytest.fixture
@@ -122,7 +157,10 @@ def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., P
     """Return a person with a browser and a mailbox, but without an account."""
 
     def a_person(**options: Any) -> Person:
-        email = f"alice-{token_hex(6)}@example.org"
-        return Person(open_page(**options), server, mails, email)
+        return Person(open_page(**options), server, mails, _new_address())
 
     return a_person
+
+
+def _new_address() -> str:
+    return f"alice-{token_hex(6)}@example.org"

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.mailbox import Mailbox, link_in
 from tests.support.server import Server
+from tests.support.waiting import wait_until
 
 PASSWORD = "a lamp in the harbour"
 MODEL = "vendor-cabinet-preview-echo"
@@ -52,7 +53,12 @@ class Person:
         self.send_form(label=name)
         self.page.wait_for_url("**/keys/*/new/")
         self.page.locator(".secret [data-copy]").click()
-        self.key = self.page.evaluate("navigator.clipboard.readText()")
+        self.key = self.page.locator("#key").inner_text()
+        # It still contains what another page has copied until the button has worked.
+        wait_until(lambda: self.clipboard() == self.key, "the key has been copied")
+
+    def clipboard(self) -> str:
+        return self.page.evaluate("navigator.clipboard.readText()")
 
     @property
     def key_path(self) -> str:
@@ -78,7 +84,7 @@ class Person:
             },
         )
         try:
-            with urlopen(request, timeout=10) as response:
+            with urlopen(request, timeout=60) as response:
                 return response.status, json.load(response)
         except HTTPError as refusal:
             with refusal:
