@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.journeys.person import Person
+from tests.journeys.person import PASSWORD, Person
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.server import Server, ephemeral_server
 
@@ -160,6 +160,52 @@ def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., P
         return Person(open_page(**options), server, mails, _new_address())
 
     return a_person
+
+
+# Twenty sign-ups a minute are allowed from one address, and logging in is a journey of
+# its own; each of several journeys begins behind that.
+_LOG_IN = """
+from django.test import Client
+from readback.cabinet import services
+for email in {emails}:
+    client = Client()
+    client.force_login(services.account_create(email, {password!r}, confirmed=True))
+    [cookie] = client.cookies.values()
+    print("logged in", email, cookie.key, cookie.value)
+"""
+
+
+@pytest.fixture(scope="session")
+def sessions(server: Server) -> Iterator[list[str]]:
+    """Accounts with a cookie that is logged in; one command makes many of them."""
+
+    def sessions() -> Iterator[list[str]]:
+        while True:
+            emails = [_new_address() for _ in range(10)]
+            code = _LOG_IN.format(emails=emails, password=PASSWORD)
+            printed = server.run("manage", "shell", "-c", code).splitlines()
+            made = [line.split()[2:] for line in printed if "logged in" in line]
+            assert len(made) == len(emails), printed
+            yield from made
+
+    return sessions()
+
+
+@pytest.fixture
+def a_member(
+    open_page: Open, server: Server, mails: Mailbox, sessions: Iterator[list[str]]
+) -> Callable[..., Person]:
+    """Return a person who is logged in to an account without keys."""
+
+    def a_member(**options: Any) -> Person:
+        email, cookie, value = next(sessions)
+        page = open_page(**options)
+        page.context.add_cookies(
+            [{"name": cookie, "value": value, "url": server.cabinet_url}]
+        )
+        return Person(page, server, mails, email)
+
+    return a_member
 
 
 def _new_address() -> str:

@@ -3,7 +3,6 @@
 import shutil
 import socket
 import subprocess
-import time
 
 import pytest
 from playwright.sync_api import expect
@@ -12,9 +11,6 @@ from tests.journeys.conftest import PHONE
 from tests.journeys.person import Person
 from tests.support.keys import mistyped
 from tests.support.wire import Endpoint
-
-# The page promises two seconds; a loaded machine gets some more.
-SECONDS = 6
 
 
 @pytest.fixture(autouse=True)
@@ -25,12 +21,12 @@ def curl_is_installed() -> None:
 
 def curl(*arguments: str) -> None:
     command = ["curl", "--silent", "--output", "/dev/null", *arguments]
-    subprocess.run(command, check=True, timeout=10)
+    subprocess.run(command, check=True, timeout=60)
 
 
 def send_tls_bytes(base_url: str) -> None:
     endpoint = Endpoint.of(base_url)
-    with socket.create_connection((endpoint.host, endpoint.port), 10) as client:
+    with socket.create_connection((endpoint.host, endpoint.port), 60) as client:
         client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
         assert client.recv(4096).startswith(b"HTTP/1.1 400 ")
 
@@ -52,20 +48,19 @@ def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
 
 
 def see_every_mistake(alice: Person) -> None:
+    # How long it takes depends on the machine; how often the page asks does not.
+    live = alice.page.locator("[data-live-url]", has=alice.page.locator(".unmatched"))
+    assert float(live.get_attribute("data-interval") or "inf") <= 2
     rows = alice.page.locator(".unmatched li").filter(has_text=alice.email)
     for sentence, arguments in mistakes(alice).items():
-        before = time.monotonic()
         curl(*arguments)
-        line = rows.filter(has_text=sentence)
-        expect(line).to_have_count(1, timeout=SECONDS * 1000)
-        print(f"{sentence}: {time.monotonic() - before:.1f} s")
+        expect(rows.filter(has_text=sentence)).to_have_count(1)
     alice.expect_no_sideways_scrolling()
     assert alice.key[8:-4] not in alice.page.locator(".unmatched").inner_text()
 
 
-def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_person):
-    alice = a_person()
-    alice.sign_up()
+def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_member):
+    alice = a_member()
     alice.create_key()
     see_every_mistake(alice)
 
@@ -75,9 +70,8 @@ def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_person):
     expect(alice.page.locator(".unmatched")).to_have_count(0)
 
 
-def test_the_page_of_a_key_answers_why_nothing_arrives(a_person):
-    alice = a_person(locale="ru-RU", viewport=PHONE, color_scheme="dark")
-    alice.sign_up()
+def test_the_page_of_a_key_answers_why_nothing_arrives(a_member):
+    alice = a_member(locale="ru-RU", viewport=PHONE, color_scheme="dark")
     alice.create_key()
     base_url = alice.shown_address()
     alice.page.goto(alice.key_path)
@@ -87,12 +81,11 @@ def test_the_page_of_a_key_answers_why_nothing_arrives(a_person):
     send_tls_bytes(base_url)
     expect(
         alice.page.locator(".unmatched li").filter(has_text="malformed_request")
-    ).to_have_count(1, timeout=SECONDS * 1000)
+    ).to_have_count(1)
 
 
-def test_without_javascript_the_page_is_reloaded(a_person):
-    alice = a_person(java_script_enabled=False)
-    alice.sign_up()
+def test_without_javascript_the_page_is_reloaded(a_member):
+    alice = a_member(java_script_enabled=False)
     alice.page.goto("/keys/")
     alice.send_form(label="no scripts")
     alice.page.goto(f"{alice.key_path}unmatched/")

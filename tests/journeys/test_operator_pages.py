@@ -16,9 +16,8 @@ PATHS = [
 ]
 
 
-def test_the_pages_for_operators_keep_the_rules_for_every_page(a_person):
-    alice = a_person(locale="ru-RU")
-    alice.sign_up()
+def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
+    alice = a_member(locale="ru-RU")
     alice.create_key("a name that is rather long, as names of machines can be")
     alice.send_request(temperature=0.7)
     alice.expect_to_see("unknown_field")

@@ -6,9 +6,8 @@ from tests.support.waiting import wait_until
 
 
 @pytest.fixture
-def alice(a_person):
-    alice = a_person()
-    alice.sign_up()
+def alice(a_member):
+    alice = a_member()
     alice.create_key()
     return alice
 

@@ -22,9 +22,8 @@ def expect_local_times(alice: Person, number: int) -> None:
         assert time.get_attribute("title") == f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def test_times_are_in_the_zone_of_the_browser(a_person):
-    alice = a_person(timezone_id=ZONE, locale="ru-RU")
-    alice.sign_up()
+def test_times_are_in_the_zone_of_the_browser(a_member):
+    alice = a_member(timezone_id=ZONE, locale="ru-RU")
     alice.create_key()
     key = alice.key_path
     alice.send_request(stream=True)
