@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def _set_up_django() -> None:
     os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
     django.setup()
     _hash_quickly()
+    _estimate_once()
     _list_static_files_once()
     del os.environ["READBACK_SECRET_KEY"]
     os.environ |= environment
@@ -44,6 +46,22 @@ def _hash_quickly() -> None:
 
     Argon2PasswordHasher.memory_cost = 1024
     Argon2PasswordHasher.parallelism = 1
+
+
+def _estimate_once() -> None:
+    """Remember how strong a password is; most tests use the same one."""
+    from readback.cabinet import passwords
+
+    estimate = passwords.zxcvbn
+
+    @cache
+    def known(password: str, inputs: tuple[str, ...]) -> object:
+        return estimate(password, user_inputs=list(inputs))
+
+    def zxcvbn(password: str, user_inputs: list[str]) -> object:
+        return known(password, tuple(user_inputs))
+
+    passwords.zxcvbn = zxcvbn
 
 
 def _list_static_files_once() -> None:

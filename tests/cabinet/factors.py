@@ -48,7 +48,7 @@ class App:
 
 def add_app(visitor: Visitor) -> App:
     app = App(visitor.get(APP))
-    response = visitor.send(APP, {"code": app.code})
+    response = visitor.post(APP, {"code": app.code})
     assert response.status_code == 302, text_of(response)
     return app
 
@@ -60,7 +60,7 @@ def recovery_codes_in(page: Any) -> list[str]:
 def log_in(email: str, code: str, **options: Any) -> Visitor:
     visitor = Visitor(**options)
     visitor.log_in(email, PASSWORD)
-    visitor.send(CHALLENGE, {"code": code})
+    visitor.post(CHALLENGE, {"code": code})
     return visitor
 
 

@@ -65,7 +65,7 @@ def test_the_login_form_of_the_admin_accepts_no_password(operator):
     fields = {"username": OPERATOR, "password": PASSWORD}
     mallory = Visitor()
 
-    response = mallory.send("/admin/login/", fields, page="/accounts/login/")
+    response = mallory.post("/admin/login/", fields)
 
     assert response.headers["Location"].startswith("/accounts/login/")
     assert not mallory.is_logged_in

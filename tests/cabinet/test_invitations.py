@@ -126,7 +126,7 @@ def test_every_link_that_does_not_work_gets_the_same_page():
     for link in dead:
         _visitor = Visitor()
         path = link.removeprefix(CABINET)
-        posted = _visitor.send(path, {"password1": PASSWORD}, page="/accounts/login/")
+        posted = _visitor.post(path, {"password1": PASSWORD})
         assert posted.status_code == 404 and not _visitor.is_logged_in
     assert User.objects.count() == count
     for link in (newest, again_after_withdrawal):
@@ -167,7 +167,7 @@ def test_a_domain_that_is_no_longer_allowed_cannot_use_its_link():
 def accept_closed(link: str) -> int:
     path = link.removeprefix(CABINET)
     fields = {"password1": PASSWORD}
-    return Visitor().send(path, fields, page="/accounts/login/").status_code
+    return Visitor().post(path, fields).status_code
 
 
 @ON_SQLITE

@@ -29,7 +29,7 @@ def alice(unsent_mails) -> User:
 
 
 def ask(email: str = ALICE) -> None:
-    Visitor().send(RESET, {"email": email})
+    Visitor().post(RESET, {"email": email})
 
 
 def link(mails: Mailbox) -> str:

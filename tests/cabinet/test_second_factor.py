@@ -143,7 +143,7 @@ def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
     """A right code in between is not counted, and does not reset the count."""
     here, there = challenged("203.0.113.7"), challenged("203.0.113.8")
     for _ in range(4):
-        here.send(CHALLENGE, {"code": app.wrong_code})
+        here.post(CHALLENGE, {"code": app.wrong_code})
     here.send(CHALLENGE, {"code": app.code})
     assert here.is_logged_in
     there.send(CHALLENGE, {"code": app.wrong_code})
@@ -335,7 +335,7 @@ def test_odd_codes_are_refused_without_an_error(alice, app, settings_without_lim
         "-" * 19,
         "l" * 16,
     ):
-        page = visitor.send(CHALLENGE, {"code": code})
+        page = visitor.post(CHALLENGE, {"code": code})
         assert "errorlist" in text_of(page), code
     assert not visitor.is_logged_in
 

@@ -85,7 +85,7 @@ def send(owner, of: Key, page: str = "", text: str = TEXT, *, key: str):
     """Fill in the form and send it, from the page of the key or of the new key."""
     path = f"/keys/{of.pk}/"
     fields = {"text": text, "key": key}
-    return logged_in(owner).send(f"{path}{page}", fields, page=path)
+    return logged_in(owner).post(f"{path}{page}", fields)
 
 
 def wire_messages(page) -> list[str]:
@@ -389,7 +389,7 @@ def test_only_a_form_of_the_owner_sends_anything(alice, key, server):
         for page in ("", "new/"):
             url = path + page
             assert bob.send(url, fields, page="/keys/").status_code == 404
-            stranger = Visitor().send(url, fields, page="/accounts/login/")
+            stranger = Visitor().post(url, fields)
             assert stranger.headers["Location"].startswith("/accounts/login/")
             visitor = logged_in(alice)
             assert visitor.client.post(url, fields).status_code == 403

@@ -109,7 +109,7 @@ def test_a_link_works_once(mails):
 
     assert "no longer works" in words_of(late.get(link))
     # The button on a page that was opened before.
-    stale = late.send(link, page="/accounts/login/")
+    stale = late.post(link)
     assert stale.status_code == 404
 
 
@@ -121,7 +121,7 @@ def test_a_link_is_refused_after_a_day(mails, monkeypatch):
 
     assert "no longer works" in words_of(Visitor().get(link))
     late = Visitor()
-    assert late.send(link, page="/accounts/login/").status_code == 404
+    assert late.post(link).status_code == 404
     assert not EmailAddress.objects.get(email=ALICE).verified
 
 
@@ -141,7 +141,7 @@ def test_a_forged_link_confirms_nothing(mails):
 
     for forged in (f"{path}/{forged_key}/" for forged_key in forged_keys):
         assert "no longer works" in words_of(mallory.get(forged)), forged
-        assert mallory.send(forged, page="/accounts/login/").status_code == 404
+        assert mallory.post(forged).status_code == 404
     assert not EmailAddress.objects.get(email=ALICE).verified
 
 
@@ -456,6 +456,6 @@ def test_without_a_sign_up_in_this_browser_there_is_nothing_to_send_again(mails)
     page = visitor.get("/accounts/confirm-email/")
 
     assert "Send again" not in words_of(page)
-    response = visitor.send("/accounts/confirm-email/", page="/accounts/login/")
+    response = visitor.post("/accounts/confirm-email/")
     assert response.headers["Location"] == "/accounts/login/"
     assert mails.messages == []

@@ -97,8 +97,7 @@ def events() -> Iterator[Events]:
 
 def leave(visitor: Visitor, path: str = "/accounts/oidc/login/", **fields: str) -> str:
     """Press the button; return the URL at the provider to which the page leads."""
-    page = "/accounts/login/" if "login/" in path else path
-    answer = visitor.send(path, fields, page=page)
+    answer = visitor.post(path, fields)
     assert answer.status_code == 200, answer
     [url] = re.findall(
         r'http-equiv="refresh" content="0; url=([^"]*)"', text_of(answer)
@@ -391,7 +390,7 @@ def test_logins_are_limited(provider):
         visitor = Visitor()
         leave(visitor)
         leave(visitor)
-        limited = visitor.send("/accounts/oidc/login/", page="/accounts/login/")
+        limited = visitor.post("/accounts/oidc/login/")
         assert limited.status_code == 429
 
 
@@ -555,7 +554,7 @@ def test_a_provider_with_a_bad_configuration_gets_our_page(provider, caplog):
     for name, bad in BAD_ANSWERS.items():
         caplog.clear()
         with tcp_server(bad) as issuer, configured(oidc_issuer=issuer):
-            answer = visitor.send("/accounts/oidc/login/", page="/accounts/login/")
+            answer = visitor.post("/accounts/oidc/login/")
 
         assert answer.status_code == 502, name
         assert "Example Staff did not answer" in words_of(answer)
@@ -573,10 +572,7 @@ def test_a_provider_that_hangs_holds_nobody(provider, monkeypatch, caplog, drip)
         configured(oidc_issuer=issuer),
     ):
         visitor, began = Visitor(), time.monotonic()
-        answers = [
-            visitor.send("/accounts/oidc/login/", page="/accounts/login/")
-            for _ in range(5)
-        ]
+        answers = [visitor.post("/accounts/oidc/login/") for _ in range(5)]
         took = time.monotonic() - began
 
     assert {answer.status_code for answer in answers} == {502}
@@ -591,7 +587,7 @@ def test_a_provider_that_is_down_leaves_the_login_page_as_it_is(provider, caplog
     services.account_create(ALICE, PASSWORD, confirmed=True)
     with configured(oidc_issuer="http://127.0.0.1:9"):
         visitor = Visitor()
-        answer = visitor.send("/accounts/oidc/login/", page="/accounts/login/")
+        answer = visitor.post("/accounts/oidc/login/")
         assert answer.status_code == 502 and "no connection" in caplog.text
         visitor.log_in(ALICE)
         assert visitor.is_logged_in
@@ -708,7 +704,7 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
             ("/accounts/signup/", {"email": MALLORY, "password1": PASSWORD}),
             ("/accounts/password/reset/", {"email": ALICE}),
         ):
-            answer = visitor.send(path, fields, page="/accounts/login/")
+            answer = visitor.post(path, fields)
             assert answer.status_code == 403, path
             assert "no passwords here" in words_of(answer)
         assert not visitor.is_logged_in
