@@ -24,6 +24,7 @@ PACKAGES = {
     "gsettings": "gsettings-desktop-schemas libglib2.0-bin",
     "haproxy": "haproxy",
     "ip": "iproute2",
+    "java": "default-jdk-headless",
     "javac": "default-jdk-headless",
     "nginx": "nginx-light",
     "node": "nodejs",

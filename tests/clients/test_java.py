@@ -1,12 +1,12 @@
 """The HTTP client of the JDK, which offers HTTP/2 in the head of every request."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.programs import needed_program
 from tests.support.server import Server
 
 MODEL = "vendor-cabinet-preview-echo"
@@ -17,9 +17,7 @@ SOURCE = Path(__file__).with_name("Readback.java")
 def test_the_jdk_client_lists_the_model_and_gets_every_text_back(
     server: Server,
 ) -> None:
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("java is not on PATH")
+    java = needed_program("java")
     bodies = [_body(text) for text in TEXTS]
     # A JDK can run a single source file; a bare runtime has no compiler.
     command = [java, "-XX:TieredStopAtLevel=1", str(SOURCE), server.base_url]

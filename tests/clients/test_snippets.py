@@ -11,6 +11,7 @@ import pytest
 
 from readback.cabinet import snippets
 from tests.clients.warm_python import WarmPython, warm_python
+from tests.support.programs import needed_program
 from tests.support.server import Server
 
 HERE = Path(__file__).parent
@@ -33,9 +34,7 @@ def python() -> Iterator[WarmPython]:
 @pytest.fixture(scope="module")
 def node() -> str:
     """Node, with the clients of node/package-lock.json installed."""
-    found, npm = shutil.which("node"), shutil.which("npm")
-    if not found or not npm:
-        pytest.skip("node and npm are not on PATH")
+    found, npm = needed_program("node"), needed_program("npm")
     lock, installed = NODE / "package-lock.json", NODE / "node_modules" / "installed"
     if not installed.exists() or installed.read_bytes() != lock.read_bytes():
         done = subprocess.run(
@@ -139,8 +138,7 @@ def test_a_node_snippet_prints_the_text_it_sends(file, node, server, tmp_path):
 
 
 def test_the_curl_snippet_prints_an_answer_with_the_text(server, tmp_path):
-    if not shutil.which("curl"):
-        pytest.skip("curl is not on PATH")
+    needed_program("curl")
 
     printed = assert_works(command("sh"), "curl.sh", server, tmp_path)
 

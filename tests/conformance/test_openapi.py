@@ -42,7 +42,7 @@ def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProce
         env={**os.environ, "PATH": path, "READBACK_API_KEY": server.api_key},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
     )
 
 

@@ -11,6 +11,7 @@ import yaml
 
 from readback import config
 from tests.support.build_context import ROOT
+from tests.support.programs import needed_program
 
 DEPLOY = ROOT / "deploy"
 FOLDER = DEPLOY / "compose"
@@ -23,8 +24,7 @@ HAPROXY = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory that `init` makes, in a copy of the folder."""
-    if not shutil.which("openssl"):
-        pytest.skip("needs the program openssl")
+    needed_program("openssl")
     folder = tmp_path_factory.mktemp("with a space")
     shutil.copy(FOLDER / "init", folder)
     first = subprocess.check_output([folder / "init"], text=True)

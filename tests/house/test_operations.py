@@ -1,8 +1,6 @@
 """docs/operations.md and the files in deploy/ match the program."""
 
-import os
 import re
-import shutil
 import subprocess
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 
 from readback import metrics
 from readback.config import Config, variable
+from tests.support.programs import needed_program
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
@@ -34,9 +33,7 @@ def test_every_setting_in_deploy_exists(path):
 
 
 def test_haproxy_accepts_the_configuration():
-    program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
-    if not program:
-        pytest.skip("needs the program haproxy, which no Python package contains")
+    program = needed_program("haproxy")
     configuration = str(ROOT / "deploy" / "haproxy" / "haproxy.cfg")
     done = subprocess.run([program, "-c", "-f", configuration], capture_output=True)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,6 @@ its own; they share nothing but the clipboard.
 import asyncio
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
@@ -18,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.journeys.person import PASSWORD, Person
 from tests.support.mailbox import Mailbox, mailbox
+from tests.support.programs import needed_program
 from tests.support.server import Server, ephemeral_server
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
@@ -87,9 +87,7 @@ class _SharedBrowser:
 
 @pytest.fixture(scope="session")
 def shared_browser() -> Iterator[_SharedBrowser]:
-    chromium = os.environ.get("READBACK_TEST_CHROMIUM") or shutil.which("chromium")
-    if not chromium:
-        pytest.skip("no chromium on PATH, and READBACK_TEST_CHROMIUM is not set")
+    chromium = os.environ.get("READBACK_TEST_CHROMIUM") or needed_program("chromium")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=chromium, args=_ARGUMENTS, timeout=TIMEOUT_MS

@@ -1,6 +1,5 @@
 """A person's requests do not carry the key, and the page that waits says why."""
 
-import shutil
 import socket
 import subprocess
 
@@ -10,13 +9,13 @@ from playwright.sync_api import expect
 from tests.journeys.conftest import PHONE
 from tests.journeys.person import Person
 from tests.support.keys import mistyped
+from tests.support.programs import needed_program
 from tests.support.wire import Endpoint
 
 
 @pytest.fixture(autouse=True)
 def curl_is_installed() -> None:
-    if not shutil.which("curl"):
-        pytest.skip("curl is not installed")
+    needed_program("curl")
 
 
 def curl(*arguments: str) -> None:

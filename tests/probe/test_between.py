@@ -1,7 +1,6 @@
 """What is in between: what the scenarios do not show, and no false alarm."""
 
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -43,6 +42,7 @@ from tests.probe.setups_between import (
 )
 from tests.probe.small_link import SERVER, SMALL_MTU, small_link
 from tests.support import namespaces
+from tests.support.programs import needed_program
 
 HOUR = 3600
 
@@ -60,8 +60,7 @@ def ids(report: ProbeReport) -> list[str]:
 def test_a_plain_reverse_proxy_causes_no_warning(
     program: str, resources: Resources, tmp_path: Path
 ) -> None:
-    if not shutil.which(program):
-        pytest.skip(f"needs the program {program}")
+    needed_program(program)
     readback = resources.readback
     with reverse_proxy(program, readback.base_url, tmp_path) as url:
         report = probed(ProbeInput(url, readback.api_key, idle=0.3))

@@ -1,7 +1,6 @@
 """A proxy of the desktop's settings is found and shown without secrets."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from readback.probe.connection import proxies, system_proxy
 from readback.probe.entered.base_url import BaseUrl
+from tests.support.programs import needed_program
 
 SCHEMA = "org.gnome.system.proxy"
 
@@ -24,8 +24,7 @@ def _own_settings(
 @pytest.fixture
 def gnome(monkeypatch: pytest.MonkeyPatch):
     """Yield a function that changes a real setting of GNOME, in a file of the test."""
-    if not shutil.which("gsettings"):
-        pytest.skip("there is no gsettings")
+    needed_program("gsettings")
     known = subprocess.check_output(["gsettings", "list-schemas"], text=True)
     if SCHEMA not in known:
         pytest.skip(f"gsettings does not know {SCHEMA}")

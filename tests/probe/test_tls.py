@@ -40,6 +40,7 @@ from tests.probe.relay import Response, relay
 from tests.probe.setups import Arrange, Resources
 from tests.probe.setups_tls import behind_intermediate, through_proxy, with_settings
 from tests.support.authority import DAY, Authority
+from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 
 PUBLIC_POLICY = {
@@ -197,8 +198,7 @@ def test_a_pipe_instead_of_a_file_does_not_block(
 def test_a_directory_with_hashes_is_used(
     resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if shutil.which("openssl") is None:
-        pytest.skip("needs the program openssl")
+    needed_program("openssl")
     shutil.copy(resources.authority.root, tmp_path)
     subprocess.run(["openssl", "rehash", tmp_path], check=True, capture_output=True)
     several = f"/missing{os.pathsep}{tmp_path}"
@@ -361,9 +361,7 @@ def test_a_server_that_only_accepts_client_certificates_is_no_failure(
 def test_nginx_requires_a_client_certificate_in_its_response(
     resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if nginx is None:
-        pytest.skip("needs the program nginx")
+    nginx = needed_program("nginx")
     port = broken_servers.closed_port()
     chain = resources.authority.issue()
     (tmp_path / "nginx.conf").write_text(
@@ -421,8 +419,7 @@ def test_a_late_request_for_a_client_certificate_reaches_the_client(
 
 
 def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None:
-    if shutil.which("openssl") is None:
-        pytest.skip("needs the program openssl")
+    needed_program("openssl")
     port = broken_servers.closed_port()
     chain = resources.authority.issue()
     command = ["openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-alpn", "h2"]

@@ -1,7 +1,6 @@
 """Everything also works through PgBouncer in transaction mode."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -18,21 +17,16 @@ from tests.support.gate import gate
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.postgres import Postgres
+from tests.support.programs import needed_program
 from tests.support.server import UNLIMITED, ephemeral_server
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import exchange
-
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-
-pytestmark = pytest.mark.skipif(
-    not PGBOUNCER,
-    reason="needs the program pgbouncer, which no Python package contains",
-)
 
 
 @pytest.fixture
 def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """A new database: its direct URL and its URL through PgBouncer."""
+    pgbouncer = needed_program("pgbouncer")
     direct = postgresql.migrated_database()
     name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
     port = free_port()
@@ -48,7 +42,7 @@ def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
         os.chmod(ini.name, 0o644)
         # PgBouncer refuses to run as root.
         user = "nobody" if os.geteuid() == 0 else None
-        process = subprocess.Popen([str(PGBOUNCER), ini.name], user=user)
+        process = subprocess.Popen([pgbouncer, ini.name], user=user)
         try:
             url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
             wait_until(lambda: connects(url), "PgBouncer answers")

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 
-def program(name: str) -> str:
+def needed_program(name: str) -> str:
     """Return the path of a program, or skip the test.
 
     The words of the reason tell the summary of a run which package to suggest. Debian

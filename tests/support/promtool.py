@@ -1,10 +1,8 @@
 """Prometheus' own judgement of metrics, rules and configuration: promtool."""
 
-import os
-import shutil
 import subprocess
 
-import pytest
+from tests.support.programs import needed_program
 
 
 def run_promtool(*arguments: str, text: str = "") -> str:
@@ -13,9 +11,7 @@ def run_promtool(*arguments: str, text: str = "") -> str:
     Skip the test if there is no promtool: it is part of Prometheus, which no Python
     package contains.
     """
-    program = shutil.which("promtool", path=f"{os.environ['PATH']}:/usr/sbin")
-    if not program:
-        pytest.skip("needs the program promtool, which is part of Prometheus")
+    program = needed_program("promtool")
     done = subprocess.run(
         [program, *arguments], input=text, capture_output=True, text=True
     )

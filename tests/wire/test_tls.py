@@ -1,7 +1,6 @@
 """The port for TLS: what it negotiates, and what a client without TLS is told."""
 
 import json
-import shutil
 import socket
 import ssl
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from tests.support.api import MODELS, Api, assert_refused, assert_success, draft
 from tests.support.authority import Authority
 from tests.support.metrics import metrics, requests_by_outcome
+from tests.support.programs import needed_program
 from tests.support.raw_requests import pieces_of
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import PATIENCE, wait_until
@@ -233,9 +233,7 @@ def test_http_1_1_is_the_only_protocol(
 
 
 def run_curl(*arguments: str) -> str:
-    curl = shutil.which("curl")
-    if curl is None:
-        pytest.skip("curl is not installed")
+    curl = needed_program("curl")
     command = [curl, "--silent", "--show-error", "--include", "--max-time", "20"]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,6 @@ setting of real connections, and the calls that wait for the disk.
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from readback.config import Config
 from tests.support import migrated
 from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
+from tests.support.programs import needed_program
 
 NORMAL, FULL = 1, 2
 EMAIL = "alice@example.org"
@@ -54,8 +54,7 @@ def test_the_api_does_not_wait_for_its_usage_and_journal(tmp_path, environment):
 
 
 def test_a_key_is_on_the_disk_before_it_is_shown(tmp_path, environment, in_use):
-    if not shutil.which("strace"):
-        pytest.skip("needs the program strace")
+    needed_program("strace")
     run_readback(environment, "account", "create", EMAIL, "--confirmed")
     calls = tmp_path / "calls"
     done = subprocess.run(

@@ -20,6 +20,7 @@ from tests.probe.clients.machines import machine
 from tests.probe.clients.observed import OBSERVED
 from tests.probe.clients.test_proxy_choices import predicted
 from tests.support.authority import Authority
+from tests.support.programs import needed_program
 
 CURL = ["curl", "--globoff", "--silent", "--max-time", "30"]
 NODE = ["node", "--eval", "fetch(process.argv[1]).catch(() => process.exit(1))"]
@@ -129,14 +130,12 @@ def test_python_packages(name: str, package: str, packages: Packages) -> None:
 
 
 def test_curl() -> None:
-    if not shutil.which("curl"):
-        pytest.skip("curl is not installed")
+    needed_program("curl")
     assert not differences("curl", CURL, without_letters(OBSERVED))
 
 
 def test_node() -> None:
-    if not shutil.which("node"):
-        pytest.skip("Node is not installed")
+    needed_program("node")
     version = subprocess.check_output(["node", "--version"], text=True)
     major = int(re.findall(r"\d+", version)[0])
     name = "Node 24" if major >= 24 else "Node 22"
@@ -145,8 +144,7 @@ def test_node() -> None:
 
 
 def test_go(tmp_path: Path) -> None:
-    if not shutil.which("go"):
-        pytest.skip("Go is not installed")
+    needed_program("go")
     version = subprocess.check_output(["go", "version"], text=True)
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < (1, 27):
         pytest.skip("the rules are those of Go 1.27")
@@ -165,8 +163,7 @@ def test_go(tmp_path: Path) -> None:
 
 
 def test_java(tmp_path: Path) -> None:
-    if not shutil.which("javac"):
-        pytest.skip("a Java compiler is not installed")
+    needed_program("javac")
     (tmp_path / "Ask.java").write_text(
         "import java.net.URI; import java.net.http.*;\n"
         "public class Ask { public static void main(String[] a) throws Exception {\n"

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from tests.probe.broken_servers import closed_port
 from tests.probe.clients.test_real_programs import QUICK_JVM
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import Request, relay
+from tests.support.programs import needed_program
 from tests.support.server import Server
 
 # What the last step needs; the others are tested elsewhere.
@@ -52,9 +52,7 @@ def only_python(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def only_curl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Leave only curl, which starts fastest; return the file of its command lines."""
-    curl = shutil.which("curl")
-    if not curl:
-        pytest.skip("curl is not installed")
+    curl = needed_program("curl")
     noted = tmp_path / "commands"
     program(tmp_path / "curl", f'echo "$0 $@" >> {noted}\nexec {curl} "$@"')
     only(monkeypatch, str(tmp_path))

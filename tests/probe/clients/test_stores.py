@@ -1,6 +1,5 @@
 """The predicted certificates are those that the real program was seen to trust."""
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from readback.probe.clients.programs import PROGRAMS
 from tests.probe.clients.machines import machine
 from tests.probe.relay import relay
 from tests.probe.setups import Resources
+from tests.support.programs import needed_program
 
 FILE, DIR = "SSL_CERT_FILE", "SSL_CERT_DIR"
 REQUESTS, CURL = "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"
@@ -132,8 +132,8 @@ def test_the_real_program_trusts_what_is_predicted(
     private: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if name == "curl" and not shutil.which("curl"):
-        pytest.skip("curl is not installed")
+    if name == "curl":
+        needed_program(name)
     monkeypatch.setenv(variable, private[variable])
     predicted = name in trusting(machine({variable: private[variable]}))
     assert is_trusted_by(name, url) == predicted
