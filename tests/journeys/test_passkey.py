@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.journeys.conftest import DESKTOP, TIMEOUT_MS
 from tests.journeys.person import Person
-from tests.journeys.test_every_page import broken_rules, violations
+from tests.journeys.test_every_page import broken_rules, ignore_cache, violations
 from tests.support.mailbox import Mailbox, link_in
 from tests.support.server import Server
 
@@ -70,6 +70,7 @@ def alice(
         ),
     )
     page = context.new_page()
+    ignore_cache(page)
     developer_tools = context.new_cdp_session(page)
     developer_tools.send("WebAuthn.enable")
     developer_tools.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})
