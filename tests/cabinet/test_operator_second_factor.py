@@ -130,7 +130,7 @@ def test_an_operator_resets_the_second_factor_of_an_owner(operator, mails, log):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     owner = Visitor()
     owner.log_in(ALICE)
-    shown = owner.send(APP, {"code": App(owner.get(APP)).code}).headers["Location"]
+    shown = owner.post(APP, {"code": App(owner.get(APP)).code}).headers["Location"]
     [code, *_] = recovery_codes_in(owner.get(shown))
     others = User.objects.exclude(pk=alice.pk).get()
     fields = {

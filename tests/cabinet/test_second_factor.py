@@ -106,7 +106,7 @@ def test_a_wrong_code_adds_no_app_and_a_reload_keeps_the_secret(alice, owner):
     link = f"otpauth://totp/{account}?secret={app.secret}"
     assert link in text_of(owner.get(APP))
 
-    page = owner.send(APP, {"code": app.wrong_code})
+    page = owner.post(APP, {"code": app.wrong_code})
 
     assert "not correct" in words_of(page)
     assert App(page).secret == App(owner.get(APP)).secret == app.secret
@@ -124,7 +124,7 @@ def test_a_code_works_once(alice, app):
 def test_the_code_that_added_the_app_does_not_log_in(alice, owner):
     app = App(owner.get(APP))
     code = app.code
-    owner.send(APP, {"code": code})
+    owner.post(APP, {"code": code})
 
     assert not log_in(ALICE, code).is_logged_in
 
@@ -168,7 +168,7 @@ def challenged(address: str) -> Visitor:
 
 def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
     app = App(owner.get(APP))
-    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
     page = owner.get(shown)
     codes = sorted(set(recovery_codes_in(page)))
     assert len(codes) == 10
@@ -186,7 +186,7 @@ def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
 @ON_SQLITE
 def test_new_recovery_codes_replace_the_old_ones(alice, owner, mails):
     app = App(owner.get(APP))
-    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
     [old, *_] = recovery_codes_in(owner.get(shown))
 
     [new, *_] = recovery_codes_in(owner.get(owner.send(CODES).headers["Location"]))
@@ -202,7 +202,7 @@ def test_no_table_mail_or_log_line_contains_a_secret_or_a_code(
 ):
     app = App(owner.get(APP))
     during = _everything_stored()
-    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
     between = _everything_stored()
     codes = recovery_codes_in(owner.get(shown))
     visitor = log_in(ALICE, codes[0])
@@ -255,7 +255,7 @@ def test_removing_the_app_turns_the_second_factor_off(alice, owner, app, mails):
 @ON_SQLITE
 def test_the_events_are_logged(alice, owner, clock, log):
     app = App(owner.get(APP))
-    shown = owner.send(APP, {"code": app.code}).headers["Location"]
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
     [code, *_] = recovery_codes_in(owner.get(shown))
     log_in(ALICE, app.wrong_code)
     log_in(ALICE, code)
