@@ -6,7 +6,9 @@ import pytest
 
 from readback.api.data.keyring import IDLE_SECONDS, UNAVAILABLE, WAIT_SECONDS, Keyring
 from readback.api.data.store import KeyRow
+from readback.api.http.registry import SWEEP_SECONDS
 from readback.api.shared.limiter import Limiter
+from readback.contract import REVOCATION_SECONDS
 
 DIGEST = b"d" * 32
 ROW = KeyRow(DIGEST, 7, None, True)
@@ -141,3 +143,8 @@ def test_a_look_up_that_is_given_up_is_timed_too(limiter, asked, now):
     keyring.wait(DIGEST, lambda _: None)
     keyring.tick(now + WAIT_SECONDS + 1, time.time())
     assert len(waits) == 1
+
+
+def test_every_key_is_looked_up_twice_within_the_promised_time():
+    """The tests with real servers allow more, because the machine may be busy."""
+    assert 2 * SWEEP_SECONDS <= REVOCATION_SECONDS
