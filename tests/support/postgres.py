@@ -95,7 +95,20 @@ class Postgres:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
         if number == signal.SIGKILL:
-            psutil.wait_procs(processes, timeout=10)
+            wait_until(
+                lambda: not any(map(_is_running, processes)), "PostgreSQL has ended"
+            )
+
+
+def _is_running(process: psutil.Process) -> bool:
+    """Return whether it has not ended, even if nobody has asked for its exit code.
+
+    In a container without an init, nobody does.
+    """
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @contextmanager
@@ -117,6 +130,7 @@ def postgres(*, durable: bool = False) -> Iterator[Postgres]:
                 # Its files are deleted next; to stop, it would write all of them first.
                 with suppress(psutil.NoSuchProcess):
                     started.kill()
+                server._postmaster_info = None  # nothing is left to stop
 
 
 def _make_files(place: Path) -> None:
