@@ -3,10 +3,13 @@
 gunicorn's own `reload` returns only when the last old worker has ended. Until then no
 signal is acted on and no dead worker is replaced, and one slow request can make that
 half a minute. Here the master only remembers who leaves, and tells the workers whether
-the whole service stops. Both planes use this class.
+the whole service stops. When no worker accepts connections any more, it refuses new
+ones, because a worker that hangs keeps its listening sockets open. Both planes use this
+class.
 """
 
 import signal
+import socket
 import sys
 import time
 from typing import Any
@@ -15,6 +18,13 @@ from gunicorn import arbiter
 
 from readback.lifecycle import Lifecycle
 from readback.shared_counters import WORKER_DEATHS
+from readback.stop_listening import is_anyone_waiting, is_listening, refuse
+
+# Workers report at least every second. One that is silent for longer hangs, or gets too
+# little CPU time; connections in its queue, which a refusal resets, are left to it a
+# little longer.
+_SILENT_SECONDS = 2.0
+_SILENT_SECONDS_WITH_QUEUE = 10.0
 
 
 class Arbiter(arbiter.Arbiter):
@@ -26,12 +36,15 @@ class Arbiter(arbiter.Arbiter):
 
     def __init__(self, app: Any) -> None:
         super().__init__(app)
+        self._application = app
         self._lifecycle: Lifecycle = app.lifecycle
         self._wants_reload = False
         # By process id: workers that are being replaced, and workers that were told to
         # stop. Each is told once.
         self._old: set[int] = set()
         self._leaving: set[int] = set()
+        # Copies of the sockets that clients use, while the service stops.
+        self._closing: list[socket.socket] = []
 
     def reload(self) -> None:
         """Ask for new workers. The main loop calls `manage_workers` after this."""
@@ -39,7 +52,22 @@ class Arbiter(arbiter.Arbiter):
 
     def stop(self, graceful: bool = True) -> None:
         self._lifecycle.stop()
+        if self._application.owns_listeners:
+            sockets = [listener.sock for listener in self.LISTENERS]
+            used = self._application.for_clients(sockets)
+            self._closing = [each.dup() for each in used]
         super().stop(graceful)
+
+    def reap_workers(self) -> None:
+        """Note which workers have ended; a stop calls this ten times a second."""
+        super().reap_workers()
+        # Not only once: a worker that goes on after all may listen again.
+        for listener in filter(is_listening, self._closing):
+            allowed = _SILENT_SECONDS
+            if is_anyone_waiting(listener):
+                allowed = _SILENT_SECONDS_WITH_QUEUE
+            if self._lifecycle.accepting_silence() > allowed:
+                refuse(listener)
 
     def handle_int(self) -> None:
         """Stop soon, but as for SIGTERM: Ctrl-C must not cut off a running request."""
@@ -101,9 +129,12 @@ def assign_counters_row(server: Any, worker: Any) -> None:
     taken = {other.counters_row for other in server.WORKERS.values()}
     worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)
     server.app.counters.retire_all_but(taken)
+    # It will; if the service stops now, it still serves the queue first.
+    server.app.lifecycle.note_accepting(worker.counters_row)
 
 
 def count_death(server: Any, worker: Any) -> None:
     """Count a worker that has ended by itself; its row has no other writer now."""
+    server.app.lifecycle.note_closed(worker.counters_row)
     if not server.dismissed(worker.pid):
         server.app.counters.row(worker.counters_row).add(WORKER_DEATHS)

@@ -67,6 +67,21 @@ def turn_away(listener: socket.socket) -> None:
             _attach_filter(listener)
 
 
+def is_listening(listener: socket.socket) -> bool:
+    """Return whether no process has called `refuse` on this socket."""
+    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+def refuse(listener: socket.socket) -> None:
+    """Refuse new connections, even if a process that hangs keeps the socket open.
+
+    Closing our copy would not: the clients of a socket that turns them away would wait
+    until the last copy is closed. The connections in the queue are reset.
+    """
+    with suppress(OSError):  # it is not connected; Linux stops listening all the same
+        listener.shutdown(socket.SHUT_RDWR)
+
+
 def is_anyone_waiting(listener: socket.socket) -> bool:
     """Return whether a connection has not been accepted yet."""
     if listener.family == socket.AF_UNIX:

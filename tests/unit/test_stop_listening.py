@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import PATIENCE
 
-from readback.stop_listening import is_anyone_waiting, turn_away
+from readback.stop_listening import (
+    is_anyone_waiting,
+    is_listening,
+    refuse,
+    turn_away,
+)
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="needs the packet filter of Linux"
@@ -67,3 +72,14 @@ def test_it_is_seen_whether_a_connection_waits() -> None:
             assert is_anyone_waiting(listener)
             listener.accept()[0].close()
             assert not is_anyone_waiting(listener)
+
+
+def test_a_socket_that_refuses_does_so_although_another_copy_is_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        turn_away(listener)
+        with listener.dup() as copy:
+            refuse(copy)
+        assert not is_listening(listener)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address, timeout=10)

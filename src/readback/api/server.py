@@ -42,13 +42,17 @@ class ApiApplication(BaseApplication):
         self._descriptors = [listener.detach() for listener in listeners]
         self.shared = shared
         self.counters = shared.counters
-        self.lifecycle = Lifecycle()
+        self.lifecycle = Lifecycle(shared.workers)
         super().__init__()
 
     @property
     def owns_listeners(self) -> bool:
         """Whether no other process goes on listening when the API stops."""
         return self._are_ours and not (self._hold and self._hold.is_held)
+
+    def for_clients(self, listeners: list[socket.socket]) -> list[socket.socket]:
+        """Return the sockets without the last, which is for the operator."""
+        return listeners[:-1]
 
     def load_config(self) -> None:
         config = self.config

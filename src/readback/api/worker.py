@@ -40,11 +40,9 @@ from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.lifecycle import SHORT_NOTICE_SECONDS, Lifecycle
 from readback.shared_counters import WorkerCounters
-from readback.stop_listening import is_anyone_waiting, turn_away
+from readback.stop_listening import is_anyone_waiting, is_listening, turn_away
 
 BACKLOG = 2048
-# How long clients get to notice a stop that a person is waiting for.
-_SHORT_NOTICE_SECONDS = 0.5
 # How long the handshakes that have begun may take once the listeners accept no more:
 # of TCP on the longest path, and of TLS, which takes another round trip. If there has
 # been no client at all, a new one is not waited for.
@@ -194,8 +192,10 @@ class ApiWorker(Worker):
         processes go on listening, the queue stays for them.
         """
         pause = self._handshake_seconds()
-        if self._lifecycle.is_stopping and self._application.owns_listeners:
-            listeners = self._accepting.sockets
+        # If this worker has been hanging, the master may have refused all clients.
+        listeners = list(filter(is_listening, self._accepting.sockets))
+        is_last = self._lifecycle.is_stopping and self._application.owns_listeners
+        if listeners and is_last:
             for listener in listeners:
                 turn_away(listener)
             # A worker that hangs, or ends before this one, may leave a queue.
@@ -207,6 +207,7 @@ class ApiWorker(Worker):
                 await asyncio.sleep(0)
             pause = _MOMENT_SECONDS
         self._accepting.close()
+        self._lifecycle.note_closed(self.counters_row)
         # What was accepted last is not registered before the loop has gone on.
         await asyncio.sleep(pause)
 
@@ -224,6 +225,8 @@ class ApiWorker(Worker):
         while not task.done():
             self._tick()
             await self._accepting.update()
+            if self._accepting.sockets:
+                self._lifecycle.note_accepting(self.counters_row)
             await asyncio.wait([task], timeout=SWEEP_SECONDS)
         task.result()
 

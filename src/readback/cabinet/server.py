@@ -29,7 +29,7 @@ class CabinetApplication(BaseApplication):
         self, config: Config, listener: socket.socket, hold: ListenerHold | None
     ) -> None:
         self.config = config
-        self.lifecycle = Lifecycle()
+        self.lifecycle = Lifecycle(config.cabinet_workers)
         self._is_ours = is_ours(listener)
         self._hold = hold
         self._settings = {
@@ -54,9 +54,12 @@ class CabinetApplication(BaseApplication):
         super().__init__()
 
     @property
-    def owns_listener(self) -> bool:
+    def owns_listeners(self) -> bool:
         """Whether no other process goes on listening when the cabinet stops."""
         return self._is_ours and not (self._hold and self._hold.is_held)
+
+    def for_clients(self, listeners: list[socket.socket]) -> list[socket.socket]:
+        return listeners
 
     def load_config(self) -> None:
         for name, value in self._settings.items():

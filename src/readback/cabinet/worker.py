@@ -30,7 +30,7 @@ from readback.cabinet.connection import (
 )
 from readback.config import Config
 from readback.lifecycle import Lifecycle
-from readback.stop_listening import turn_away
+from readback.stop_listening import is_listening, turn_away
 
 # Where the application finds whether the whole service is stopping, and what counts
 # its pages.
@@ -53,7 +53,7 @@ class WebApplication(Protocol):
     lifecycle: Lifecycle
 
     @property
-    def owns_listener(self) -> bool: ...
+    def owns_listeners(self) -> bool: ...
 
     def pages(self, row: int) -> object:
         """Return what counts the pages of a worker."""
@@ -103,6 +103,7 @@ class CabinetWorker(Worker):
         ]
         while not self._stopping.is_set():
             self.notify()
+            self._lifecycle.note_accepting(self.counters_row)
             if os.getppid() != self.ppid:  # the master was killed
                 self._lifecycle.stop()
             if self._lifecycle.is_stopping or not self.alive:
@@ -122,9 +123,10 @@ class CabinetWorker(Worker):
         lifecycle, begun = self._lifecycle, time.monotonic()
         notice_ends = begun + lifecycle.notice(self._config)
         seconds = QUICK_SECONDS if lifecycle.is_hurried else self._config.stop_timeout
-        if lifecycle.is_stopping:
+        # If this worker has been hanging, the master may have refused all clients.
+        if lifecycle.is_stopping and any(map(is_listening, self._listeners)):
             await self._until_quiet(notice_ends)
-            if self._application.owns_listener:
+            if self._application.owns_listeners:
                 await self._turn_away()
         await self._stop_accepting()
         for server in servers:
@@ -137,6 +139,7 @@ class CabinetWorker(Worker):
         while self._connections or self._accepted > accepted or lifecycle.is_watched:
             if lifecycle.is_hurried or time.monotonic() >= notice_ends:
                 return
+            lifecycle.note_accepting(self.counters_row)
             await self._wait()
 
     async def _turn_away(self) -> None:
@@ -157,6 +160,7 @@ class CabinetWorker(Worker):
         """
         for listener in self._listeners:
             asyncio.get_running_loop().remove_reader(listener)
+        self._lifecycle.note_closed(self.counters_row)
         await self._wait()
 
     async def _end_connections(self, notice_ends: float, deadline: float) -> None:
