@@ -107,7 +107,8 @@ class Config:
     secret_key: str = _setting(
         "",
         values.secret_key,
-        "Secret that signs sessions and links: at least 50 characters, the same on "
+        "Secret that signs sessions and links: at least "
+        f"{values.MIN_SECRET_KEY_LENGTH} characters, the same on "
         "every replica. Empty: generated once and stored in READBACK_DATA_DIR.",
         secret=True,
     )
@@ -354,10 +355,14 @@ def _read_one(row: Field[Any], environ: Mapping[str, str]) -> Any:
 
 def _read_secret(name: str, path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"{name}: the file cannot be read: {reason}.") from None
+    if not text.strip():
+        # Not "no secret": a file that was cut off must not remove a protection.
+        raise ConfigError(f"{name}: the file is empty.")
+    return text
 
 
 def _unknown(environ: Mapping[str, str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from readback.contract import VERSION_PREFIX
 
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 SQLITE = "sqlite:///"
+MIN_SECRET_KEY_LENGTH = 50
 # The length of the column that holds it.
 ISSUER_LENGTH = 200
 _DOMAIN = re.compile(
@@ -151,8 +152,8 @@ def base_url(value: str) -> str:
 
 
 def secret_key(value: str) -> str:
-    if value and len(value) < 50:
-        raise ValueError("must have at least 50 characters.")
+    if value and len(value) < MIN_SECRET_KEY_LENGTH:
+        raise ValueError(f"must have at least {MIN_SECRET_KEY_LENGTH} characters.")
     return value
 
 

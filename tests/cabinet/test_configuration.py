@@ -119,3 +119,26 @@ def test_djangos_deployment_check_passes_for_a_public_cabinet(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "readback", *check], env=environment | public, check=True
     )
+
+
+def test_a_power_cut_leaves_no_secret_or_a_whole_one(tmp_path, monkeypatch):
+    done: list[str] = []
+    sync, link = os.fsync, os.link
+
+    def recorded_sync(descriptor):
+        sync(descriptor)
+        done.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+    def recorded_link(source, target):
+        link(source, target)
+        done.append("link")
+
+    monkeypatch.setattr(os, "fsync", recorded_sync)
+    monkeypatch.setattr(os, "link", recorded_link)
+
+    secret_key.load(Config(data_dir=tmp_path))
+
+    # The content is on the disk before its name is, and the name before it is used.
+    content, *rest = done
+    assert content.startswith(str(tmp_path / "secret-key."))
+    assert rest == ["link", str(tmp_path)]

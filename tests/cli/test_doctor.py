@@ -392,3 +392,16 @@ def provider_at(port: int, **changes: str) -> Iterator[None]:
         Thread(target=server.serve_forever, daemon=True).start()
         yield
         server.shutdown()
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\xff" * 64], ids=repr)
+def test_a_damaged_secret_key_fails(migrated, content):
+    path = Path(migrated.settings["READBACK_DATA_DIR"], "secret-key")
+    path.write_bytes(content)
+    path.chmod(0o600)
+
+    code, results = diagnose(migrated)
+
+    status, found, action = results["secret key"]
+    assert (code, status) == (1, "fail")
+    assert f"{path} is damaged" in found and "backup" in action

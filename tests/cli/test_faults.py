@@ -152,3 +152,26 @@ def test_a_usage_error_has_exit_code_2(tmp_path):
     assert program.run("serv").returncode == 2
     assert program.run("key", "create").returncode == 2
     assert program.run("serve", "--no-such-option").returncode == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\xff" * 64], ids=repr)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["serve"],
+        ["serve", "cabinet"],
+        ["migrate"],
+        ["manage", "check"],
+        ["account", "show", "alice@example.org"],
+        ["key", "list", "alice@example.org"],
+    ],
+    ids=" ".join,
+)
+def test_a_damaged_secret_key_is_one_sentence(migrated, command, content):
+    path = Path(migrated.settings["READBACK_DATA_DIR"], "secret-key")
+    path.write_bytes(content)
+
+    done = migrated.run(*command)
+
+    assert_cannot_start(done, "READBACK_DATA_DIR", f"{path} is damaged", "backup")
+    assert path.read_bytes() == content

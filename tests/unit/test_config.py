@@ -216,3 +216,13 @@ def test_loopback_addresses_are_recognised(text: str, local: bool) -> None:
 def test_with_a_certificate_the_address_is_https() -> None:
     tls = {"READBACK_TLS_CERTIFICATE": "c.pem", "READBACK_TLS_KEY": "k.pem"}
     assert config.read(tls).base_url == "https://127.0.0.1:8000/v1"
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_an_empty_secret_file_is_not_taken_for_no_secret(
+    tmp_path: Path, content: str
+) -> None:
+    file = tmp_path / "secret"
+    file.write_text(content)
+    with pytest.raises(ConfigError, match="READBACK_SECRET_KEY_FILE: .* is empty"):
+        config.read({"READBACK_SECRET_KEY_FILE": str(file)})

@@ -31,6 +31,23 @@ def create(path: Path) -> IO[str]:
     return os.fdopen(os.open(path, flags, 0o600), "w")
 
 
+def store(path: Path, text: str) -> None:
+    """Write a private file that is complete even after a power cut."""
+    with create(path) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync(directory: Path) -> None:
+    """Write the names of the files in a directory to the disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def exposed(config: Config) -> list[Path]:
     """Return what is ours and accessible to other users."""
     directory = config.data_dir.absolute()

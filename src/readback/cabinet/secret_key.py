@@ -11,6 +11,12 @@ from pathlib import Path
 from readback.cabinet import private_files
 from readback.cabinet.private_files import SECRET_KEY_NAME
 from readback.config import Config, ConfigError
+from readback.setting_values import MIN_SECRET_KEY_LENGTH
+
+REPLACE = (
+    "Restore the file from a backup, or delete it: then a new secret key is generated, "
+    "and everyone has to log in again."
+)
 
 
 def load(config: Config) -> str:
@@ -21,23 +27,39 @@ def load(config: Config) -> str:
     try:
         if not path.exists():
             _create(path)
-        return path.read_text(encoding="ascii")
+        return read(path)
     except OSError as error:
         raise ConfigError(
             f"READBACK_DATA_DIR: {path} cannot be read or created: {error.strerror}"
         ) from None
+    except ValueError as error:
+        raise ConfigError(f"READBACK_DATA_DIR: {path} {error}. {REPLACE}") from None
+
+
+def read(path: Path) -> str:
+    """Return a stored secret; raise ValueError if it is damaged."""
+    content = path.read_bytes()
+    length = len(content.strip())
+    if length < MIN_SECRET_KEY_LENGTH:
+        raise ValueError(
+            f"is damaged: it has {length} characters, and a secret key at least "
+            f"{MIN_SECRET_KEY_LENGTH}"
+        )
+    if not content.isascii():
+        raise ValueError("is damaged: it contains other characters than ASCII")
+    return content.decode("ascii")
 
 
 def _create(path: Path) -> None:
     private_files.make_directory(path.parent)
     temporary = path.with_name(f"{SECRET_KEY_NAME}.{secrets.token_hex(4)}")
-    with private_files.create(temporary) as file:
-        file.write(secrets.token_urlsafe(48))
-    # Linking is atomic and never overwrites, so two processes that start at the same
-    # time both read the secret of the faster one.
     try:
+        private_files.store(temporary, secrets.token_urlsafe(48))
+        # Linking is atomic and never overwrites, so two processes that start at the
+        # same time both read the secret of the faster one.
         os.link(temporary, path)
+        private_files.sync(path.parent)
     except FileExistsError:
         pass
     finally:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)

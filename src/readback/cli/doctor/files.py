@@ -7,7 +7,14 @@ import stat
 from dataclasses import fields
 from pathlib import Path
 
-from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
+from readback.cli.doctor.report import (
+    CheckResult,
+    CheckResults,
+    CheckStatus,
+    fail,
+    ok,
+    warn,
+)
 from readback.config import Config, variable
 
 # Less than this, and the next sign-ups may fail.
@@ -61,24 +68,29 @@ def secret_key(config: Config) -> CheckResults:
     path = config.data_dir / SECRET_KEY_NAME
     if config.secret_key:
         yield ok("secret key", "set in READBACK_SECRET_KEY")
-    elif not config.sqlite_path:
-        yield warn(
+        return
+    result = _secret_key_file(path)
+    if result.status == CheckStatus.OK and not config.sqlite_path:
+        result = warn(
             "secret key",
             f"not set, so each machine generates its own in {path}",
             "Set READBACK_SECRET_KEY to the same value on every replica.",
         )
-    else:
-        yield _secret_key_file(path)
+    yield result
 
 
 def _secret_key_file(path: Path) -> CheckResult:
+    from readback.cabinet import secret_key
+
     try:
-        path.open().close()
+        secret_key.read(path)
     except FileNotFoundError:
         return ok("secret key", f"`readback serve` will generate one in {path}")
     except OSError as error:
         found = f"{path} cannot be read: {error.strerror}"
         return fail("secret key", found, "Run Readback as the user who owns the file.")
+    except ValueError as error:
+        return fail("secret key", f"{path} {error}", secret_key.REPLACE)
     return ok("secret key", f"stored in {path}")
 
 
