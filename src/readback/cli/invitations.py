@@ -8,6 +8,7 @@ from readback.cli import tables
 from readback.cli.django_setup import open_cabinet
 from readback.cli.exit_codes import Failure
 from readback.cli.settings import load
+from readback.cli.streams import written_before_commit
 from readback.contract import INVITATION_DAYS
 
 if TYPE_CHECKING:
@@ -41,19 +42,19 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
             "READBACK_SMTP_URL is not set, so no e-mail can be sent: add --link to "
             "print the link instead."
         )
-    with open_cabinet():
+    with open_cabinet(), written_before_commit():
         from readback.cabinet import invitation_links, invitation_services
 
         invitation = invitation_services.invitation_create(
             email, days=days, mail=not print_link
         )
+        click.echo(_note(invitation, print_link), err=True)
         link = invitation_links.make(invitation) if print_link else None
-        shown = _as_json(invitation) | {"mail": not print_link, "link": link}
-    click.echo(_note(invitation, print_link), err=True)
-    if as_json:
-        tables.print_json(shown)
-    elif link:
-        click.echo(link)
+        if as_json:
+            shown = {"mail": not print_link, "link": link}
+            tables.print_json(_as_json(invitation) | shown)
+        elif link:
+            click.echo(link)
 
 
 @click.command()

@@ -12,10 +12,12 @@ from readback.cli.django_setup import open_cabinet
 from readback.cli.durations import duration
 from readback.cli.exit_codes import Failure
 from readback.cli.mail_note import print_mail_note
+from readback.cli.streams import written_before_commit
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
     from readback.cabinet.models import Key
+    from readback.cabinet.services import NewKey
 
 
 _id_argument = click.argument("id", type=int)
@@ -62,19 +64,12 @@ def create(
     """
     if name and if_missing is not None:
         raise click.UsageError("--if-missing has the name already: omit --name.")
-    made, text = _create(email, name, if_missing, _expiry(expires_in))
+    expires_at = _expiry(expires_in)
+    with open_cabinet(), written_before_commit():
+        made, text = _create(email, name, if_missing, expires_at)
+        _print_created(made, text, as_json)
     if text:
         print_mail_note()
-    if as_json:
-        secret = {"key": text} if text else {}
-        tables.print_json({"created": bool(text), **secret, **_fields(made)})
-    elif text:
-        click.echo(f"Key {made.pk} of {email}; it is not shown again:", err=True)
-        click.echo(text)
-    else:
-        click.echo(
-            f"Key {made.pk} of {email} has this name; no key was created.", err=True
-        )
 
 
 @key.command("list")
@@ -131,20 +126,11 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
 
         old = _find_key(id)
         prompts.confirm(f"Rotate {old} of {old.owner}?", yes=yes)
-        new = services.key_rotate(old, overlap)
-        old.refresh_from_db()
+        with written_before_commit():
+            new = services.key_rotate(old, overlap)
+            old.refresh_from_db()
+            _print_rotated(old, new, as_json)
     print_mail_note()
-    if as_json:
-        fields = {"key": new.text, **_fields(new.key), "replaced": _fields(old)}
-        tables.print_json(fields)
-        return
-    ends = f"works until {tables.format_time(old.expires_at)}"
-    click.echo(
-        f"Key {new.key.pk} replaces key {old.pk}, which "
-        f"{ends if old.is_active else 'no longer works'}. It is not shown again:",
-        err=True,
-    )
-    click.echo(new.text)
 
 
 @key.command()
@@ -187,13 +173,40 @@ def _create(
     email: str, name: str, if_missing: str | None, expires_at: datetime | None
 ) -> "tuple[Key, str | None]":
     """Return the key, and its text if it is new."""
-    with open_cabinet():
-        from readback.cabinet import services
+    from readback.cabinet import services
 
-        owner = find_account(email)
-        if if_missing is None:
-            return services.key_create(owner, name, expires_at)
-        return services.key_create_if_missing(owner, if_missing, expires_at)
+    owner = find_account(email)
+    if if_missing is None:
+        return services.key_create(owner, name, expires_at)
+    return services.key_create_if_missing(owner, if_missing, expires_at)
+
+
+def _print_created(made: "Key", text: str | None, as_json: bool) -> None:
+    if as_json:
+        secret = {"key": text} if text else {}
+        tables.print_json({"created": bool(text), **secret, **_fields(made)})
+    elif text:
+        click.echo(f"Key {made.pk} of {made.owner}; it is not shown again:", err=True)
+        click.echo(text)
+    else:
+        click.echo(
+            f"Key {made.pk} of {made.owner} has this name; no key was created.",
+            err=True,
+        )
+
+
+def _print_rotated(old: "Key", new: "NewKey", as_json: bool) -> None:
+    if as_json:
+        fields = {"key": new.text, **_fields(new.key), "replaced": _fields(old)}
+        tables.print_json(fields)
+        return
+    ends = f"works until {tables.format_time(old.expires_at)}"
+    click.echo(
+        f"Key {new.key.pk} replaces key {old.pk}, which "
+        f"{ends if old.is_active else 'no longer works'}. It is not shown again:",
+        err=True,
+    )
+    click.echo(new.text)
 
 
 def _find_key(id: int) -> "Key":

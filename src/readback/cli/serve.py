@@ -18,6 +18,7 @@ from readback.cli.listeners import Listeners
 from readback.cli.processes import ResultPipe, run_in_child, send_result
 from readback.cli.readiness import ReadinessCheck
 from readback.cli.ready_message import PrintReady
+from readback.cli.streams import OutputError
 from readback.cli.supervisor import Supervisor
 from readback.config import Config
 from readback.stop_listening import ListenerHold
@@ -156,7 +157,17 @@ def _run(
     if supervisor.is_running():
         supervisor.start("API", lambda: _run_api(config, sockets, shared, hold))
     if _wait_until_ready(supervisor, checks):
-        print_ready(config, account)
+        try:
+            print_ready(config, account)
+            sys.stdout.flush()
+        except OutputError as error:
+            if "key" in account and not config.ephemeral_key:
+                # Nobody would ever learn the new key.
+                supervisor.stop()
+                supervisor.wait()
+                run_in_child(partial(startup.discard_key, account["key"]))
+                raise
+            click.echo(f"{error.sentence} Readback is running.", err=True)
         supervisor.restart_from_now_on()
     return supervisor.wait()
 

@@ -137,6 +137,17 @@ def _first_key(account: "User") -> dict[str, str]:
     return {"key": key.text}
 
 
+def discard_key(text: str) -> dict[str, str]:
+    """Delete a key of the local account that could not be shown."""
+    django_setup.set_up_django()
+    from readback.cabinet import selectors, services
+
+    with django_setup.report_database_errors():
+        if key := selectors.key_find(text):
+            services.key_discard(key)
+    return {}
+
+
 def _missing(account: "User") -> str:
     """Return "key", "password" or "", whichever the account needs first."""
     from readback.cabinet import selectors

@@ -1,0 +1,112 @@
+"""The standard streams: what happens if one is closed, or cannot be written.
+
+A command that cannot write its output ends with one sentence. If the output is a
+secret that is shown once, it is written before the change is committed. What cannot be
+written to standard error is lost, and nothing else: a server goes on when the disk of
+its log is full.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import click
+
+from readback.cli.exit_codes import ExitCode, Failure
+
+
+class OutputError(OSError):
+    """Standard output cannot be written."""
+
+    @property
+    def sentence(self) -> str:
+        return f"Standard output cannot be written: {self.strerror}."
+
+
+class Program(click.Group):
+    """The whole program. Every error of standard output ends here."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        _guard_streams()
+        try:
+            try:
+                return super().main(*args, **extra)
+            finally:
+                sys.stdout.flush()
+        except OutputError as error:
+            # A broken pipe does not get here: its reader has seen enough.
+            Failure(error.sentence).show()
+            sys.exit(ExitCode.FAILURE)
+
+
+@contextmanager
+def written_before_commit() -> Iterator[None]:
+    """Commit what the block changes only after what it prints has been written.
+
+    Ask nothing inside: a transaction of SQLite makes all other writers wait.
+    """
+    from django.db import transaction
+
+    try:
+        with transaction.atomic():
+            yield
+            sys.stdout.flush()
+    except OutputError as error:
+        raise Failure(f"{error.sentence} Nothing was changed.") from None
+
+
+class _Output(io.FileIO):
+    """Standard output. Python writes the rest of a buffer again when it ends."""
+
+    _is_broken = False
+
+    def write(self, data: Any, /) -> int:
+        if self._is_broken:
+            return len(data)
+        try:
+            return super().write(data)
+        except OSError as error:
+            self._is_broken = True
+            raise OutputError(error.errno, error.strerror) from None
+
+
+class _Errors(io.FileIO):
+    """Standard error."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def _guard_streams() -> None:
+    """Give each stream a descriptor, and errors a meaning.
+
+    Without a descriptor, the next file or socket that is opened would be "standard
+    output". Writing to one that the caller has closed fails as it would without this.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # the lowest that is free, so it is this one
+            os.open(os.devnull, os.O_RDWR if descriptor == 2 else os.O_RDONLY)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    if sys.stdout is sys.__stdout__:  # a test may have replaced it
+        sys.stdout = _text(_Output(1, "w", closefd=False), sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _text(_Errors(2, "w", closefd=False), sys.stderr)
+
+
+def _text(raw: io.FileIO, like: Any) -> TextIO:
+    """Return a stream of text with the settings of another, which may be None."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=getattr(like, "encoding", "utf-8"),
+        errors=getattr(like, "errors", "replace"),
+        line_buffering=getattr(like, "line_buffering", False) or raw.fileno() == 2,
+        write_through=getattr(like, "write_through", False),
+    )

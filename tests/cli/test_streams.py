@@ -1,0 +1,163 @@
+"""A standard stream that is closed or full: nothing is lost, and no traceback."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import READBACK, Program, environment, local_settings
+from tests.support.commands import COMMAND_SECONDS
+from tests.support.database import Database
+from tests.support.waiting import wait_until
+from tests.support.warm_start import WarmProcess
+
+ALICE = "alice@example.org"
+FULL = Path("/dev/full")
+
+
+def run_full(program: Program, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command whose standard output is on a full disk."""
+    errors = program.folder / "errors"
+    process = WarmProcess(
+        arguments,
+        environment(program.settings),
+        stdout=FULL,
+        stderr=errors,
+        folder=program.folder,
+    )
+    code = process.wait(COMMAND_SECONDS)
+    return subprocess.CompletedProcess(arguments, code, "", errors.read_text())
+
+
+def run_in_shell(
+    program: Program, redirection: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command with streams as a shell opens or closes them."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirection}', "sh", *READBACK, *arguments],
+        env=environment(program.settings),
+        cwd=program.folder,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+    )
+
+
+@pytest.fixture
+def program(migrated: Program) -> Program:
+    path = Path(migrated.settings["READBACK_DATA_DIR"], "readback.sqlite3")
+    Database(f"sqlite:///{path}").add_account(ALICE)
+    return migrated
+
+
+def keys_of_alice(program: Program) -> list[Mapping[str, object]]:
+    return json.loads(program.output("key", "list", ALICE, "--json"))
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "JSON"])
+def test_a_key_that_cannot_be_printed_is_not_made(program, form):
+    program.output("key", "create", ALICE, "--name", "old")
+    [old] = before = keys_of_alice(program)
+    for command in (
+        ["create", ALICE],
+        ["create", ALICE, "--if-missing", "new"],
+        ["rotate", str(old["id"]), "--overlap", "now", "--yes"],
+    ):
+        done = run_full(program, "key", *command, *form)
+
+        assert_nothing_was_changed(done)
+        assert keys_of_alice(program) == before
+
+
+def test_a_key_that_would_be_printed_to_a_closed_stream_is_not_made(program):
+    done = run_in_shell(program, ">&-", "key", "create", ALICE)
+
+    assert_nothing_was_changed(done)
+    assert keys_of_alice(program) == []
+
+
+def assert_nothing_was_changed(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert "Standard output cannot be written" in last
+    assert "Nothing was changed" in last
+
+
+def test_an_invitation_whose_link_cannot_be_printed_is_not_made(program):
+    done = run_full(program, "account", "invite", "bob@example.org", "--link")
+
+    assert_nothing_was_changed(done)
+    assert program.output("account", "invitations") == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["--help"],
+        ["--version"],
+        ["doctor"],
+        ["doctor", "--json"],
+        ["migrate"],
+        ["manage", "help"],
+        ["key", "generate"],
+        ["account", "show", ALICE],
+        ["probe", "http://127.0.0.1:9/v1"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_cannot_print_ends_with_a_sentence(program, command):
+    assert_one_sentence(run_full(program, *command))
+
+
+@pytest.mark.parametrize("command", [["--help"], ["key", "generate"]], ids=" ".join)
+def test_a_command_with_a_closed_stream_ends_with_a_sentence(program, command):
+    assert_one_sentence(run_in_shell(program, ">&-", *command))
+
+
+def assert_one_sentence(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "cannot be written" in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_not_an_error(program):
+    done = run_in_shell(program, "| true; exit 0", "key", "generate")
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "<&- 2>&-"])
+def test_notes_that_cannot_be_written_do_not_lose_the_key(program, redirection):
+    done = run_in_shell(program, redirection, "key", "create", ALICE)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    [made] = keys_of_alice(program)
+    assert made["masked"] == f"sk-echo-…{done.stdout.strip()[-4:]}"
+
+
+def test_a_server_whose_first_key_cannot_be_printed_does_not_keep_it(tmp_path):
+    # It makes the local account only in a new database.
+    program = Program(tmp_path, local_settings(tmp_path))
+
+    done = run_full(program, "serve", "--show-key")
+
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "Standard output cannot be written" in done.stderr
+    assert program.output("key", "list", "local@localhost") == ""
+
+
+def test_a_server_that_has_no_key_to_print_runs_without_standard_output(program):
+    errors = program.folder / "errors"
+    process = WarmProcess(
+        ["serve"], environment(program.settings), stdout=FULL, stderr=errors
+    )
+    try:
+        wait_until(lambda: "Readback is running." in errors.read_text(), "it runs")
+    finally:
+        process.terminate()
+    assert process.wait(COMMAND_SECONDS) == 0
+    assert "Traceback" not in errors.read_text()
