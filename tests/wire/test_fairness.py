@@ -217,3 +217,17 @@ def test_the_time_in_the_queue_is_not_counted_against_a_client() -> None:
     ):
         send_all_at_once(listener, clients, seconds=60)
         assert_each_gets_its_own_answer(clients)
+
+
+def test_many_clients_that_pipeline_make_others_wait_for_one_request_of_each(
+    listener: Listener, clients: list[Connection]
+) -> None:
+    each = 100
+    alice, *flood = clients
+    keep_busy(listener)
+    for connection in flood:
+        connection.send(post_body(b"many") * each)
+    alice.send(post_body(b"alice"))
+    assert alice.read_answer().body == b"alice"
+    # One when it arrives, one in the queue, and one more if it arrives in two parts.
+    assert order_of(listener).index(b"alice") <= 3 * len(flood)

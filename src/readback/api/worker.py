@@ -43,6 +43,10 @@ from readback.shared_counters import WorkerCounters
 from readback.stop_listening import is_anyone_waiting, is_listening, turn_away
 
 BACKLOG = 2048
+# What the kernel keeps per connection and direction; it doubles the number for its own
+# needs. The largest request and the largest answer fit. Without this, it takes several
+# megabytes from a client that pipelines and does not read, and we answer all of it.
+_KERNEL_BUFFER_BYTES = 64 * 1024
 # How long the handshakes that have begun may take once the listeners accept no more:
 # of TCP on the longest path, and of TLS, which takes another round trip. If there has
 # been no client at all, a new one is not waited for.
@@ -261,6 +265,8 @@ class ApiWorker(Worker):
 async def _accept(
     connection: Callable[[], Connection], listener: socket.socket, **options: Any
 ) -> asyncio.Server:
+    for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # connections inherit them
+        listener.setsockopt(socket.SOL_SOCKET, option, _KERNEL_BUFFER_BYTES)
     return await asyncio.get_running_loop().create_server(
         connection, sock=listener, backlog=BACKLOG, **options
     )

@@ -17,6 +17,8 @@ from time import monotonic
 PER_ROUND = 4
 # … and one more per this many seconds that the loop has spent on other work meanwhile.
 SECONDS_PER_EXTRA_REQUEST = 0.0001
+# At most so many, because a round that takes long makes repeated requests wait, too.
+MOST_EXTRA_REQUESTS = 500
 
 
 class FairQueue:
@@ -54,7 +56,8 @@ class FairQueue:
     def _begin_round(self) -> None:
         self._is_scheduled = False
         elsewhere = monotonic() - self._round_ended_at
-        self._left = PER_ROUND + int(elsewhere / SECONDS_PER_EXTRA_REQUEST)
+        extra = int(elsewhere / SECONDS_PER_EXTRA_REQUEST)
+        self._left = PER_ROUND + min(extra, MOST_EXTRA_REQUESTS)
         while self._left and self._waiting:
             self._left -= 1
             self._waiting.popleft()()
