@@ -24,6 +24,9 @@ from readback.programs import recognise
 
 # The same in every program that is built on a browser; its name comes after this.
 _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
+# RFC 9110 §5.6.4: a quoted string. One that does not end takes the rest with it. It is
+# possessive, because a client chooses the text: no part of it is read twice.
+_QUOTED = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _ENDPOINTS = {
     (b"GET", MODELS_PATH.encode()): MODELS,
     (b"POST", CHAT_PATH.encode()): CHAT,
@@ -106,11 +109,25 @@ def _user_agent(head: Head) -> str:
 
 
 def _prefers(head: Head, preference: bytes) -> bool:
-    if head.first(b"prefer") is None:
+    """Return whether the client states this preference, which has no value.
+
+    RFC 7240 §2: a list of preferences in any case, each perhaps with a value and with
+    parameters. An empty value is none, and of equal preferences only the first counts.
+    """
+    values = head.all(b"prefer")
+    if not values:
         return False
-    # RFC 7240 §2: a list of tokens in any case, each perhaps with parameters.
-    tokens = b",".join(head.all(b"prefer")).lower().split(b",")
-    return any(token.split(b";")[0].strip(b" \t") == preference for token in tokens)
+    # What is quoted may contain commas, but nothing that matters here.
+    unquoted = _QUOTED.sub(_without_text, b",".join(values))
+    for member in unquoted.lower().split(b","):
+        name, _, value = member.partition(b";")[0].partition(b"=")
+        if name.strip(b" \t") == preference:
+            return not value.strip(b" \t")
+    return False
+
+
+def _without_text(quoted: re.Match[bytes]) -> bytes:
+    return b"" if quoted[0] == b'""' else b'"'
 
 
 def _forwarded_address(head: Head, trusted_proxies: int) -> str | None:

@@ -44,6 +44,9 @@ _UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding"))
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _INVALID_FIELD = "A header field or the framing of the body is not valid."
+_BOTH_FRAMINGS = "Content-Length and Transfer-Encoding must not be sent together."
+_INVALID_LENGTH = "The Content-Length header must be one number and appear once."
+_NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
 
 
 class Head:
@@ -219,9 +222,19 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
     parser = HttpRequestParser(fields)
     try:
         parser.feed_data(request_line + rest)
-    except HttpParserError:
-        raise Refused(MALFORMED_REQUEST, _INVALID_FIELD) from None
+    except HttpParserError as error:
+        raise Refused(MALFORMED_REQUEST, _what_is_invalid(str(error))) from None
     return fields
+
+
+def _what_is_invalid(reason: str) -> str:
+    """Return a sentence for llhttp's reason, which repeats nothing of the request."""
+    has_length, has_coding = "Content-Length" in reason, "Transfer-Encoding" in reason
+    if has_length and has_coding:
+        return _BOTH_FRAMINGS
+    if has_length:
+        return _INVALID_LENGTH
+    return _NOT_CHUNKED if has_coding else _INVALID_FIELD
 
 
 def _validate(line: re.Match[bytes], fields: _Fields) -> Head:
@@ -277,8 +290,9 @@ def _check_host(head: Head, authority: bytes | None) -> None:
 def _check_transfer_coding(head: Head) -> None:
     """Refuse any Transfer-Encoding but chunked, and any at all in HTTP/1.0.
 
-    RFC 9112 §6.1: a coding that we do not implement is 501; a message whose last
-    coding is not chunked has no end (§6.3), and HTTP/1.0 has no transfer codings.
+    RFC 9112 §6.1: a coding that we do not implement is 501, and HTTP/1.0 has no
+    transfer codings. A message whose last coding is not chunked has no end, so it must
+    be 400 whatever the coding is (§6.3). llhttp has refused most of these.
     """
     values = head.all(b"transfer-encoding")
     if not values:
@@ -289,9 +303,7 @@ def _check_transfer_coding(head: Head) -> None:
     if codings == [b"chunked"]:
         return
     if b"" in codings or codings.count(b"chunked") != 1 or codings[-1] != b"chunked":
-        raise Refused(
-            MALFORMED_REQUEST, "The Transfer-Encoding must end with chunked, once."
-        )
+        raise Refused(MALFORMED_REQUEST, _NOT_CHUNKED)
     raise Refused(
         UNSUPPORTED_TRANSFER_CODING,
         "The only accepted Transfer-Encoding is chunked.",
