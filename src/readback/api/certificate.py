@@ -1,6 +1,19 @@
-"""When a certificate expires; the context of `http/tls.py` does not tell."""
+"""When the certificate of the API expires, for the metric and for the log.
 
+The context of `http/tls.py` does not tell. OpenSSL goes on serving a certificate that
+has expired, and only clients notice.
+"""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
+
+log = logging.getLogger("readback.api")
+
+# Renewals are usually made 30 days before the end: with less, they have failed.
+SOON = timedelta(days=14)
+_DAY_SECONDS = 86_400.0
 
 
 def expiry(path: Path) -> int:
@@ -17,3 +30,31 @@ def expiry(path: Path) -> int:
     except (OSError, ValueError):
         return 0
     return int(certificate.not_valid_after_utc.timestamp())
+
+
+class ExpiryLog:
+    """Says at the start and once a day that a certificate ends soon, or has ended."""
+
+    def __init__(self, expires: int) -> None:
+        self._expires = expires  # 0: unknown, or there is no certificate
+        self._due = -inf
+
+    def tick(self, now: float, wall: float) -> None:
+        if not self._expires or now < self._due:
+            return
+        self._due = now + _DAY_SECONDS
+        left = timedelta(seconds=self._expires - wall)
+        if left >= SOON:
+            return
+        end = f"{datetime.fromtimestamp(self._expires, UTC):%Y-%m-%d %H:%M:%SZ}"
+        action = "renew it, then reload the API with SIGHUP"
+        if left > timedelta():
+            log.warning(
+                "The certificate expires in %d days, on %s: %s.", left.days, end, action
+            )
+        else:
+            log.error(
+                "The certificate expired on %s, so clients refuse to connect: %s.",
+                end,
+                action,
+            )

@@ -19,7 +19,7 @@ import uvloop
 from gunicorn.workers.base import Worker
 
 from readback.api.accepting import Accept, Accepting
-from readback.api.certificate import expiry
+from readback.api.certificate import ExpiryLog, expiry
 from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
 from readback.api.data.journal import Journal
@@ -157,6 +157,11 @@ class ApiWorker(Worker):
         ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
         self._api_connections = ConnectionRegistry(api, limits(config))
         self._ops_connections = ConnectionRegistry(ops, limits(config))
+        certificate = config.tls_certificate
+        expires = expiry(certificate) if certificate else 0
+        self._counters.set("certificate_expires", expires)
+        # One of the workers is enough.
+        self._expiry_log = ExpiryLog(expires if self.place == 0 else 0)
         self._descriptors = Descriptors(self._api_connections, len(self.sockets))
 
     def _accept_api(self) -> Accept:
@@ -164,7 +169,6 @@ class ApiWorker(Worker):
         certificate, key = self.config.tls_certificate, self.config.tls_key
         if not certificate or not key:
             return partial(_accept, partial(Connection, self._api_connections))
-        self._counters.set("certificate_expires", expiry(certificate))
         return partial(
             _accept,
             partial(TlsConnection, self._api_connections),
@@ -241,6 +245,7 @@ class ApiWorker(Worker):
             self._lifecycle.stop()
         if self._lifecycle.is_stopping:
             self._stopping.set()  # a signal before the loop ran would be lost
+        self._expiry_log.tick(now, wall)
         self._replies.tick(wall)
         self.shared.key_rates.tick(now, wall)
         self._api_connections.sweep(now)

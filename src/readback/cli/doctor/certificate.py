@@ -1,15 +1,14 @@
 """Checks of `readback doctor`: whether clients can trust the certificate of the API."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from readback.api.certificate import SOON
 from readback.cli import certificates, tables
 from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
 from readback.config import Config
 from readback.probe.connection.certificates import Certificate, is_out_of_order
 
-# Renewals are usually made 30 days before the end: with less, they have failed.
-_SOON = timedelta(days=14)
 _RENEW = "Renew the certificate, then restart the API."
 
 
@@ -52,7 +51,7 @@ def _date(
     if since > now:
         found = f"{subject} is not valid before {tables.format_time(since)}"
         return fail("certificate", found, "Check the clock of this machine.")
-    if until < now + _SOON:
+    if until < now + SOON:
         days = (until - now).days
         found = f"{subject} expires in {days} days, on {tables.format_time(until)}"
         return warn("certificate", found, _RENEW)
