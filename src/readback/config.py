@@ -32,11 +32,11 @@ _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 class ConfigError(Exception):
     """Settings are invalid; each problem names its variable and what is allowed.
 
-    The text is the first problem.
+    The text has one line for each.
     """
 
     def __init__(self, *problems: str) -> None:
-        super().__init__(problems[0])
+        super().__init__("\n".join(problems))
         self.problems = problems
 
 

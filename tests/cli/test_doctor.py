@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import secrets
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -405,3 +407,86 @@ def test_a_damaged_secret_key_fails(migrated, content):
     status, found, action = results["secret key"]
     assert (code, status) == (1, "fail")
     assert f"{path} is damaged" in found and "backup" in action
+
+
+def test_migrations_of_a_newer_version_are_a_warning(migrated):
+    file = Path(migrated.settings["READBACK_DATA_DIR"]) / DATABASE_NAME
+    Database(f"sqlite:///{file}").rows(
+        "INSERT INTO django_migrations (app, name, applied) "
+        "VALUES ('cabinet', '9999_newer', '2030-01-01')"
+    )
+
+    code, results = diagnose(migrated)
+
+    status, found, action = results["database"]
+    assert (code, status) == (0, "warn")
+    assert "newer version has applied cabinet.9999_newer" in found
+    assert "up to date" not in found and "newer version" in action
+
+
+@pytest.mark.parametrize("place", [0, 4096], ids=["the beginning", "a page"])
+def test_a_damaged_sqlite_file_is_to_be_restored(migrated, place):
+    file = Path(migrated.settings["READBACK_DATA_DIR"]) / DATABASE_NAME
+    with file.open("r+b") as opened:
+        opened.seek(place)
+        opened.write(b"\xa5" * 100)
+
+    code, results = diagnose(migrated)
+
+    status, found, action = results["database"]
+    assert (code, status) == (1, "fail")
+    assert str(file) in found or "not a database" in found or "malformed" in found
+    assert "backup" in action and "running" not in action
+
+
+def test_an_almost_full_disk_is_a_warning(tmp_path, monkeypatch):
+    for free, status in ((999_999, "fail"), (999_999_999, "warn"), (10**9, "ok")):
+        usage = shutil._ntuple_diskusage(10**12, 0, free)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, u=usage: u)
+        [result] = files.disk(Config(data_dir=tmp_path))
+        assert result.status == status
+
+
+def test_a_role_without_any_privilege_is_told_which_file_gives_them(
+    program, postgresql
+):
+    url = postgresql.migrated_database()
+    role = f"nobody_{secrets.token_hex(4)}"  # roles belong to the whole server
+    postgresql.execute(f"CREATE ROLE {role} LOGIN")
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    program.settings["READBACK_DATABASE_URL"] = (
+        f"postgresql:///{parts['dbname']}?host={parts['host']}"
+        f"&port={parts.get('port', 5432)}&user={role}"
+    )
+
+    code, results = diagnose(program)
+    done = program.run("serve", "api")
+
+    assert code == 1
+    for check in ("database role", "database"):
+        assert "deploy/postgresql/grants.sql" in " ".join(results[check])
+    assert done.returncode == 3
+    assert "deploy/postgresql/grants.sql" in done.stderr
+
+
+def test_the_same_address_twice_is_a_line_of_the_report():
+    same = Bind("127.0.0.1", 8000)
+    [twice] = [
+        row
+        for row in network.binds(Config(api_bind=(same,), ops_bind=same))
+        if row.check == "addresses to listen on"
+    ]
+    assert twice.status == "fail" and "READBACK_OPS_BIND" in twice.found
+    [other] = [
+        row
+        for row in network.binds(Config(api_bind=(same,), cabinet_bind=same))
+        if row.check == "addresses to listen on"
+    ]
+    assert other.status == "warn" and "one plane" in other.action
+
+
+def test_a_data_directory_that_is_a_file_fails(tmp_path):
+    (tmp_path / "file").touch()
+    [result] = files.data_directory(Config(data_dir=tmp_path / "file"))
+    assert result.status == "fail"
+    assert result.found == f"{tmp_path}/file is a file, and must be a directory"

@@ -1,11 +1,15 @@
 """A command that cannot start prints one sentence and exits with code 3."""
 
+import re
 import socket
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from readback.cli import settings
+from readback.cli.exit_codes import CannotStart
 from tests.cli.program import Program
 
 EVERY_START = (["serve"], ["serve", "api"], ["serve", "cabinet"])
@@ -175,3 +179,82 @@ def test_a_damaged_secret_key_is_one_sentence(migrated, command, content):
 
     assert_cannot_start(done, "READBACK_DATA_DIR", f"{path} is damaged", "backup")
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("command", [["serve"], ["migrate"]], ids=" ".join)
+def test_all_invalid_settings_are_listed_at_once(program, command):
+    wrong = {"READBACK_KEY_RATE": "fast", "READBACK_WORKERS": "many"}
+    program.settings |= wrong | {"READBACK_KEYBURST": "1"}
+
+    done = program.run(*command)
+
+    assert (done.returncode, done.stdout) == (3, "")
+    lines = done.stderr.removeprefix("Error: ").splitlines()
+    assert {line.split()[0] for line in lines} == {*wrong, "READBACK_KEYBURST"}
+
+
+@pytest.mark.parametrize(
+    ("command", "planes"),
+    [
+        (["serve"], ("API", "CABINET")),
+        (["serve"], ("CABINET", "OPS")),
+        (["serve", "api"], ("API", "OPS")),
+    ],
+)
+def test_the_same_address_in_two_settings_is_not_blamed_on_another_process(
+    program, command, planes
+):
+    one, other = (f"READBACK_{name}_BIND" for name in planes)
+    program.settings[one] = program.settings[other]
+
+    done = program.run(*command)
+
+    assert_cannot_start(done, one, other, "have the same address")
+    assert "another process" not in done.stderr
+
+
+def test_each_plane_alone_may_use_the_address_of_the_other(migrated):
+    # Two containers with the same settings, each of which listens on port 8000.
+    address = migrated.settings["READBACK_API_BIND"]
+    migrated.settings["READBACK_CABINET_BIND"] = address
+
+    with migrated.serving("api", until="Serving the API"):
+        pass
+
+
+def test_a_data_directory_that_is_a_file_is_one_sentence(program, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    program.settings["READBACK_DATA_DIR"] = str(file)
+    for secret in ("", "x" * 60):
+        program.settings["READBACK_SECRET_KEY"] = secret
+
+        done = program.run("serve")
+
+        assert_cannot_start(done, str(file), "must be a directory")
+
+
+def test_every_package_of_the_server_is_looked_for():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    wanted = {
+        re.split(r"[\[<>=;]", requirement)[0].lower()
+        for requirement in project["project"]["optional-dependencies"]["server"]
+    }
+    modules = {
+        "argon2-cffi": "argon2",
+        "django-allauth": "allauth",
+        "markdown-it-py": "markdown_it",
+        "prometheus-client": "prometheus_client",
+    }
+    optional = {"pysimdjson"}
+    assert {modules.get(name, name) for name in wanted - optional} <= set(
+        settings._SERVER_MODULES
+    )
+
+
+def test_a_missing_package_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(settings, "_SERVER_MODULES", ("django", "not_installed"))
+
+    with pytest.raises(CannotStart, match=r"\(not_installed\).*\[server\].*wheel"):
+        settings.require_server_packages()

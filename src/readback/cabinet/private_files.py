@@ -6,6 +6,7 @@ is READBACK_DATA_DIR and holds nothing but our files: a database elsewhere may b
 directory that belongs to others, such as /srv.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -22,7 +23,11 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def make_directory(path: Path) -> None:
     """Create a directory for our files; leave one that exists as it is."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        reason = "this path leads through a file, and must be a directory"
+        raise NotADirectoryError(errno.ENOTDIR, reason, str(path)) from None
 
 
 def create(path: Path) -> IO[str]:

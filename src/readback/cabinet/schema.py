@@ -53,6 +53,19 @@ def pending() -> list[str]:
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
+def unknown() -> list[str]:
+    """Return the names of applied migrations that only a newer version has."""
+    loader = MigrationExecutor(connection).loader
+    known = set(loader.disk_migrations)
+    for migration in loader.disk_migrations.values():
+        known.update(migration.replaces)
+    return [
+        f"{app}.{name}"
+        for app, name in sorted(loader.applied_migrations)
+        if app in loader.migrated_apps and (app, name) not in known
+    ]
+
+
 @contextmanager
 def locked() -> Iterator[None]:
     """Hold a lock that all processes and replicas share."""
@@ -67,7 +80,7 @@ def _file_lock(database: Path) -> Iterator[None]:
         private_files.make_directory(database.parent)
         file = private_files.create(database.with_name(f"{database.name}.lock"))
     except OSError as error:
-        raise OperationalError(str(error)) from None
+        raise OperationalError(f"{error.filename}: {error.strerror}") from None
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -30,7 +30,8 @@ def load(config: Config) -> str:
         return read(path)
     except OSError as error:
         raise ConfigError(
-            f"READBACK_DATA_DIR: {path} cannot be read or created: {error.strerror}"
+            f"READBACK_DATA_DIR: {error.filename or path} cannot be used: "
+            f"{error.strerror}"
         ) from None
     except ValueError as error:
         raise ConfigError(f"READBACK_DATA_DIR: {path} {error}. {REPLACE}") from None

@@ -15,11 +15,11 @@ from readback.cli.invitations import invitations, invite, uninvite
 from readback.cli.key import key
 from readback.cli.probe import probe
 from readback.cli.serve import serve
-from readback.cli.streams import Program
+from readback.cli.streams import CommandLine
 from readback.cli.wait import wait
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="readback")
 def main() -> None:
     """Readback: a connection-test API that returns one message unchanged.

@@ -16,6 +16,8 @@ from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.settings import load, require_server_packages
 from readback.config import Config, ConfigError
 
+_INSUFFICIENT_PRIVILEGE = "42501"  # of PostgreSQL
+
 
 def set_up_django(*, needs_secret_key: bool = True) -> Config:
     """Make Django usable in this process, without touching the database.
@@ -59,6 +61,11 @@ def report_database_errors() -> Iterator[None]:
     except Error as error:
         # The drivers name host, user and database here, and never the password.
         reason = " ".join(str(error).split())
+        if getattr(error.__cause__, "sqlstate", "") == _INSUFFICIENT_PRIVILEGE:
+            reason += (
+                ". Run deploy/postgresql/grants.sql as the owner of the tables if this "
+                "is the role of the API; everything else needs the owner itself."
+            )
         raise CannotStart(f"The database cannot be used: {reason}") from None
     except PermissionError as error:
         reason = f"{error.filename}: {error.strerror}"

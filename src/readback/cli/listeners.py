@@ -12,6 +12,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from readback.api.shared.places import place_count
@@ -43,6 +44,9 @@ class Listeners:
 
 
 def open_all(config: Config) -> Listeners:
+    check_distinct(
+        binds_of_api(config) + [("READBACK_CABINET_BIND", config.cabinet_bind)]
+    )
     inherited = _inherited()
     cabinet = _take_or_open(inherited, config.cabinet_bind, "READBACK_CABINET_BIND")
     api, ops = _api_and_ops(inherited, config)
@@ -51,6 +55,7 @@ def open_all(config: Config) -> Listeners:
 
 def open_for_api(config: Config) -> tuple[list[socket.socket], socket.socket]:
     """Return the sockets of the API and the socket of the ops listener."""
+    check_distinct(binds_of_api(config))
     return _api_and_ops(_inherited(), config)
 
 
@@ -59,6 +64,41 @@ def open_for_cabinet(config: Config) -> socket.socket:
     if len(inherited) == 1:
         return inherited[0]
     return _take_or_open(inherited, config.cabinet_bind, "READBACK_CABINET_BIND")
+
+
+def binds_of_api(config: Config) -> list[tuple[str, Bind]]:
+    """Return each address of the API's plane with its setting."""
+    api = [("READBACK_API_BIND", bind) for bind in config.api_bind]
+    return [*api, ("READBACK_OPS_BIND", config.ops_bind)]
+
+
+def check_distinct(binds: list[tuple[str, Bind]]) -> None:
+    """Raise `CannotStart` if two settings have the same address.
+
+    The second would be "in use by another process", which is this one.
+    """
+    for (one, first), (other, second) in combinations(binds, 2):
+        if _overlap(first, second):
+            both = f"{one} and {other}" if one != other else f"two parts of {one}"
+            raise CannotStart(
+                f"{both} have the same address, {second}; each needs its own."
+            )
+
+
+def _overlap(one: Bind, other: Bind) -> bool:
+    if one.path or other.path:
+        return one.path == other.path
+    if (
+        not one.port
+        or one.port != other.port
+        or (":" in one.host) != (":" in other.host)
+    ):
+        return False
+    # 0.0.0.0 is every IPv4 address, and [::] every IPv6 address.
+    hosts = {
+        "127.0.0.1" if each.host == "localhost" else each.host for each in (one, other)
+    }
+    return len(hosts) == 1 or not hosts.isdisjoint({"0.0.0.0", "::"})
 
 
 def bind_of(listener: socket.socket) -> Bind:

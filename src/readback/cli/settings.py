@@ -5,7 +5,13 @@ from importlib.util import find_spec
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config, ConfigError, read
 
-_SERVER_PACKAGES = ("allauth", "django", "gunicorn", "httptools", "msgspec", "uvloop")
+# The modules of the extra "server" in pyproject.toml, and of the extras that it asks of
+# allauth: a damaged installation may lack any of them.
+_SERVER_MODULES = (
+    *("allauth", "argon2", "django", "fido2", "gunicorn", "httptools", "jwt"),
+    *("markdown_it", "msgspec", "prometheus_client", "psycopg", "uvloop"),
+    *("whitenoise", "zxcvbn"),
+)
 
 
 def load() -> Config:
@@ -16,11 +22,13 @@ def load() -> Config:
 
 
 def require_server_packages() -> None:
-    missing = [name for name in _SERVER_PACKAGES if find_spec(name) is None]
+    missing = [name for name in _SERVER_MODULES if find_spec(name) is None]
     if missing:
         raise CannotStart(
             f"This command needs packages that are not installed ({', '.join(missing)})"
-            ": run pip install '.[server]' in a checkout of Readback."
+            ": add [server] to what you install, as in pip install '.[server]' in a "
+            "checkout of Readback, or pip install 'readback_api-….whl[server]' with a "
+            "wheel."
         )
 
 

@@ -26,7 +26,7 @@ class OutputError(OSError):
         return f"Standard output cannot be written: {self.strerror}."
 
 
-class Program(click.Group):
+class CommandLine(click.Group):
     """The whole program. Every error of standard output ends here."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -58,7 +58,7 @@ def written_before_commit() -> Iterator[None]:
         raise Failure(f"{error.sentence} Nothing was changed.") from None
 
 
-class _Output(io.FileIO):
+class _StandardOutput(io.FileIO):
     """Standard output. Python writes the rest of a buffer again when it ends."""
 
     _is_broken = False
@@ -73,7 +73,7 @@ class _Output(io.FileIO):
             raise OutputError(error.errno, error.strerror) from None
 
 
-class _Errors(io.FileIO):
+class _StandardError(io.FileIO):
     """Standard error."""
 
     def write(self, data: Any, /) -> int:
@@ -96,9 +96,9 @@ def _guard_streams() -> None:
             os.open(os.devnull, os.O_RDWR if descriptor == 2 else os.O_RDONLY)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     if sys.stdout is sys.__stdout__:  # a test may have replaced it
-        sys.stdout = _text(_Output(1, "w", closefd=False), sys.stdout)
+        sys.stdout = _text(_StandardOutput(1, "w", closefd=False), sys.stdout)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _text(_Errors(2, "w", closefd=False), sys.stderr)
+        sys.stderr = _text(_StandardError(2, "w", closefd=False), sys.stderr)
 
 
 def _text(raw: io.FileIO, like: Any) -> TextIO:

@@ -9,14 +9,25 @@ from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 
+# What SQLite says of a file that it cannot repair.
+_DAMAGED = ("malformed", "not a database")
+_RESTORE = "Restore the file from a backup, or set the path of another database."
+
 
 def database(config: Config) -> CheckResults:
     try:
         with django_setup.report_database_errors():
             yield from _database(config)
     except CannotStart as error:
-        action = "Check READBACK_DATABASE_URL, and that the database is running."
-        yield fail("database", error.message, action)
+        yield fail("database", error.message, _action(config, error.message))
+
+
+def _action(config: Config, message: str) -> str:
+    if not config.sqlite_path:
+        return "Check READBACK_DATABASE_URL, and that the database is running."
+    if any(words in message for words in _DAMAGED):
+        return _RESTORE
+    return "Check the path of the file, and that this user can read and write it."
 
 
 def _database(config: Config) -> CheckResults:
@@ -34,10 +45,35 @@ def _database(config: Config) -> CheckResults:
         found = f"{name}: {len(pending)} pending migrations: {_first_three(pending)}"
         yield warn("database", found, "Run `readback migrate`.")
         return
-    yield ok("database", f"{name} is reachable and up to date")
+    if config.sqlite_path and (damage := _damage()):
+        yield fail("database", f"{name} is damaged: {damage}", _RESTORE)
+        return
+    yield _up_to_date(name)
     yield _storage()
     yield from clock.clock()
     yield mail.outbox()
+
+
+def _up_to_date(name: str) -> CheckResult:
+    from readback.cabinet import schema
+
+    if newer := schema.unknown():
+        return warn(
+            "database",
+            f"{name}: a newer version has applied {_first_three(newer)}",
+            "Ignore this during an upgrade; otherwise install the newer version.",
+        )
+    return ok("database", f"{name} is reachable and up to date")
+
+
+def _damage() -> str:
+    """Read the whole SQLite file; return the first damage, if any."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA quick_check(1)")
+        [(found,)] = cursor.fetchall()
+    return "" if found == "ok" else " ".join(found.split())
 
 
 def _first_three(names: list[str]) -> str:

@@ -17,8 +17,10 @@ from readback.cli.doctor.report import (
 )
 from readback.config import Config, variable
 
-# Less than this, and the next sign-ups may fail.
-_FREE_BYTES = 1 << 20
+# Less than this, and the next sign-ups may fail …
+_FREE_BYTES = 1_000_000
+# … or soon will; as in deploy/prometheus/alerts.yml.
+_ALMOST_FULL_BYTES = 1_000_000_000
 # Where the units in deploy/systemd read the settings, secrets included.
 ENVIRONMENT_FILES = (
     Path("/etc/readback/environment"),
@@ -38,11 +40,12 @@ def data_directory(config: Config) -> CheckResults:
         found = f"{path} is writable" if path.exists() else f"{path} can be created"
         yield ok("data directory", found)
         return
-    yield fail(
-        "data directory",
-        f"{existing} is not a directory that this user can write to",
-        "Set READBACK_DATA_DIR to a writable directory.",
-    )
+    if existing.is_dir():
+        found = f"{existing} is not writable for this user"
+    else:
+        found = f"{existing} is a file, and must be a directory"
+    action = "Set READBACK_DATA_DIR to a writable directory."
+    yield fail("data directory", found, action)
 
 
 def disk(config: Config) -> CheckResults:
@@ -53,6 +56,8 @@ def disk(config: Config) -> CheckResults:
     found = f"{free:,} bytes are free on the disk of {place}"
     if free < _FREE_BYTES:
         yield fail("disk", found, "Free some space on it.")
+    elif free < _ALMOST_FULL_BYTES:
+        yield warn("disk", found, "Free some space on it before it is full.")
     else:
         yield ok("disk", found)
 

@@ -4,6 +4,7 @@ from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL
 
 from readback.cli import listeners
 from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
+from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.setting_values import Bind
 
@@ -45,6 +46,19 @@ def provider(config: Config) -> CheckResults:
 
 
 def binds(config: Config) -> CheckResults:
+    of_api = listeners.binds_of_api(config)
+    try:
+        listeners.check_distinct(of_api)
+        listeners.check_distinct(
+            [*of_api, ("READBACK_CABINET_BIND", config.cabinet_bind)]
+        )
+    except CannotStart as error:
+        found = error.message
+        if "READBACK_CABINET_BIND" in found:
+            action = "Change one of them. Ignore this if only one plane runs here."
+            yield warn("addresses to listen on", found, action)
+        else:
+            yield fail("addresses to listen on", found, "Change one of them.")
     for bind in config.api_bind:
         yield _bind("READBACK_API_BIND", bind)
     yield _bind("READBACK_CABINET_BIND", config.cabinet_bind)
