@@ -158,7 +158,8 @@ class Config:
     cabinet_workers: int = _setting(
         "1",
         values.whole_number(1, 128),
-        "Cabinet worker processes, with eight threads each.",
+        "Cabinet worker processes, each with eight threads for pages and two for "
+        "passwords.",
     )
     tls_certificate: Path | None = _setting(
         "",

@@ -35,6 +35,7 @@ def _set_up_django() -> None:
     django.setup()
     _hash_quickly()
     _estimate_once()
+    _hash_on_known_pages()
     _list_static_files_once()
     del os.environ["READBACK_SECRET_KEY"]
     os.environ |= environment
@@ -62,6 +63,31 @@ def _estimate_once() -> None:
         return known(password, tuple(user_inputs))
 
     passwords.zxcvbn = zxcvbn
+
+
+def _hash_on_known_pages() -> None:
+    """Fail a test that hashes on a page for which the worker keeps no thread free."""
+    from allauth.core import context
+    from django.contrib.auth.hashers import Argon2PasswordHasher
+
+    from readback.cabinet.password_pages import hashes_password
+
+    encode, verify = Argon2PasswordHasher.encode, Argon2PasswordHasher.verify
+
+    def check() -> None:
+        request = context.request
+        assert request is None or hashes_password(request.method, request.path)
+
+    def encode_there(self, password, salt):
+        check()
+        return encode(self, password, salt)
+
+    def verify_there(self, password, encoded):
+        check()
+        return verify(self, password, encoded)
+
+    Argon2PasswordHasher.encode = encode_there
+    Argon2PasswordHasher.verify = verify_there
 
 
 def _list_static_files_once() -> None:

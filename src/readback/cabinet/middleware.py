@@ -13,7 +13,8 @@ from django.utils import timezone, translation
 from readback.cabinet import live_parts, metrics, session_services, single_sign_on
 from readback.cabinet.page_counters import WorkerPages
 from readback.cabinet.security_headers import headers_of
-from readback.cabinet.worker import LIFECYCLE, PAGES
+from readback.cabinet.views import errors
+from readback.cabinet.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS
 from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
@@ -157,6 +158,17 @@ def account_language(get_response: Handler) -> Handler:
         if language:
             translation.activate(language)
             request.LANGUAGE_CODE = language
+        return get_response(request)
+
+    return handle
+
+
+def password_queue(get_response: Handler) -> Handler:
+    """Answer at once if too many passwords wait to be hashed; see `worker.py`."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        if request.META.get(TOO_MANY_PASSWORDS):
+            return errors.too_many_passwords(request)
         return get_response(request)
 
     return handle

@@ -38,6 +38,8 @@ class CabinetApplication(BaseApplication):
             "worker_class": CabinetWorker,
             "workers": config.cabinet_workers,
             "threads": THREADS,
+            # No proxy may move the pages to other paths: nothing here expects it.
+            "forwarder_headers": "",
             "graceful_timeout": int(config.stop_timeout) + _MARGIN_SECONDS,
             # An error in the settings or the code stops the start once, with a
             # message, instead of killing one worker after another.
@@ -69,12 +71,17 @@ class CabinetApplication(BaseApplication):
         from django.urls import get_resolver
 
         from readback.cabinet.page_counters import PageCounters
+        from readback.cabinet.password_pages import hashes_password
         from readback.cabinet.wsgi import application
 
+        self._hashes_password = hashes_password
         # In the master process, because the application is preloaded.
         patterns = get_resolver().url_patterns
         self.counters = PageCounters(patterns, rows_for(self.cfg.workers))
         return application
+
+    def hashes_password(self, method: str, path: str) -> bool:
+        return self._hashes_password(method, path)
 
     def pages(self, row: int) -> object:
         from readback.cabinet.page_counters import WorkerPages

@@ -12,6 +12,7 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Protocol, cast
 
@@ -32,14 +33,20 @@ from readback.config import Config
 from readback.lifecycle import Lifecycle
 from readback.stop_listening import is_listening, turn_away
 
-# Where the application finds whether the whole service is stopping, and what counts
-# its pages.
+# Where the application finds whether the whole service is stopping, what counts its
+# pages, and whether too many passwords wait to be hashed.
 LIFECYCLE = "readback.lifecycle"
 PAGES = "readback.pages"
+TOO_MANY_PASSWORDS = "readback.too_many_passwords"
 BACKLOG = 2048
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
 MAX_CONNECTIONS = 800
+# Hashing a password takes as much CPU time as twenty pages, and 100 MB of memory. So it
+# has threads of its own, and requests wait for them here, where they occupy none.
+PASSWORD_THREADS = 2
+# Per worker. The last one waits for about half a minute.
+MAX_WAITING_PASSWORDS = 200
 # How long running requests get after Ctrl-C.
 QUICK_SECONDS = 1.0
 _TICK_SECONDS = 1.0
@@ -57,6 +64,9 @@ class WebApplication(Protocol):
 
     def pages(self, row: int) -> object:
         """Return what counts the pages of a worker."""
+
+    def hashes_password(self, method: str, path: str) -> bool:
+        """Return whether the answer to a request may need the hash of a password."""
 
 
 class CabinetWorker(Worker):
@@ -83,6 +93,8 @@ class CabinetWorker(Worker):
         self._listeners = [cast(Any, each).sock for each in self.sockets]
         self._server_address: Address = self._listeners[0].getsockname()
         self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
+        self._password_threads = ThreadPoolExecutor(PASSWORD_THREADS, "password")
+        self._passwords = 0  # that wait or are being hashed
         # The event loop itself does not keep a task alive.
         self._connections: dict[BufferedConnection, asyncio.Task[None]] = {}
         self._accepted = 0
@@ -91,7 +103,8 @@ class CabinetWorker(Worker):
 
     def run(self) -> None:
         asyncio.run(self._serve())
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._password_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -199,15 +212,27 @@ class CabinetWorker(Worker):
             waiting[min(waiting)].abort()
 
     async def _respond(self, request: Request, client: Address) -> Answer:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._run_application, request, client
-        )
+        run = partial(self._run_application, request, client)
+        loop = asyncio.get_running_loop()
+        method, path = request.method or "", request.path or ""
+        if not self._application.hashes_password(method, path):
+            return await loop.run_in_executor(self._threads, run)
+        if self._passwords >= PASSWORD_THREADS + MAX_WAITING_PASSWORDS:
+            too_many = {TOO_MANY_PASSWORDS: True}
+            return await loop.run_in_executor(self._threads, run, too_many)
+        self._passwords += 1
+        try:
+            return await loop.run_in_executor(self._password_threads, run)
+        finally:
+            self._passwords -= 1
 
-    def _run_application(self, request: Request, client: Address) -> Answer:
+    def _run_application(
+        self, request: Request, client: Address, told: dict[str, object] | None = None
+    ) -> Answer:
         """Return the answer of the WSGI application; runs in a thread."""
         output = _Output()
         try:
-            keeps_open = self._write_answer(request, client, output)
+            keeps_open = self._write_answer(request, client, output, told or {})
         except ParseException as error:
             return refusal(status_of(error), self._config), False
         except Exception as error:
@@ -217,7 +242,11 @@ class CabinetWorker(Worker):
         return bytes(output.data), keeps_open
 
     def _write_answer(
-        self, request: Request, client: Address, output: "_Output"
+        self,
+        request: Request,
+        client: Address,
+        output: "_Output",
+        told: dict[str, object],
     ) -> bool:
         """Return whether another request may follow on the connection."""
         sock = cast(socket.socket, output)
@@ -226,6 +255,7 @@ class CabinetWorker(Worker):
         environ["wsgi.multithread"] = True
         environ[LIFECYCLE] = self._lifecycle
         environ[PAGES] = self._pages
+        environ.update(told)
         application: Any = self.wsgi
         parts = application(environ, response.start_response)
         try:

@@ -13,6 +13,7 @@ from readback.cabinet import storage
 # The longest window of any limit on attempts, so that none applies after it.
 RETRY_AFTER_SECONDS = 300
 OUTAGE_RETRY_AFTER_SECONDS = 60
+BUSY_RETRY_AFTER_SECONDS = 60
 # The shorter window of the limits on mails; the longer one is a day.
 MAIL_RETRY_AFTER_SECONDS = 3600
 
@@ -23,6 +24,10 @@ def too_many_requests(request: HttpRequest) -> HttpResponse:
 
 def too_many_mails(request: HttpRequest) -> HttpResponse:
     return _limited(request, "account/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
+
+
+def too_many_passwords(request: HttpRequest) -> HttpResponse:
+    return _limited(request, "account/busy.html", BUSY_RETRY_AFTER_SECONDS)
 
 
 def _limited(request: HttpRequest, template: str, seconds: int) -> HttpResponse:

@@ -1,0 +1,117 @@
+"""Passwords that wait to be hashed leave the threads of all other pages free."""
+
+import http.client
+import re
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import httpx
+import psycopg
+import pytest
+
+from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.postgres import Postgres
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.wire import Endpoint
+
+PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
+# Of each worker: the threads for passwords, and what may wait for them.
+RUNNING, WAITING = 2, 200
+LOGIN = "/accounts/login/"
+
+
+@pytest.fixture(scope="module")
+def database(postgresql: Postgres) -> str:
+    return postgresql.migrated_database()
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, database: str
+) -> Iterator[CabinetServer]:
+    folder = tmp_path_factory.mktemp("passwords")
+    with cabinet_server(folder, {"READBACK_DATABASE_URL": database}) as running:
+        yield running
+        assert "Traceback" not in running.stderr
+
+
+def test_other_pages_are_answered_while_passwords_wait(
+    server: CabinetServer, database: str
+) -> None:
+    with ExitStack() as stack:
+        # A login counts its attempt first, and waits as long as this table is locked.
+        locked = stack.enter_context(psycopg.connect(database))
+        locked.execute("LOCK TABLE cabinet_cache")
+        running = [_send(stack, server, _login(server)) for _ in range(RUNNING)]
+        wait_until(lambda: _blocked(database) == RUNNING, "the threads are occupied")
+        # These fail as soon as they have a thread; the path is the same.
+        others = [_send(stack, server, _form(b"")) for _ in range(WAITING + 5)]
+        wait_until(lambda: len(_answered(others)) == 5, "too many are told so")
+
+        for page in PAGES:
+            assert httpx.get(f"{server.url}{page}", timeout=PATIENCE).status_code == 200
+        assert len(_answered(others)) == 5 and not _answered(running)
+
+        refused = _read(_answered(others)[0])
+        assert refused.status == 429 and refused.headers["Retry-After"] == "60"
+        assert b"Try again in a minute." in refused.read()
+        locked.rollback()
+        # All of them but the one that was read.
+        waiting = [*running, *others]
+        served = len(waiting) - 1
+        wait_until(lambda: len(_answered(waiting)) == served, "all are served")
+
+
+def test_a_client_cannot_move_the_pages_to_other_paths(server: CabinetServer) -> None:
+    """gunicorn would believe this header, and a form would get another thread."""
+    headers = {"SCRIPT_NAME": "/x"}
+    moved = httpx.get(f"{server.url}/x{LOGIN}", headers=headers, timeout=PATIENCE)
+    assert moved.status_code == 404
+
+
+def _login(server: CabinetServer) -> bytes:
+    """Return the form of a login with a wrong password."""
+    page = httpx.get(f"{server.url}{LOGIN}", timeout=PATIENCE)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
+    assert token
+    fields = f"csrfmiddlewaretoken={token[1]}&login=alice@example.org&password=wrong"
+    cookie = f"Cookie: csrf={page.cookies['csrf']}\r\n"
+    return _form(fields.encode(), cookie.encode())
+
+
+def _form(body: bytes, cookie: bytes = b"") -> bytes:
+    head = (
+        f"POST {LOGIN.replace('l', '%6C')} HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n"
+        f"Content-Length: {len(body)}\r\n"
+    )
+    return head.encode() + cookie + b"\r\n" + body
+
+
+def _send(stack: ExitStack, server: CabinetServer, request: bytes) -> socket.socket:
+    endpoint = Endpoint.of(server.url)
+    client = socket.create_connection((endpoint.host, endpoint.port), PATIENCE)
+    client.sendall(request)
+    return stack.enter_context(client)
+
+
+def _answered(clients: list[socket.socket]) -> list[socket.socket]:
+    return select.select(clients, [], [], 0)[0]
+
+
+def _read(client: socket.socket) -> http.client.HTTPResponse:
+    response = http.client.HTTPResponse(client)
+    response.begin()
+    return response
+
+
+def _blocked(database: str) -> int:
+    """Return how many connections wait for a lock."""
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return rows.fetchone()[0]
