@@ -34,7 +34,7 @@ from tests.cabinet.which_database import ON_SQLITE
 from tests.support.commands import environment_with
 from tests.support.mailbox import text_of as mail_text
 from tests.support.oidc_provider import Provider, oidc_provider
-from tests.support.oidc_provider_process import DEFECTS
+from tests.support.oidc_provider_process import DEFECTS, DEFECTS_OF_TIME
 from tests.support.waiting import wait_until
 
 ALICE, BOB, MALLORY = "alice@example.org", "bob@example.org", "mallory@example.org"
@@ -425,7 +425,7 @@ def test_a_cabinet_starts_without_the_libraries_for_the_provider():
 
 @ON_SQLITE
 def test_a_token_that_is_not_for_this_login_is_refused(provider, caplog):
-    harmless = {"text-true", "no-claim", "only-userinfo", "old-login"}
+    harmless = {"text-true", "no-claim", "only-userinfo", *DEFECTS_OF_TIME}
     visitor = Visitor()
     for defect in sorted(set(DEFECTS) - harmless):
         caplog.clear()
@@ -673,14 +673,16 @@ def test_another_person_at_the_provider_cannot_confirm_it(provider, events):
 
 
 @ON_SQLITE
-def test_a_provider_that_did_not_ask_again_confirms_nothing(provider):
-    provider.add("old-login", "old-login@example.org")
+@pytest.mark.parametrize("defect", sorted(DEFECTS_OF_TIME))
+def test_a_provider_that_did_not_ask_again_confirms_nothing(provider, defect, caplog):
+    provider.add(defect, f"{defect}@example.org")
     visitor = Visitor()
     enter(visitor, provider, "old-login")
     assert visitor.is_logged_in
     age_session(visitor, 3600)
     url = leave(visitor, "/accounts/oidc/again/", next="/keys/")
-    assert visitor.get(provider.log_in("old-login", url)).status_code == 502
+    assert visitor.get(provider.log_in(defect, url)).status_code == 502
+    assert "auth_time" in caplog.text or "did not ask the person" in caplog.text
 
 
 # Only single sign-on

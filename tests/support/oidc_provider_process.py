@@ -87,7 +87,16 @@ DEFECTS: dict[str, Callable[[Claims], str | None]] = {
     "only-userinfo": _without_address,
     "other-userinfo": _without_address,
     "old-login": lambda claims: _sign(claims | {"auth_time": int(time.time()) - 600}),
+    "later-login": lambda claims: _sign(claims | {"auth_time": time.time() + 600}),
+    "login-nan": lambda claims: _sign(claims | {"auth_time": float("nan")}),
+    "login-text": lambda claims: _sign(claims | {"auth_time": str(int(time.time()))}),
+    "login-true": lambda claims: _sign(claims | {"auth_time": True}),
+    "no-login-time": lambda claims: _sign(
+        {k: v for k, v in claims.items() if k != "auth_time"}
+    ),
 }
+# Of tokens that do not say that the person has logged in just now.
+DEFECTS_OF_TIME = {name for name in DEFECTS if "login" in name}
 
 
 def _defect_of(email: str) -> str:
@@ -105,9 +114,11 @@ def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if request.path.endswith("/token"):
             answer = json.loads(response.content)
             claims = jwt.decode(answer["id_token"], options={"verify_signature": False})
-            if defect := _defect_of(claims.get("email", "")):
-                answer["id_token"] = DEFECTS[defect](claims)
-                response.content = json.dumps(answer).encode()
+            # allauth does not send it; a login again is the only one with max_age.
+            claims["auth_time"] = int(time.time())
+            defect = _defect_of(claims.get("email", ""))
+            answer["id_token"] = DEFECTS.get(defect, _sign)(claims)
+            response.content = json.dumps(answer).encode()
         if request.path.endswith("/userinfo"):
             answer = json.loads(response.content)
             if _defect_of(answer.get("email", "")) == "other-userinfo":

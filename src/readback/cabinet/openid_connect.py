@@ -95,9 +95,13 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
 
         Not all providers tell when somebody logged in.
         """
-        if self.state["process"] != AGAIN or not isinstance(auth_time, int | float):
+        if self.state["process"] != AGAIN:
             return
-        if auth_time < self.state["since"] - _LEEWAY_SECONDS:
+        if not isinstance(auth_time, int | float):
+            raise ProviderError("its ID token has no valid auth_time")
+        earliest = self.state["since"] - _LEEWAY_SECONDS
+        # Not the other way round: NaN is neither less nor greater.
+        if not earliest <= auth_time <= time.time() + _LEEWAY_SECONDS:
             raise ProviderError("it did not ask the person to log in again")
 
     def _userinfo(self, access_token: object, subject: str) -> dict[str, Any]:
