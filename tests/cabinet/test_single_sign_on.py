@@ -29,7 +29,14 @@ from readback.cabinet.models import Invitation, User
 from readback.setting_values import SignUp
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
-from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.visitor import (
+    CABINET,
+    PASSWORD,
+    Visitor,
+    text_of,
+    token_in,
+    words_of,
+)
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.commands import environment_with
 from tests.support.mailbox import text_of as mail_text
@@ -677,7 +684,7 @@ def test_another_person_at_the_provider_cannot_confirm_it(provider, events):
 def test_a_provider_that_did_not_ask_again_confirms_nothing(provider, defect, caplog):
     provider.add(defect, f"{defect}@example.org")
     visitor = Visitor()
-    enter(visitor, provider, "old-login")
+    enter(visitor, provider, defect)
     assert visitor.is_logged_in
     age_session(visitor, 3600)
     url = leave(visitor, "/accounts/oidc/again/", next="/keys/")
@@ -713,12 +720,8 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
         assert visitor.get("/accounts/signup/")["Location"] == "/accounts/login/"
         assert not User.objects.filter(email=MALLORY).exists()
 
-        # Sessions from before stay, without a password.
-        assert before.is_logged_in
-        assert "Change password" not in words_of(before.get("/account/"))
-        for path in ("/accounts/password/change/", "/accounts/password/set/"):
-            assert before.get(path).status_code == 403
-            assert before.send(path, page="/account/").status_code == 403
+        # Sessions from before that began with a password have ended.
+        assert not before.is_logged_in
 
         # A sign-up from before must not become a login.
         address = EmailAddress.objects.get(email=BOB)
@@ -735,4 +738,38 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
         asked = visitor.send("/keys/", {"label": "x"})
         assert asked["Location"].startswith("/accounts/oidc/again/")
         assert visitor.get("/accounts/reauthenticate/").status_code == 302
+        assert "Change password" not in words_of(visitor.get("/account/"))
+        fields = {"password": PASSWORD}
+        for path in (
+            "/accounts/reauthenticate/",
+            "/accounts/password/change/",
+            "/accounts/password/set/",
+        ):
+            assert visitor.send(path, fields, page="/account/").status_code == 403
+        for path in ("/accounts/password/change/", "/accounts/password/set/"):
+            assert visitor.get(path).status_code == 403
+        assert not alice.keys.exists()
     assert alice.has_usable_password()
+
+
+@ON_SQLITE
+def test_a_session_by_a_password_ends_on_every_page_that_changes_something(provider):
+    """READBACK_OIDC_ONLY is turned on while Alice is logged in with her password."""
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    changes = {
+        "/keys/": {"label": "x"},
+        "/accounts/email/": {"email": BOB, "action_add": ""},
+        "/account/second-factor/passkeys/add/": {"name": "x", "credential": "{}"},
+        "/accounts/reauthenticate/": {"password": PASSWORD},
+    }
+    for path, fields in changes.items():
+        visitor = Visitor()
+        visitor.log_in(ALICE)
+        page = visitor.get("/account/")
+        token = {"csrfmiddlewaretoken": token_in(text_of(page))}
+        with configured(oidc_only=True):
+            answer = visitor.client.post(path, fields | token)
+            assert answer.status_code in (302, 403), path
+            assert not visitor.is_logged_in, path
+    assert not alice.keys.exists()
+    assert EmailAddress.objects.get().email == ALICE

@@ -12,6 +12,7 @@ from django.utils import timezone, translation
 
 from readback.cabinet import live_parts, metrics, session_services, single_sign_on
 from readback.cabinet.page_counters import WorkerPages
+from readback.cabinet.reauthentication import used_provider
 from readback.cabinet.security_headers import headers_of
 from readback.cabinet.views import errors
 from readback.cabinet.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS
@@ -41,6 +42,8 @@ _PASSWORD_PAGES = frozenset(
         "mfa_login_webauthn",
     }
 )
+# These ask for a password beside something else.
+_PASSWORD_FORMS = frozenset({"account_login", "account_reauthenticate"})
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -141,7 +144,8 @@ def session_lifetime(get_response: Handler) -> Handler:
 def _end_or_extend(request: HttpRequest) -> None:
     now = timezone.now().timestamp()
     started = request.session.setdefault(SESSION_STARTED, now)
-    if now - started > settings.SESSION_ABSOLUTE_AGE:
+    is_too_old = now - started > settings.SESSION_ABSOLUTE_AGE
+    if is_too_old or not _is_allowed_way(request):
         logout(request)
     elif now - request.session.get(
         _SESSION_SEEN, 0
@@ -152,6 +156,11 @@ def _end_or_extend(request: HttpRequest) -> None:
 
 def account_language(get_response: Handler) -> Handler:
     """Use the language that the account has chosen, on any device."""
+def _is_allowed_way(request: HttpRequest) -> bool:
+    """Return False for a session from before READBACK_OIDC_ONLY, by a password."""
+    return not single_sign_on.is_only_way() or used_provider(request, request.user)
+
+
 
     def handle(request: HttpRequest) -> HttpResponse:
         language = getattr(request.user, "language", "")
@@ -201,5 +210,5 @@ def no_passwords(request: HttpRequest) -> HttpResponse:
 
 def _is_password_page(request: HttpRequest) -> bool:
     name = request.resolver_match.view_name if request.resolver_match else ""
-    is_login = name == "account_login" and request.method == "POST"
-    return is_login or name in _PASSWORD_PAGES
+    is_form = name in _PASSWORD_FORMS and request.method == "POST"
+    return is_form or name in _PASSWORD_PAGES

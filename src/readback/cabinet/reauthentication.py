@@ -56,6 +56,8 @@ def reauthentication_methods(
 ) -> list[dict[str, Any]]:
     """Return allauth's methods with the provider; without the password if need be."""
     provider = offered()
+    if is_only_way():
+        methods = [each for each in methods if each["id"] != "reauthenticate"]
     if (
         provider is None
         or not user.is_authenticated
@@ -67,10 +69,7 @@ def reauthentication_methods(
         "description": _("Log in with %(name)s") % {"name": provider.name},
         "url": reverse("single_sign_on_again"),
     }
-    if is_only_way():
-        others = [each for each in methods if each["id"] != "reauthenticate"]
-        return [again, *others]
-    return [*methods, again]
+    return [again, *methods] if is_only_way() else [*methods, again]
 
 
 def accept(request: HttpRequest, uid: str, next_url: str | None) -> HttpResponse:
