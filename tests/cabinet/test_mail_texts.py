@@ -84,6 +84,9 @@ MAILS = {
     "account/email/provider_connected": Sample(
         "/account/", "contact the operator", {"provider": "SSO"}
     ),
+    "account/email/provider_disconnected": Sample(
+        "/accounts/login/", "tell the operator", {"provider": "SSO"}
+    ),
     "account/email/recovery_code_used": Sample(FACTORS, SECURE, {"left": "9"}),
     "account/email/recovery_codes_created": Sample(FACTORS, SECURE),
     "account/email/second_factor_added": Sample(FACTORS, SECURE, FACTOR),

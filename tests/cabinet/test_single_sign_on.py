@@ -19,6 +19,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.conf import settings
+from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.test import override_settings
 from django.utils import timezone
@@ -26,6 +27,7 @@ from django.utils import timezone
 from readback.cabinet import services, single_sign_on
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, User
+from readback.cabinet.single_sign_on_services import account_disconnect
 from readback.setting_values import SignUp
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
@@ -773,3 +775,87 @@ def test_a_session_by_a_password_ends_on_every_page_that_changes_something(provi
             assert not visitor.is_logged_in, path
     assert not alice.keys.exists()
     assert EmailAddress.objects.get().email == ALICE
+
+
+# Another person with the address of somebody who has left
+
+
+def test_another_person_with_the_same_address_does_not_get_the_account(
+    provider, mails, events
+):
+    provider.add("alice", ALICE)
+    first = Visitor()
+    enter(first, provider, "alice")
+    alice = User.objects.get()
+    # The company gives the address to somebody else, and the account stays Alice's.
+    provider.add("alice", MALLORY)
+    provider.add("mallory", ALICE)
+    visitor = Visitor()
+    answer = enter(visitor, provider, "mallory")
+
+    assert answer.status_code == 403 and not visitor.is_logged_in
+    assert "belongs to somebody else" in words_of(answer)
+    assert "the operator can disconnect it" in words_of(answer)
+    assert events.names[-1] == "provider_refused_connected"
+    assert SocialAccount.objects.count() == User.objects.count() == 1
+
+    account_disconnect(alice)
+
+    assert not first.is_logged_in
+    assert events.names[-1] == "provider_disconnected"
+    mail = mails.wait_for(ALICE, "has been disconnected")
+    assert "disconnected your account from Example Staff" in mail_text(mail)
+    enter(visitor, provider, "mallory")
+    assert visitor.is_logged_in and User.objects.count() == 1
+    # Now it is Alice who is another person, if she gets the address again.
+    provider.add("mallory", MALLORY)
+    provider.add("alice", ALICE)
+    assert enter(Visitor(), provider, "alice").status_code == 403
+
+
+def test_of_two_people_with_one_address_at_once_one_gets_the_account(provider):
+    from readback.cabinet.single_sign_on_services import (
+        Identity,
+        LoginRefusedError,
+        account_of_person,
+    )
+
+    services.account_create(ALICE, PASSWORD, confirmed=True)
+    subjects = iter(("7", "8", "9", "10"))
+
+    def log_in() -> str:
+        try:
+            return account_of_person(
+                Identity(provider.issuer, next(subjects), ALICE)
+            ).uid
+        except LoginRefusedError as refused:
+            return refused.refusal
+
+    found = in_parallel(log_in, 4)
+
+    assert found.count("provider_refused_connected") == 3
+    assert SocialAccount.objects.count() == 1
+
+
+@ON_SQLITE
+def test_an_operator_disconnects_an_account(provider):
+    operator = services.account_create(BOB, PASSWORD, confirmed=True)
+    User.objects.filter(pk=operator.pk).update(is_staff=True, is_superuser=True)
+    provider.add("alice", ALICE)
+    enter(Visitor(), provider, "alice")
+    alice = User.objects.get(email=ALICE)
+    visitor = Visitor()
+    visitor.log_in(BOB)
+    users = "/admin/cabinet/user/"
+    chosen = [str(alice.pk), str(operator.pk)]
+    done = visitor.send(users, {"action": "disconnect", "_selected_action": chosen})
+
+    assert done.status_code == 302
+    assert not SocialAccount.objects.exists()
+    [line] = LogEntry.objects.all()
+    assert (line.object_id, line.get_change_message()) == (
+        str(alice.pk),
+        "Disconnected",
+    )
+    with pytest.raises(services.ServiceError, match="not connected"):
+        account_disconnect(alice)

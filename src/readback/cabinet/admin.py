@@ -26,6 +26,7 @@ from readback.cabinet import (
     second_factor_services,
     selectors,
     services,
+    single_sign_on_services,
 )
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from readback.cabinet.read_only_admin import ReadOnlyAdmin
@@ -101,7 +102,7 @@ class AccountAdmin(ReadOnlyAdmin):
     search_fields = ("email",)
     search_help_text = _("By e-mail address.")
     fields = (*list_display, "language")
-    actions = ("deactivate", "activate", "reset_second_factor")
+    actions = ("deactivate", "activate", "reset_second_factor", "disconnect")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return selectors.accounts_with_state().order_by(*self.ordering)
@@ -146,6 +147,15 @@ class AccountAdmin(ReadOnlyAdmin):
         protected = rows.filter(authenticator__type__in=factors).distinct()
         reset = second_factor_services.second_factor_reset
         self._apply(request, protected, reset, gettext_noop("Second factor reset"))
+
+    @admin.action(
+        description=_("Disconnect from single sign-on: end all sessions"),
+        permissions=["operate"],
+    )
+    def disconnect(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        connected = rows.filter(socialaccount__isnull=False).distinct()
+        service = single_sign_on_services.account_disconnect
+        self._apply(request, connected, service, gettext_noop("Disconnected"))
 
 
 @admin.register(Key, site=operator_site)

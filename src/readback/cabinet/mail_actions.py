@@ -145,5 +145,6 @@ ACTIONS = {
         _SET_PASSWORD, page("account_reset_password")
     ),
     "account/email/provider_connected": Action(_("Open your account"), page("account")),
+    "account/email/provider_disconnected": Action(_("Log in"), page("account_login")),
     "account/email/unknown_account": Action(_("Sign up"), page("account_signup")),
 }

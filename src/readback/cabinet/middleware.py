@@ -130,6 +130,8 @@ def unchanged_parts(get_response: Handler) -> Handler:
 def session_lifetime(get_response: Handler) -> Handler:
     """End sessions SESSION_ABSOLUTE_AGE after the login, and extend those in use.
 
+    If single sign-on is the only way to log in, sessions that began without it end.
+
     Unused sessions expire SESSION_COOKIE_AGE after they were last written.
     """
 
@@ -154,13 +156,13 @@ def _end_or_extend(request: HttpRequest) -> None:
         session_services.session_record(request)
 
 
-def account_language(get_response: Handler) -> Handler:
-    """Use the language that the account has chosen, on any device."""
 def _is_allowed_way(request: HttpRequest) -> bool:
     """Return False for a session from before READBACK_OIDC_ONLY, by a password."""
     return not single_sign_on.is_only_way() or used_provider(request, request.user)
 
 
+def account_language(get_response: Handler) -> Handler:
+    """Use the language that the account has chosen, on any device."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         language = getattr(request.user, "language", "")

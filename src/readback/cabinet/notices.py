@@ -153,6 +153,12 @@ def provider_connected(account: User, provider: str) -> None:
     _mail("provider_connected", account, {"provider": provider})
 
 
+def provider_disconnected(account: User, provider: str) -> None:
+    """Report that an operator has ended the connection with the provider."""
+    _record("provider_disconnected", account=account.pk)
+    _mail("provider_disconnected", account, {"provider": provider})
+
+
 def _describe(key: Key) -> str:
     return f"{key} ({key.name})" if key.label else str(key)
 

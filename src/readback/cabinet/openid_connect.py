@@ -93,7 +93,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
     def _check_time(self, auth_time: object) -> None:
         """Raise an error if the person was to log in again, and did not.
 
-        Not all providers tell when somebody logged in.
+        After a request with max_age the claim is required (Core, section 2).
         """
         if self.state["process"] != AGAIN:
             return

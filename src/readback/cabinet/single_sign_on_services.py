@@ -13,15 +13,18 @@ from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import translation
+from django.utils.translation import gettext as _
 
 from readback.cabinet import (
     invitation_services,
     notices,
     selectors,
     services,
+    session_services,
     sign_up_rules,
 )
 from readback.cabinet.models import User
+from readback.cabinet.services import ServiceError
 
 
 class Identity(NamedTuple):
@@ -39,6 +42,7 @@ class LoginRefusal(StrEnum):
     CLOSED = "provider_refused_closed"
     UNCONFIRMED = "provider_refused_unconfirmed"
     INACTIVE = "provider_refused_inactive"
+    CONNECTED = "provider_refused_connected"
     OTHER_PERSON = "provider_refused_other_person"
 
 
@@ -75,6 +79,9 @@ def _account_of_person(person: Identity) -> SocialAccount:
         return _create(person)
     if not account.is_active:
         raise LoginRefusedError(LoginRefusal.INACTIVE, account)
+    # Companies give the address of somebody who has left to somebody else.
+    if SocialAccount.objects.filter(provider=person.issuer, user=account).exists():
+        raise LoginRefusedError(LoginRefusal.CONNECTED, account)
     if selectors.account_is_confirmed(account):
         notices.provider_connected(account, settings.CONFIG.oidc_name)
         return _connect(person, account)
@@ -83,6 +90,16 @@ def _account_of_person(person: Identity) -> SocialAccount:
     if _may_sign_up(person.email) and services.account_discard_unused(person.email):
         return _create(person)
     raise LoginRefusedError(LoginRefusal.UNCONFIRMED, account)
+
+
+@transaction.atomic
+def account_disconnect(account: User) -> None:
+    """Let the next person with the account's address connect; end all sessions."""
+    rows = SocialAccount.objects.filter(user=account)
+    if not rows.delete()[0]:
+        raise ServiceError(_("This account is not connected with single sign-on."))
+    session_services.sessions_end(account)
+    notices.provider_disconnected(account, settings.CONFIG.oidc_name)
 
 
 def _create(person: Identity) -> SocialAccount:

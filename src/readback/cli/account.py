@@ -22,7 +22,7 @@ _confirmed_option = click.option(
 
 @click.group()
 def account() -> None:
-    """Create, show, deactivate, activate, reset or delete an account; invite."""
+    """Create, show, (de)activate, reset, disconnect or delete an account; invite."""
 
 
 @account.command()
@@ -130,6 +130,26 @@ def reset_second_factor(email: str, as_json: bool) -> None:
         second_factor_services.second_factor_reset(user)
         shown = _as_json(user)
     done = f"Removed the second factor of {email} and ended its sessions."
+    tables.print_result(done, shown, as_json)
+    print_mail_note()
+
+
+@account.command()
+@click.argument("email")
+@tables.json_option
+def disconnect(email: str, as_json: bool) -> None:
+    """Disconnect an account from the person at the login provider.
+
+    All its sessions end. The next person who logs in there with the same address gets
+    the account with its keys: make sure first that it is the same person.
+    """
+    with open_cabinet():
+        from readback.cabinet import single_sign_on_services
+
+        user = find_account(email)
+        single_sign_on_services.account_disconnect(user)
+        shown = _as_json(user)
+    done = f"Disconnected {email} from single sign-on and ended its sessions."
     tables.print_result(done, shown, as_json)
     print_mail_note()
 

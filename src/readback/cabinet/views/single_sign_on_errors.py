@@ -63,6 +63,19 @@ _EXPLANATIONS = {
         ),
         gettext_lazy("If you think this is a mistake, contact the operator."),
     ),
+    LoginRefusal.CONNECTED: _Explanation(
+        gettext_lazy("The account with your address belongs to somebody else"),
+        gettext_lazy(
+            "There is an account with your e-mail address, but {name} knows its owner "
+            "as another person. You are not logged in, and nothing was changed."
+        ),
+        gettext_lazy(
+            "Tell the operator of this service. If the account is yours, because your "
+            "profile at {name} was created again, the operator can disconnect it and "
+            "you log in once more. If it belonged to somebody who had the address "
+            "before you, the operator can delete it."
+        ),
+    ),
     LoginRefusal.OTHER_PERSON: _Explanation(
         gettext_lazy("That is another person"),
         gettext_lazy("You logged in at {name} with an account that is not this one's."),
