@@ -183,3 +183,16 @@ def _wait_for_a_blocked_lock() -> None:
             return cursor.fetchone()[0] > 0
 
         wait_until(one_waits, "the deletion waits")
+
+
+def test_the_command_stores_the_form_of_an_address_that_the_login_uses(database):
+    made = services.account_create(" Alice@Straße.de ", confirmed=True)
+
+    assert made.email == "alice@xn--strae-oqa.de"
+    assert EmailAddress.objects.get().email == made.email
+    for typed in ("alice@straße.de", "ALICE@XN--STRAE-OQA.DE"):
+        assert selectors.account_find(typed) == made
+    assert selectors.account_find("alice@strasse.de") is None
+    assert selectors.account_find("alice@☃.net") is None
+    with pytest.raises(services.ServiceError, match="valid e-mail address"):
+        services.account_create("alice@☃.net")

@@ -285,6 +285,9 @@ ADDRESS_FORMS = [
     ("alice+tag@example.org", "alice+tag@example.org"),
     ("o'brien@example.org", "o'brien@example.org"),
     ("alice@пример.рф", "alice@xn--e1afmkfd.xn--p1ai"),
+    # IDNA 2008: not strasse.de, which belongs to somebody else.
+    ("alice@straße.de", "alice@xn--strae-oqa.de"),
+    ("alice@\u03b2\u03cc\u03bb\u03bf\u03c2.com", "alice@xn--nxasmm1c.com"),
     # A lookalike of example.org with a Cyrillic letter is another domain.
     ("alice@ex\u0430mple.org", "alice@xn--exmple-4nf.org"),
 ]

@@ -21,12 +21,11 @@ from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
-from django.utils.encoding import punycode
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import services, sign_up_rules
-from readback.cabinet.email_addresses import validate_deliverable
+from readback.cabinet.email_addresses import normalise, validate_deliverable
 from readback.cabinet.models import User
 from readback.cabinet.single_sign_on import is_only_way
 
@@ -53,10 +52,10 @@ class NormalisedEmailField(forms.EmailField):
         super().__init__(max_length=EMAIL_LENGTH, **options)
 
     def clean(self, value: Any) -> str:
-        local, _at, domain = super().clean(value).rpartition("@")
-        if not local.isascii():
+        typed = super().clean(value)
+        if not typed.rpartition("@")[0].isascii():
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        address = f"{local}@{punycode(domain)}".lower()
+        address = normalise(typed)
         # The ASCII form of a domain is longer, so check the length again.
         self.run_validators(address)
         validate_deliverable(address)

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from readback import keys, programs
 from readback.cabinet import sign_up_rules
+from readback.cabinet.email_addresses import normalise
 from readback.client_address import NETWORK_DIGEST_LENGTH
 from readback.contract import (
     ENDPOINTS,
@@ -53,14 +54,14 @@ class UserManager(BaseUserManager["User"]):
         self, email: str, password: str | None = None, **fields: Any
     ) -> "User":
         """Create an account; without a password it cannot log in until one is set."""
-        user = self.model(email=email.strip().lower(), **fields)
+        user = self.model(email=normalise(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
         """Create an operator; `manage createsuperuser` prints a ValidationError."""
-        if not sign_up_rules.allows_address(email.strip()):
+        if not sign_up_rules.allows_address(normalise(email)):
             raise ValidationError(sign_up_rules.refusal_for_operators())
         return self.create_user(email, password, is_staff=True, is_superuser=True)
 

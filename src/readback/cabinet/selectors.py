@@ -9,6 +9,7 @@ from typing import NamedTuple
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db.models import (
     Count,
     Exists,
@@ -24,6 +25,7 @@ from django.utils import timezone
 
 from readback import keys
 from readback.cabinet import sign_up_rules
+from readback.cabinet.email_addresses import normalise
 from readback.cabinet.models import (
     Address,
     Invitation,
@@ -51,9 +53,17 @@ class CurrentAddress(NamedTuple):
 def account_find(email: str) -> User | None:
     # `iexact` would read all accounts: only this form has an index.
     accounts = User.objects.alias(lowered=Lower("email"))
-    found = accounts.filter(lowered=email.strip().lower())
+    found = accounts.filter(lowered=_searched(email))
     # Not `first`: for its order, PostgreSQL may read all accounts by their id.
     return next(iter(found[:1]), None)
+
+
+def _searched(email: str) -> str:
+    """Return an address in the stored form; an invalid one is found nowhere."""
+    try:
+        return normalise(email)
+    except ValidationError:
+        return ""
 
 
 def account_exists() -> bool:
@@ -84,7 +94,7 @@ def invitations() -> QuerySet[Invitation]:
 
 
 def invitation_find(email: str) -> Invitation | None:
-    return invitations().filter(email=email.strip().lower()).first()
+    return invitations().filter(email=_searched(email)).first()
 
 
 def invitation_open(email: str) -> Invitation | None:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from readback import keys
 from readback.cabinet import notices, selectors, session_services, sign_up_rules
-from readback.cabinet.email_addresses import validate_deliverable
+from readback.cabinet.email_addresses import normalise, validate_deliverable
 from readback.cabinet.models import (
     LABEL_LENGTH,
     Address,
@@ -72,7 +72,7 @@ def account_create(
 
     Only the server itself uses `any_domain`, for its account on the local machine.
     """
-    email = email.strip().lower()
+    email = _checked_email(email)
     if not any_domain:
         check_domain(email)
     _check_account(email, password)
@@ -334,6 +334,13 @@ def _lock(account: User) -> User:
         return User.objects.select_for_update().get(pk=account.pk)
     except User.DoesNotExist:
         raise ServiceError(_("The account no longer exists.")) from None
+
+
+def _checked_email(email: str) -> str:
+    try:
+        return normalise(email)
+    except ValidationError as error:
+        raise ServiceError(" ".join(error.messages)) from None
 
 
 def _check_account(email: str, password: str | None) -> None:
