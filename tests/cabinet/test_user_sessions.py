@@ -6,10 +6,11 @@ import pytest
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.db import connection
+from django.db.models.signals import post_save
 from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet import services, session_services
-from readback.cabinet.models import User
+from readback.cabinet.models import Key, User
 from tests.cabinet.test_security_log import LogLines, log
 from tests.cabinet.test_sessions import Clock, clock
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -168,3 +169,40 @@ def test_the_oldest_of_very_many_sessions_end(alice, monkeypatch):
 
     assert [visitor.is_logged_in for visitor in visitors] == [False, True, True]
     assert UserSession.objects.count() == Session.objects.count() == 2
+
+
+def test_ending_the_own_session_leads_to_the_login(alice, log):
+    visitor = log_in()
+    row = UserSession.objects.get()
+
+    answer = visitor.send(f"{PAGE}{row.pk}/end/", page=PAGE)
+
+    assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/")
+    assert answer.cookies["session"].value == ""
+    assert not visitor.is_logged_in
+    assert log.last("session_ended")["account"] == alice.pk
+
+
+@ON_SQLITE
+def test_a_session_that_ends_while_a_page_is_made_leads_to_the_login(alice):
+    visitor = log_in()
+    # This changes the session: it contains the new key for one page.
+    fields = {"label": "x", "days": ""}
+
+    def end_all(sender, instance, **_):
+        session_services.sessions_end(alice)
+
+    post_save.connect(end_all, sender=Key)
+    try:
+        answer = visitor.send("/keys/", fields)
+    finally:
+        post_save.disconnect(end_all, sender=Key)
+
+    assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/")
+
+
+@ON_SQLITE
+def test_times_have_the_zone_that_the_script_writes(alice):
+    page = text_of(log_in().get(PAGE))
+
+    assert "Times are in <span data-zone>UTC</span>." in page

@@ -6,6 +6,8 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.contrib.auth import logout
+from django.contrib.sessions.exceptions import SessionInterrupted
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
@@ -125,6 +127,24 @@ def unchanged_parts(get_response: Handler) -> Handler:
         return live_parts.unchanged(request) or get_response(request)
 
     return handle
+
+
+class EndingSessionMiddleware(SessionMiddleware):
+    """Lead to the login if the session has ended while a page was made.
+
+    Its owner has ended it, here or in another browser, or an operator has. Django would
+    answer 400.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponse
+    ) -> HttpResponse:
+        try:
+            return super().process_response(request, response)
+        except SessionInterrupted:
+            ended = redirect("account_login")
+            ended.delete_cookie(settings.SESSION_COOKIE_NAME, samesite="Lax")
+            return ended
 
 
 def session_lifetime(get_response: Handler) -> Handler:

@@ -56,7 +56,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.count_pages",
     "readback.cabinet.middleware.unchanged_parts",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "readback.cabinet.middleware.EndingSessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
