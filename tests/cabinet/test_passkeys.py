@@ -282,3 +282,24 @@ def test_at_an_ip_address_the_pages_say_where_passkeys_work(owner):
     assert 'href="http://localhost:8001"' in text_of(login)
     assert "passkeys.js" not in text_of(login)
     assert "passkeys.js" in text_of(Visitor().get(LOGIN, headers=LOCALHOST))
+
+
+def test_names_follow_the_same_rule_as_those_of_keys(alice, owner, passkey):
+    row = Authenticator.objects.get(type="webauthn")
+    rename = f"{PAGE}passkeys/{row.pk}/rename/"
+    astronaut = "👩🏽\u200d🚀" * 15  # 60 characters, 120 of a browser's
+    assert len(astronaut) == LABEL_LENGTH
+
+    for path, field in ((rename, "name"), ("/keys/", "label")):
+        page = text_of(owner.get(path))
+        # A browser would cut off what exceeds it, without a word.
+        assert "maxlength" not in page
+        too_long = owner.send(path, {field: astronaut + "x"})
+        assert "A name can have at most 60 characters." in words_of(too_long)
+    owner.send(rename, {"name": astronaut})
+    owner.send("/keys/", {"label": astronaut})
+
+    row.refresh_from_db()
+    assert row.data["name"] == alice.keys.get().label == astronaut
+    unseen = owner.send(rename, {"name": "\u200d"})
+    assert "errorlist" in text_of(unseen)

@@ -102,6 +102,8 @@ def test_a_passkey_is_missed_added_and_logs_in(alice):
     alice.sign_up()
 
     check_page(alice, f"{SECOND_FACTOR}passkeys/add/")
+    alice.send_form(name="x" * 61)
+    alice.expect_to_see("A name can have at most 60 characters.")
     alice.send_form(name="laptop")
     page.wait_for_url("**/recovery-codes/new/")
     assert not violations(page)

@@ -1,12 +1,14 @@
 """The cabinet's own forms. Services make the final checks."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.models import LABEL_LENGTH
+from readback.cabinet.services import ServiceError, checked_name
 
 LIFETIMES = (
     ("", _("never")),
@@ -26,12 +28,29 @@ OVERLAPS = (
 )
 
 
+class NameField(forms.CharField):
+    """The name of a key or a passkey.
+
+    Without `maxlength` in the page: browsers cut off what exceeds it, without a word,
+    and count an emoji as two or more.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(label=_("Name"), **options)
+
+    def clean(self, value: Any) -> str:
+        try:
+            name = checked_name(super().clean(value))
+        except ServiceError as error:
+            raise ValidationError(str(error), "invalid") from None
+        self.validate(name)  # it may consist of what nobody sees
+        return name
+
+
 class KeyForm(forms.Form):
     """The name and the expiry of a new key."""
 
-    label = forms.CharField(
-        label=_("Name"),
-        max_length=LABEL_LENGTH,
+    label = NameField(
         required=False,
         help_text=_(
             "Only you see the name, for example where you use the key: “laptop”."
@@ -48,7 +67,7 @@ class KeyForm(forms.Form):
 class RenameForm(forms.Form):
     """Another name for a key."""
 
-    label = forms.CharField(label=_("Name"), max_length=LABEL_LENGTH, required=False)
+    label = NameField(required=False)
 
 
 class RotationForm(forms.Form):

@@ -12,7 +12,9 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import second_factor_services, security_log
 from readback.cabinet.account_forms import NoLabelSuffixForm
-from readback.cabinet.models import LABEL_LENGTH, User
+from readback.cabinet.forms import NameField
+from readback.cabinet.models import User
+from readback.cabinet.views.errors import too_many_requests
 
 _CODE_LENGTH = 60
 
@@ -65,9 +67,7 @@ class SecondFactorForm(NoLabelSuffixForm, forms.Form):
 
 
 class PasskeyNameForm(NoLabelSuffixForm, forms.Form):
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=LABEL_LENGTH,
+    name = NameField(
         help_text=_("For example where the passkey is: “phone” or “blue key”."),
     )
 

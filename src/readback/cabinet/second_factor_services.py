@@ -20,8 +20,8 @@ from readback.cabinet import (
     session_services,
     totp,
 )
-from readback.cabinet.models import LABEL_LENGTH, User
-from readback.cabinet.services import ServiceError
+from readback.cabinet.models import User
+from readback.cabinet.services import ServiceError, checked_name
 
 MAX_PASSKEYS = 20
 
@@ -74,11 +74,11 @@ def passkey_add(account: User, name: str, credential: dict[str, Any]) -> NewFact
             % {"limit": MAX_PASSKEYS}
         )
     # The browser has created the passkey by now, so an empty name is no error.
-    name = name.strip() or _("Passkey %(number)d") % {"number": number}
+    name = checked_name(name) or _("Passkey %(number)d") % {"number": number}
     row = Authenticator.objects.create(
         user=account,
         type=Authenticator.Type.WEBAUTHN,
-        data={"name": _checked_name(name), "credential": credential},
+        data={"name": name, "credential": credential},
     )
     notices.second_factor_added(account, "passkey", name)
     return NewFactor(row, _first_recovery_codes(account))
@@ -87,7 +87,9 @@ def passkey_add(account: User, name: str, credential: dict[str, Any]) -> NewFact
 @transaction.atomic
 def passkey_rename(row: Authenticator, name: str) -> None:
     """Rename a passkey; one that was removed in the meantime is no error."""
-    name = _checked_name(name.strip())
+    name = checked_name(name)
+    if not name:
+        raise ServiceError(_("Enter a name."))
     for locked in Authenticator.objects.select_for_update().filter(pk=row.pk):
         locked.data["name"] = name
         locked.save(update_fields=["data"])
@@ -185,18 +187,6 @@ def _store_recovery_codes(account: User) -> list[str]:
 def _delete_needless_recovery_codes(account: User) -> None:
     if not second_factor_selectors.has_second_factor(account):
         _rows(account, Authenticator.Type.RECOVERY_CODES).delete()
-
-
-def _checked_name(name: str) -> str:
-    if not name:
-        raise ServiceError(_("Enter a name."))
-    if len(name) > LABEL_LENGTH:
-        raise ServiceError(
-            _("A name can have at most %(limit)d characters.") % {"limit": LABEL_LENGTH}
-        )
-    if not name.isprintable():
-        raise ServiceError(_("A name cannot contain control characters."))
-    return name
 
 
 def _rows(account: User, kind: str) -> QuerySet[Authenticator]:

@@ -179,7 +179,7 @@ def key_create(
             _("An account can have at most %(limit)d active keys. Revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
         )
-    label, expires_at = _checked_label(label), _checked_expiry(expires_at)
+    label, expires_at = checked_name(label), _checked_expiry(expires_at)
     new = _key_store(owner, label, expires_at, text=text)
     notices.key_created(new.key, notify=notify)
     return new
@@ -193,7 +193,7 @@ def key_create_if_missing(
 
     A rotated key does not count: it ends soon.
     """
-    owner, label = _lock_for_new_key(owner), _checked_label(label)
+    owner, label = _lock_for_new_key(owner), checked_name(label)
     if not label:
         raise ServiceError(_("The name is empty."))
     named = selectors.keys_active(owner).current().filter(label=label).first()
@@ -234,7 +234,7 @@ def key_rotate(key: Key, overlap: timedelta) -> NewKey:
 
 def key_rename(key: Key, label: str) -> None:
     """Set the name of a key, which may be empty."""
-    key.label = _checked_label(label)
+    key.label = checked_name(label)
     key.save(update_fields=["label"])
     notices.key_renamed(key)
 
@@ -354,18 +354,19 @@ def _check_account(email: str, password: str | None) -> None:
         raise ServiceError(" ".join(error.messages)) from None
 
 
-def _checked_label(label: str) -> str:
-    label = label.strip()
-    visible = label.translate(_JOINERS).strip()
+def checked_name(name: str) -> str:
+    """Return the name of a key or a passkey; empty if nothing of it is visible."""
+    name = name.strip()
+    visible = name.translate(_JOINERS).strip()
     if not visible:
         return ""
-    if len(label) > LABEL_LENGTH:
+    if len(name) > LABEL_LENGTH:
         raise ServiceError(
             _("A name can have at most %(limit)d characters.") % {"limit": LABEL_LENGTH}
         )
     if not visible.isprintable():
         raise ServiceError(_("A name cannot contain control characters."))
-    return label
+    return name
 
 
 def _checked_expiry(expires_at: datetime | None) -> datetime | None:

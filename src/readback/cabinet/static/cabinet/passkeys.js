@@ -8,7 +8,8 @@ document.querySelectorAll("form[data-passkey]").forEach((form) => {
     event.preventDefault();
     showError(form, null);
     try {
-      form.elements.credential.value = JSON.stringify(await ask(form));
+      const credential = await ask(form);
+      form.elements.credential.value = credential ? JSON.stringify(credential) : "";
       form.submit();
     } catch (error) {
       showError(form, error);
@@ -25,6 +26,8 @@ async function ask(form) {
     redirect: "error",
   });
   if (!response.ok) throw { name: "" };
+  // A page instead of options says what is wrong with another field: show it.
+  if (response.headers.get("Content-Type").startsWith("text/html")) return null;
   return await webauthnJSON[form.dataset.passkey](await response.json());
 }
 
