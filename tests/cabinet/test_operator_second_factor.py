@@ -6,13 +6,10 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
-from django.core.exceptions import PermissionDenied
-from django.http import HttpResponse
 from django.test import override_settings
 
 from readback.cabinet import second_factor_services, services
 from readback.cabinet.models import User
-from readback.cabinet.views.access import operator_required
 from tests.cabinet.factors import APP, PAGE, App, add_app, log_in, recovery_codes_in
 from tests.cabinet.test_security_log import LogLines, log
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -98,32 +95,6 @@ def test_a_login_with_the_factor_counts_until_it_is_removed(operator, required, 
     second_factor_services.app_remove(User.objects.get())
 
     assert follow(visitor, ADMIN) == PAGE
-
-
-def test_other_views_use_the_same_rule(operator, required, rf_request):
-    view = operator_required(lambda request: HttpResponse("overview"))
-    staff = User.objects.get()
-    assert view(rf_request(operator, staff)).url == PAGE
-    add_app(operator)
-    assert view(rf_request(operator, staff)).content == b"overview"
-    staff.is_staff = False
-    with pytest.raises(PermissionDenied):
-        view(rf_request(operator, staff))
-
-
-@pytest.fixture
-def rf_request():
-    """Return a function that makes a request of a visitor's session."""
-    from django.contrib.messages.storage.cookie import CookieStorage
-    from django.test import RequestFactory
-
-    def make(visitor: Visitor, user: User):
-        request = RequestFactory().get("/overview/", SERVER_NAME="127.0.0.1")
-        request.session, request.user = visitor.client.session, user
-        request._messages = CookieStorage(request)
-        return request
-
-    return make
 
 
 def test_an_operator_resets_the_second_factor_of_an_owner(operator, mails, log):

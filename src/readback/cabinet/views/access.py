@@ -1,13 +1,7 @@
 """Who may open a page: the owner of a key, and operators with their second factor."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -30,24 +24,6 @@ class AccountRequest(HttpRequest):
 def owned_key(request: AccountRequest, key_id: int) -> Key:
     """Return a key of the user; raise 404 for a key that belongs to another account."""
     return get_object_or_404(Key, pk=key_id, owner=request.user)
-
-
-def operator_required(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Let only operators open the page; if the settings say so, with a second factor.
-
-    Raise 403 for other accounts.
-    """
-
-    @login_required
-    @wraps(view)
-    def checked(request: AccountRequest, *args: Any, **options: Any) -> HttpResponse:
-        if not request.user.is_staff:
-            raise PermissionDenied
-        if lacks_second_factor(request):
-            return ask_for_second_factor(request, request.get_full_path())
-        return view(request, *args, **options)
-
-    return checked
 
 
 def lacks_second_factor(request: HttpRequest) -> bool:
