@@ -204,3 +204,19 @@ def _count(table: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT count(*) FROM "{table}"')
         return cursor.fetchone()[0]
+
+
+def test_an_account_without_a_password_is_not_told_about_one(mails):
+    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    assert "whoever knows your password" in words_of(visitor.get("/account/"))
+
+    User.objects.filter(pk=alice.pk).update(password="!")
+    session = visitor.client.session
+    session["_auth_user_hash"] = User.objects.get().get_session_auth_hash()
+    session.save()
+
+    words = words_of(visitor.get("/account/"))
+    assert "Off: a login takes one step." in words
+    assert "whoever knows your password" not in words

@@ -286,3 +286,40 @@ def _wrong_login(url: str, number: int) -> int:
             "csrfmiddlewaretoken": found[1],
         }
         return browser.post("/accounts/login/", data=form).status_code
+
+
+@in_process
+def test_the_page_says_how_long_to_wait(alice, clock):
+    """As long as the limit that was reached lasts, rounded up to minutes."""
+    mallory = Visitor()
+    statuses(mallory, ALICE, 5)
+    clock[0] += 100
+    assert "Try again in 4 minutes." in words_of(mallory.log_in(ALICE))
+    clock[0] += 201
+    # All strangers together have 30 attempts in an hour.
+    assert guess_from_everywhere(26)[-1] == 429
+    everywhere = Visitor(address="198.51.100.9").log_in(ALICE)
+    assert "Try again in 55 minutes." in words_of(everywhere)
+    assert everywhere.headers["Retry-After"] == str(55 * 60)
+
+
+@in_process
+def test_a_limit_of_a_minute_says_one_minute(mails):
+    visitor = Visitor()
+    pages = [visitor.send("/accounts/password/reset/", {"email": ALICE})]
+    with override_settings(ACCOUNT_RATE_LIMITS={"reset_password": "1/m/ip"}):
+        for _ in range(2):
+            pages.append(visitor.send("/accounts/password/reset/", {"email": ALICE}))
+
+    assert pages[-1].status_code == 429
+    assert "Try again in 1 minute." in words_of(pages[-1])
+    assert pages[-1].headers["Retry-After"] == "60"
+
+
+def test_the_limits_that_allauth_applies_last_a_minute():
+    """So the page of allauth's own limits can say so without knowing which it was."""
+    ours = {"login_failed", "login_failed_account", "login_failed_known"}
+    ours |= {"second_factor", "download_data", "confirm_email", "notice_to"}
+    for action, rates in settings.ACCOUNT_RATE_LIMITS.items():
+        if action not in ours and not action.startswith("mail_"):
+            assert all(rate.split("/")[1] == "m" for rate in rates.split(",")), action

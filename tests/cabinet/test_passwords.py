@@ -62,7 +62,7 @@ def test_no_mix_of_characters_is_required():
 
 # Each with a word of the reason that the page gives.
 WEAK = {
-    "123456789012": "words",
+    "123456789012": "consists of digits",
     " " * 12: "repeats",
     "🔑" * 12: "repeats",
     "x1" * 32: "repeats",

@@ -94,6 +94,8 @@ def test_alice_gets_her_account_back(alice, mails):
     assert response.headers["Location"] == "/accounts/password/reset/done/"
     done = visitor.get(response.headers["Location"])
     assert "The change has been undone" in words_of(done)
+    assert f"on its way to {ALICE}" in words_of(done)
+    assert "that you entered" not in words_of(done)
     assert addresses_of(alice) == [(ALICE, True, True)]
     alice.refresh_from_db()
     key.refresh_from_db()

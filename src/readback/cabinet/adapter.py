@@ -11,7 +11,6 @@ from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
-from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
@@ -112,10 +111,12 @@ class CabinetAdapter(DefaultAccountAdapter):
             return False
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        usage = login_limits.consume(request, credentials.get("email") or "")
+        email = credentials.get("email") or ""
+        usage = login_limits.consume(request, email)
         if usage is None:
             security_log.record("login_limited", account=None)
-            raise ImmediateHttpResponse(ratelimit.respond_429(request))
+            minutes = login_limits.minutes_to_wait(request, email)
+            raise ImmediateHttpResponse(errors.too_many_requests(request, minutes))
         # allauth undoes the count if the password is right.
         self._login_failed_rl_usage = usage
 

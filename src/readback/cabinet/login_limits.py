@@ -7,9 +7,12 @@ with one tag per account. The numbers are in the settings.
 """
 
 import secrets
+import time
+from math import ceil
 
 from allauth.core.internal import ratelimit
 from django.conf import settings
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
@@ -22,14 +25,8 @@ _SEPARATOR = "."
 
 def consume(request: HttpRequest, email: str) -> ratelimit.RateLimitUsage | None:
     """Count an attempt; return what undoes the count, or None above a limit."""
-    browser = _known_browser(request, email)
-    if browser:
-        counts = [("login_failed_known", f"{browser} {email}")]
-    else:
-        stranger = f"{ratelimit.get_ip(request)} {email}"
-        counts = [("login_failed", stranger), ("login_failed_account", email)]
     total = ratelimit.RateLimitUsage(usage=[])
-    for action, key in counts:
+    for action, key in _counts(request, email):
         usage = ratelimit.consume(request, app=_APP, action=action, key=key)
         if usage is None:
             return None
@@ -37,11 +34,38 @@ def consume(request: HttpRequest, email: str) -> ratelimit.RateLimitUsage | None
     return total
 
 
+def minutes_to_wait(request: HttpRequest, email: str) -> int:
+    """Return when another attempt is allowed."""
+    return max(minutes_until(request, *count) for count in _counts(request, email))
+
+
+def minutes_until(request: HttpRequest, action: str, key: str | None = None) -> int:
+    """Return in how many minutes an action is allowed again, at least 1."""
+    waits = [0.0]
+    for rate in ratelimit.get_rates(app=_APP, action=action):
+        place = ratelimit.get_cache_key(
+            request, app=_APP, action=action, rate=rate, key=key
+        )
+        attempts: list[float] = cache.get(place, [])  # the latest first
+        if len(attempts) >= rate.amount:
+            ends = attempts[rate.amount - 1] + rate.duration
+            waits.append(ends - time.time())
+    return max(ceil(max(waits) / 60), 1)
+
+
 def clear(request: HttpRequest, email: str) -> None:
     """Forget the attempts on an account, and those of this visitor on it."""
     stranger = f"{ratelimit.get_ip(request)} {email}"
     for action, key in (("login_failed", stranger), ("login_failed_account", email)):
         ratelimit.clear(request, app=_APP, action=action, key=key)
+
+
+def _counts(request: HttpRequest, email: str) -> list[tuple[str, str]]:
+    """Return the actions that an attempt is counted as, each with its key."""
+    if browser := _known_browser(request, email):
+        return [("login_failed_known", f"{browser} {email}")]
+    stranger = f"{ratelimit.get_ip(request)} {email}"
+    return [("login_failed", stranger), ("login_failed_account", email)]
 
 
 def remember_browser(request: HttpRequest, response: HttpResponse, email: str) -> None:

@@ -29,6 +29,7 @@ _SAME_KEYS = str.maketrans(_CYRILLIC, _LATIN)
 # What makes a password easy to guess, by the pattern that was found in it.
 _PATTERNS = {
     "dictionary": gettext_lazy("it consists of words that many people use."),
+    "digits": gettext_lazy("it consists of digits that many people use."),
     "spatial": gettext_lazy("its keys lie side by side on the keyboard."),
     "repeat": gettext_lazy("it repeats the same characters."),
     "sequence": gettext_lazy("it counts up or down, such as abcd or 4321."),
@@ -61,7 +62,9 @@ def _reason(sequence: list[dict[str, Any]]) -> str:
         _("This password is too easy to guess."),
         _("Several words that do not belong together are better."),
     ]
-    if reason := _PATTERNS.get(longest["pattern"]):
+    # The list of common passwords begins with 123456.
+    is_number = longest["pattern"] == "dictionary" and longest["token"].isdigit()
+    if reason := _PATTERNS.get("digits" if is_number else longest["pattern"]):
         sentences[0] = _("This password is too easy to guess: %s") % reason
     return " ".join(sentences)
 

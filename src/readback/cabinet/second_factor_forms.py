@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allauth.core import context, ratelimit
+from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.core.internal.ratelimit import consume
 from allauth.mfa.models import Authenticator
@@ -10,13 +10,14 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet import second_factor_services, security_log
+from readback.cabinet import login_limits, second_factor_services, security_log
 from readback.cabinet.account_forms import NoLabelSuffixForm
 from readback.cabinet.forms import NameField
 from readback.cabinet.models import User
 from readback.cabinet.views.errors import too_many_requests
 
 _CODE_LENGTH = 60
+_LIMIT = "second_factor"
 
 
 class CodeField(forms.CharField):
@@ -46,15 +47,12 @@ class SecondFactorForm(NoLabelSuffixForm, forms.Form):
 
     def clean_code(self) -> str:
         code: str = self.cleaned_data["code"]
-        attempt = consume(
-            context.request,
-            app="allauth.account",
-            action="second_factor",
-            key=str(self._account.pk),
-        )
+        request, key = context.request, str(self._account.pk)
+        attempt = consume(request, app="allauth.account", action=_LIMIT, key=key)
         if attempt is None:
             security_log.record("second_factor_limited", account=self._account.pk)
-            raise ImmediateHttpResponse(ratelimit.respond_429(context.request))
+            minutes = login_limits.minutes_until(request, _LIMIT, key)
+            raise ImmediateHttpResponse(too_many_requests(request, minutes))
         factor = second_factor_services.code_use(self._account, code)
         if factor is None:
             security_log.record("second_factor_failed", account=self._account.pk)

@@ -10,8 +10,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET, require_safe
 
-from readback.cabinet import account_data, security_log
+from readback.cabinet import account_data, login_limits, security_log
+from readback.cabinet.views import errors
 from readback.cabinet.views.access import AccountRequest
+
+_LIMIT = "download_data"
 
 
 @require_safe
@@ -31,9 +34,9 @@ def page(request: AccountRequest) -> HttpResponse:
 @reauthentication_required
 @gzip_page
 def download(request: AccountRequest) -> HttpResponseBase:
-    limited = ratelimit.consume_or_429(request, action="download_data", limit_get=True)
-    if limited is not None:
-        return limited
+    if ratelimit.consume_or_429(request, action=_LIMIT, limit_get=True):
+        minutes = login_limits.minutes_until(request, _LIMIT)
+        return errors.too_many_requests(request, minutes)
     security_log.record("data_downloaded", account=request.user.pk)
     parts = account_data.as_json(request.user)
     response = StreamingHttpResponse(parts, content_type="application/json")

@@ -2,6 +2,7 @@
 
 import sys
 from http import HTTPStatus
+from math import ceil
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,16 +11,21 @@ from django.views import defaults
 
 from readback.cabinet import storage
 
-# The longest window of any limit on attempts, so that none applies after it.
-RETRY_AFTER_SECONDS = 300
+# The window of all limits that allauth itself applies; a test holds it.
+ALLAUTH_MINUTES = 1
 OUTAGE_RETRY_AFTER_SECONDS = 60
 BUSY_RETRY_AFTER_SECONDS = 60
 # The shorter window of the limits on mails; the longer one is a day.
 MAIL_RETRY_AFTER_SECONDS = 3600
 
 
-def too_many_requests(request: HttpRequest) -> HttpResponse:
-    return _limited(request, "429.html", RETRY_AFTER_SECONDS)
+def too_many_requests(
+    request: HttpRequest, minutes: int = ALLAUTH_MINUTES
+) -> HttpResponse:
+    """Say when to try again; allauth calls this with a request alone."""
+    hours = ceil(minutes / 60) if minutes > 60 else 0
+    context = {"minutes": minutes, "hours": hours}
+    return _limited(request, "429.html", minutes * 60, context)
 
 
 def too_many_mails(request: HttpRequest) -> HttpResponse:
@@ -30,8 +36,13 @@ def too_many_passwords(request: HttpRequest) -> HttpResponse:
     return _limited(request, "account/busy.html", BUSY_RETRY_AFTER_SECONDS)
 
 
-def _limited(request: HttpRequest, template: str, seconds: int) -> HttpResponse:
-    response = render(request, template, status=HTTPStatus.TOO_MANY_REQUESTS)
+def _limited(
+    request: HttpRequest,
+    template: str,
+    seconds: int,
+    context: dict[str, int] | None = None,
+) -> HttpResponse:
+    response = render(request, template, context, status=HTTPStatus.TOO_MANY_REQUESTS)
     response["Retry-After"] = str(seconds)
     return response
 
