@@ -146,6 +146,13 @@ class Config:
         values.on_off,
         "on: operators need a second factor to open the pages for operators.",
     )
+    metrics_token: str = _setting(
+        "",
+        values.token,
+        "Secret with which Prometheus reads /metrics of the cabinet, as a bearer "
+        "token: at least 16 characters. Empty: the cabinet shows no metrics.",
+        secret=True,
+    )
     contact: str = _setting(
         "",
         values.contact,

@@ -157,6 +157,13 @@ def secret_key(value: str) -> str:
     return value
 
 
+def token(value: str) -> str:
+    """Parse a secret that is sent in a header: printable ASCII without spaces."""
+    if value and not re.fullmatch("[!-~]{16,}", value):
+        raise ValueError("must have at least 16 characters: ASCII, without spaces.")
+    return value
+
+
 def key(value: str) -> str:
     reason = keys.why_invalid(value.encode(errors="replace")) if value else None
     if reason:

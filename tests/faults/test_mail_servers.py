@@ -187,7 +187,7 @@ def test_several_workers_send_each_mail_once(tmp_path: Path) -> None:
 
 
 def metrics(cabinet: CabinetServer) -> str:
-    return httpx.get(f"{cabinet.url}/metrics", timeout=PATIENCE).text
+    return cabinet.metrics()
 
 
 def test_a_reload_leaves_one_sender_per_worker_and_loses_no_mail(

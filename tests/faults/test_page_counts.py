@@ -23,7 +23,7 @@ def get(server: CabinetServer, path: str) -> str:
 
 
 def read(server: CabinetServer) -> str:
-    return get(server, "/metrics")
+    return server.metrics()
 
 
 def values(server: CabinetServer) -> dict[str, float]:

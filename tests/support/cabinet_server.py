@@ -21,6 +21,8 @@ from tests.support.commands import (
 )
 from tests.support.waiting import PATIENCE, wait_until
 
+METRICS_TOKEN = "only-for-tests-of-metrics"
+
 
 @dataclass(frozen=True)
 class CabinetServer:
@@ -37,6 +39,14 @@ class CabinetServer:
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
+
+    def metrics(self) -> str:
+        """Return the text that Prometheus would read."""
+        request = urllib.request.Request(
+            f"{self.url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.read().decode()
 
     @property
     def stderr(self) -> str:
@@ -60,6 +70,7 @@ def cabinet_server(
         {
             "READBACK_DATA_DIR": str(folder / "data"),
             "READBACK_CABINET_BIND": f"127.0.0.1:{free_port()}",
+            "READBACK_METRICS_TOKEN": METRICS_TOKEN,
             **settings,
         }
     )

@@ -99,7 +99,7 @@ def health(get_response: Handler) -> Handler:
     def handle(request: HttpRequest) -> HttpResponse:
         if request.path == HEALTH_PATH:
             return _health(request.META.get(LIFECYCLE))
-        if request.path == METRICS_PATH and metrics.is_from_operator(request):
+        if request.path == METRICS_PATH and metrics.is_allowed(request):
             return metrics.answer(request)
         return get_response(request)
 
