@@ -54,6 +54,7 @@ API = {
     "waiting_keys": "Keys that are being looked up.",
     "pending_rows": "Rows of usage and journal that are not written yet.",
     "journal_dropped_total": "Requests whose usage could not be kept.",
+    "round_errors_total": "Unexpected errors in the periodic work of workers.",
     "certificate_expiry_timestamp_seconds": "When the certificate in use expires.",
 }
 CABINET = {

@@ -146,6 +146,6 @@ def _assert_no_key(worker: Worker, answers: bytes) -> None:
 def _events(worker: Worker) -> list[Any]:
     journal = worker.api._services.journal
     events = list(journal._pending)
-    journal.close(0.0, lambda key_id: 0)
+    journal.close(0.0, lambda digest: 0)
     journal.fetch()
     return events

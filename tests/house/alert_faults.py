@@ -74,6 +74,7 @@ HEALTHY = {
     metric("database_disk_free_bytes"): steady(50e9),
     metric("pending_rows"): steady(100),
     metric("journal_dropped_total"): steady(0),
+    metric("round_errors_total"): steady(0),
     metric("open_connections"): steady(500),
     metric("max_open_connections"): steady(2000),
     metric("connections_refused_total"): steady(0),

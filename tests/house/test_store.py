@@ -67,8 +67,8 @@ def digest(key: str) -> bytes:
     return keys.digest(key.encode())
 
 
-def tally(key_id: int, agent: str = "", code: str = "", at: float = NOW) -> Tally:
-    made = Tally(Event(key_id, "chat", 400 if code else 200, code, "", agent, ""))
+def tally(key: bytes, agent: str = "", code: str = "", at: float = NOW) -> Tally:
+    made = Tally(Event(key, "chat", 400 if code else 200, code, "", agent, ""))
     made.at, made.requests = at, 3
     return made
 
@@ -94,8 +94,8 @@ def test_every_statement_runs(store, run, database, key):
     [row] = store.keys([digest(key), b"x" * 32]).values()
     assert (row.digest, row.accepted, row.expires_at) == (digest(key), True, None)
 
-    many = [tally(row.key_id, f"Program {n}") for n in range(TRIM_EVERY)]
-    assert store.record([*many, tally(row.key_id + 1)]) == []
+    many = [tally(row.digest, f"Program {n}") for n in range(TRIM_EVERY)]
+    assert store.record([*many, tally(b"x" * 32)]) == []
     assert store.clean(NOW)
     store.unmatched.write({unmatched(): 1}, NOW)
     store.unmatched.delete_old(NOW)
@@ -115,7 +115,7 @@ def test_the_count_of_statements_is_what_the_database_sees(store, database, key)
     store._connection.set_trace_callback(seen.append)
 
     store.keys([digest(key)])
-    store.record([tally(row.key_id)])
+    store.record([tally(row.digest)])
 
     assert store.take_statements() == len(seen)
 
@@ -123,13 +123,13 @@ def test_the_count_of_statements_is_what_the_database_sees(store, database, key)
 def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
     [row] = store.keys([digest(key)]).values()
     for _ in range(2):
-        store.record([tally(row.key_id, "a"), tally(row.key_id, "b")])
-        store.record([tally(row.key_id, code="invalid_json")])
+        store.record([tally(row.digest, "a"), tally(row.digest, "b")])
+        store.record([tally(row.digest, code="invalid_json")])
     assert database.usage(key) == {("chat", ""): 12, ("chat", "invalid_json"): 6}
     # An outcome of the previous hour is another cell and does not change last_used_at.
     used = "SELECT last_used_at FROM cabinet_key"
     before = database.value(used)
-    store.record([tally(row.key_id, at=NOW - 3600)])
+    store.record([tally(row.digest, at=NOW - 3600)])
     assert database.value("SELECT count(*) FROM cabinet_usage") == 3
     assert database.value(used) == before
 
@@ -139,7 +139,7 @@ def test_the_newest_created_of_a_key_is_kept(store, database, key):
     assert row.last_created == 0
     restarted = (1 << 33) + 1_000  # it has started again from the present
     for first, second in ((1_000, 4_000), (restarted, 5_000), (3_000, 0)):
-        batch = [tally(row.key_id, "a"), tally(row.key_id, "b")]
+        batch = [tally(row.digest, "a"), tally(row.digest, "b")]
         batch[0].last_created, batch[1].last_created = first, second
         store.record(batch)
     [row] = store.keys([digest(key)]).values()
@@ -150,8 +150,8 @@ def test_the_journal_of_a_key_keeps_its_last_entries(store, database, key):
     [row] = store.keys([digest(key)]).values()
     for start in range(0, 400, 40):
         agents = [f"{n}" for n in range(start, start + 40)]
-        store.record([tally(row.key_id, a, "", NOW + int(a)) for a in agents])
-        store.record([tally(row.key_id, a, "not_found", NOW + int(a)) for a in agents])
+        store.record([tally(row.digest, a, "", NOW + int(a)) for a in agents])
+        store.record([tally(row.digest, a, "not_found", NOW + int(a)) for a in agents])
 
     for code in ("", "not_found"):
         rows = database.rows(
@@ -166,7 +166,7 @@ def test_the_journal_of_a_key_keeps_its_last_entries(store, database, key):
 
 def test_one_batch_leaves_no_more_entries_than_are_kept(store, database, key):
     [row] = store.keys([digest(key)]).values()
-    store.record([tally(row.key_id, f"{n}", at=NOW + n) for n in range(500)])
+    store.record([tally(row.digest, f"{n}", at=NOW + n) for n in range(500)])
     assert database.usage(key) == {("chat", ""): 1500}
     assert database.value("SELECT count(*) FROM cabinet_journalentry") == 100
 
@@ -176,7 +176,7 @@ def test_rows_older_than_the_settings_allow_are_deleted(database, key):
     store = Store(config)
     [row] = store.keys([digest(key)]).values()
     for days in (11, 9, 6, 4, 0):
-        store.record([tally(row.key_id, at=NOW - days * DAY)])
+        store.record([tally(row.digest, at=NOW - days * DAY)])
 
     assert store.clean(NOW)
     store.close()
@@ -188,7 +188,7 @@ def test_rows_older_than_the_settings_allow_are_deleted(database, key):
 def test_a_value_too_long_for_its_column_is_truncated(store, database, key):
     [row] = store.keys([digest(key)]).values()
     parts = ("d" * 9999, "u" * 999, "a" * 99, "i" * 999)
-    event = Event(row.key_id, "chat", 400, "invalid_json", *parts)
+    event = Event(row.digest, "chat", 400, "invalid_json", *parts)
     long = Tally(event)
     long.at, long.requests = NOW, 1
     store.record([long])

@@ -132,7 +132,7 @@ class Worker:
 
     def _add_key(self, digest: bytes) -> None:
         self.keyring.wait(digest, lambda _: None)
-        row = KeyRow(digest=digest, key_id=1, expires_at=None, accepted=True)
+        row = KeyRow(digest=digest, expires_at=None, accepted=True)
         self.keyring.learn([digest], {digest: row})
         self.lookups.clear()
 

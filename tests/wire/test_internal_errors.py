@@ -127,7 +127,7 @@ def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
     ):
         connection.send(models(listener.endpoint, keys.mint()))
         wait_until(lambda: len(asked) == 1, "the key is looked up")
-        row = KeyRow(digest=asked[0], key_id=1, expires_at=None, accepted=True)
+        row = KeyRow(digest=asked[0], expires_at=None, accepted=True)
         listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {asked[0]: row})
         answer = connection.read_answer()
     assert (answer.status, code_of(answer)) == (500, "internal_error")
@@ -141,18 +141,18 @@ def test_an_error_is_counted_for_its_endpoint_and_its_key(works: int) -> None:
     rates.broken_from = works + 1
     keyring = Keyring(rates, lambda digest: None, 900)
     keyring.wait(digest, lambda found: None)
-    keyring.learn([digest], {digest: KeyRow(digest, 7, None, True)})
+    keyring.learn([digest], {digest: KeyRow(digest, None, True)})
     api = api_without_database(keyring, rates, counters)
     journal = api._services.journal
     with listening(api) as listener, listener.endpoint.connect() as connection:
         for status in [200] * works + [500]:
             connection.send(models(listener.endpoint, key))
             assert connection.read_answer().status == status
-    journal.close(1.0, lambda key_id: 0)
+    journal.close(1.0, lambda digest: 0)
 
     [failed] = [tally for tally in journal.fetch() if tally.event.code]
     event = failed.event
-    assert (event.key_id, event.endpoint, event.status) == (7, "models", 500)
+    assert (event.digest, event.endpoint, event.status) == (digest, "models", 500)
     assert (event.code, failed.requests) == ("internal_error", 1)
     assert SECRET.decode() not in repr(event)
     assert counters.get(("models", "internal_error")) == 1

@@ -16,7 +16,7 @@ from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
 from readback import __version__, logs, metrics
-from readback.api.data.health import Health
+from readback.api.data.health import ROUND_ERROR, Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
@@ -33,7 +33,8 @@ from readback.lifecycle import Lifecycle
 
 log = logging.getLogger("readback.api")
 
-# A replica is strictly ready if all its workers reached the database this recently.
+# A replica is strictly ready if all its workers completed a round this recently: they
+# reached the database, and nothing unexpected happened.
 # A worker reports an error earlier, within 2.5 s even if no packet arrives. So when all
 # replicas lose the database, a balancer can know before it takes out the first of them.
 STRICT_SECONDS = 5.0
@@ -112,7 +113,7 @@ class Ops:
         if head.target == b"/readyz":
             return self._readiness(self._keyring.is_trusted)
         if head.target == b"/readyz/strict":
-            return self._readiness(self._keyring.is_trusted and self._has_database())
+            return self._readiness(self._keyring.is_trusted and self._is_complete())
         if head.target == b"/status":
             return self._status()
         if head.target == b"/metrics":
@@ -136,11 +137,18 @@ class Ops:
         replica has the database, that one can do better. Only the balancer knows, so
         it gets both answers.
         """
-        errors = self._health.errors()
+        errors = self._errors()
         if self._lifecycle.is_stopping or not ready:
             return _render(503, _json(status=self._state(ready), errors=errors))
         self._lifecycle.note_readiness_check()
         return _render(200, _json(status=self._state(ready), errors=errors))
+
+    def _errors(self) -> list[str]:
+        errors = self._health.errors()
+        # Of any worker: its log says more.
+        if self._counters.earliest("round_error"):
+            errors.append(f"{ROUND_ERROR}; see the log")
+        return errors
 
     def _state(self, ready: bool) -> str:
         if self._lifecycle.is_stopping:
@@ -156,7 +164,7 @@ class Ops:
             200,
             _json(
                 status=self._state(self._keyring.is_trusted),
-                errors=self._health.errors(),
+                errors=self._errors(),
                 version=__version__,
                 started_at=self._lifecycle.started_at,
                 workers=self._counters.total("workers"),
@@ -164,8 +172,8 @@ class Ops:
             ),
         )
 
-    def _has_database(self) -> bool:
-        """Return whether every worker has reached the database recently.
+    def _is_complete(self) -> bool:
+        """Return whether every worker has completed a round recently.
 
         The answer is the same whichever worker is asked.
         """

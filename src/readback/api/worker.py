@@ -12,7 +12,6 @@ import socket
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
-from math import inf
 from typing import Any, Protocol, cast
 
 import uvloop
@@ -133,17 +132,19 @@ class ApiWorker(Worker):
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
-        self._journal = Journal(self._counters)
+        health = Health(self._counters)
+        self._rounds = health.rounds
+        self._journal = Journal(self._counters, self._rounds.note)
         self._unmatched = UnmatchedRequests(
             CAPACITY if config.unmatched_requests else 0
         )
-        health = Health(self._counters)
         self._clerk = Clerk(Store(config), health, self._counters)
         self._keyring = Keyring(
             shared.key_rates,
             self._clerk.look_up,
             config.database_grace,
             partial(KEY_LOOK_UPS.observe, self._counters),
+            self._rounds.note,
         )
         services = Services(self._replies, shared.key_rates, self._journal)
         api = Api(
@@ -232,26 +233,38 @@ class ApiWorker(Worker):
         task = asyncio.create_task(work)
         while not task.done():
             self._tick()
-            await self._accepting.update()
-            if self._accepting.sockets:
-                self._lifecycle.note_accepting(self.counters_row)
+            try:
+                await self._accepting.update()
+                if self._accepting.sockets:
+                    self._lifecycle.note_accepting(self.counters_row)
+            except Exception as error:
+                self._rounds.note(error)
             await asyncio.wait([task], timeout=SWEEP_SECONDS)
         task.result()
 
     def _tick(self) -> None:
+        """Begin a round. A step that fails does not keep the others from being done."""
         now, wall = time.monotonic(), time.time()
-        self.notify()
+        steps: list[Callable[[], object]] = [
+            self.notify,
+            self._notice_stop,
+            lambda: self._expiry_log.tick(now, wall),
+            lambda: self._replies.tick(wall),
+            lambda: self.shared.key_rates.tick(now, wall),
+            lambda: self._api_connections.sweep(now),
+            lambda: self._ops_connections.sweep(now),
+            lambda: self._clerk.begin_round(self._keyring.tick(now, wall), now, wall),
+            self._report,
+        ]
+        for step in steps:
+            self._rounds.guard(step)
+        self._rounds.tick(now)
+
+    def _notice_stop(self) -> None:
         if os.getppid() != self.ppid:  # the master was killed
             self._lifecycle.stop()
         if self._lifecycle.is_stopping:
             self._stopping.set()  # a signal before the loop ran would be lost
-        self._expiry_log.tick(now, wall)
-        self._replies.tick(wall)
-        self.shared.key_rates.tick(now, wall)
-        self._api_connections.sweep(now)
-        self._ops_connections.sweep(now)
-        self._clerk.begin_round(self._keyring.tick(now, wall), now, wall)
-        self._report()
 
     def _report(self) -> None:
         counters = self._counters
@@ -263,7 +276,8 @@ class ApiWorker(Worker):
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", self._clerk.pending_rows)
-        if (confirmed_at := self._keyring.confirmed_at) != -inf:
+        # Only if the round was complete, which began then and has ended.
+        if (confirmed_at := self._keyring.confirmed_at) > self._rounds.last_at:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
 
 

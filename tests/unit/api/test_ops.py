@@ -185,3 +185,12 @@ def test_prometheus_gets_the_format_that_it_asks_for(ops):
     found = {each.name: each for each in text_string_to_metric_families(text)}
     assert found["readback_key_lookup_seconds"].type == "histogram"
     assert found["readback_build"].type == "info"
+
+
+def test_an_unexpected_error_of_any_worker_is_shown(ops, counters):
+    Health(counters.row(1)).rounds.note(ZeroDivisionError())
+    assert shown_status(ops)["errors"] == [
+        "unexpected error in the periodic work of a worker; see the log"
+    ]
+    assert b"periodic work" in answer(ops, b"/readyz")
+    assert status(ops, b"/readyz") == b"200"

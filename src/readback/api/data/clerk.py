@@ -9,6 +9,7 @@ of requests. The statements run in `database_thread.py`.
 import asyncio
 import time
 from collections import deque
+from functools import partial
 from math import inf
 
 from readback.api.data.database_thread import DatabaseThread
@@ -119,7 +120,9 @@ class Clerk:
 
     def _deliver(self, result: Result) -> None:
         """Hand a result to the event loop. Called by the thread."""
-        self._loop.call_soon_threadsafe(self._apply, result)
+        self._loop.call_soon_threadsafe(
+            self._health.rounds.guard, partial(self._apply, result)
+        )
 
     def _apply(self, result: Result) -> None:
         match result:

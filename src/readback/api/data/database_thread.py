@@ -4,6 +4,9 @@ It does one small thing after the other, each a statement or a transaction of bo
 size: look up unknown keys, refresh known ones, write usage and journal, write unmatched
 requests, delete what is too old. So a flood of unknown keys delays neither the refresh
 nor the journal. The event loop's side is `clerk.py`.
+
+Any exception ends only the thing at hand, and is reported as the error of what it was
+for. One outcome that can never be written does not keep the others from being written.
 """
 
 import logging
@@ -55,6 +58,9 @@ CLEANING_SECONDS = 3600.0
 EXPIRY_SECONDS = 30.0
 # If they cannot be written, nothing else must wait for them again for this long.
 UNMATCHED_RETRY_SECONDS = 1.0
+# If more than this many batches of a round fail, the rest waits for the next round. It
+# takes ten to find one outcome among 500.
+MAX_FAILED_BATCHES = 40
 # How often to ask what became of a transaction.
 SETTLING_SECONDS = 0.5
 # While there is more to delete, and after an error, this long passes between attempts.
@@ -74,6 +80,9 @@ class DatabaseThread:
         self._known: deque[list[bytes]] = deque()
         self._known_asked_at = 0.0
         self._tallies: list[Tally] = []
+        # Smaller while an outcome that cannot be written is being found.
+        self._batch_size = TALLIES_PER_TRANSACTION
+        self._failed_batches = 0
         # A batch that may have been written: writing it again could count it twice.
         self._doubt: CommitInDoubt | None = None
         self._doubtful: list[Tally] = []
@@ -193,7 +202,7 @@ class DatabaseThread:
         self._next_look_up = max(self._next_look_up, earliest) + LOOK_UP_SECONDS
         try:
             rows = self._store.keys(digests)
-        except StoreError as error:
+        except Exception as error:
             self._note_error(self._health.reading, error)
             self._deliver(LookUpFailed(digests))
         else:
@@ -203,7 +212,7 @@ class DatabaseThread:
         digests = self._known.popleft()
         try:
             rows = self._store.keys(digests)
-        except StoreError as error:
+        except Exception as error:
             self._note_error(self._health.reading, error)
             self._end_refresh()
             return
@@ -217,7 +226,7 @@ class DatabaseThread:
         self._deliver(RefreshEnded(None))
 
     def _write(self) -> None:
-        batch = self._tallies[:TALLIES_PER_TRANSACTION]
+        batch = self._tallies[: self._batch_size]
         try:
             locked_out = self._store.record(batch)
         except CommitInDoubt as doubt:
@@ -226,17 +235,35 @@ class DatabaseThread:
             self._doubt, self._doubtful = doubt, batch
             self._next_settling = time.monotonic()
             self._set_aside_all()
-        except StoreError as error:
+        except Exception as error:
             self._note_error(self._health.writing, error)
-            if error.permanent:
-                del self._tallies[: len(batch)]
-                self._deliver(Rejected(batch))
-            self._set_aside_all()
+            self._failed_batches += 1
+            # Otherwise the database is the reason, and no batch would succeed.
+            is_ours = not isinstance(error, StoreError) or error.permanent
+            if is_ours and self._failed_batches <= MAX_FAILED_BATCHES:
+                self._take_out(batch, permanent=isinstance(error, StoreError))
+            else:
+                self._set_aside_all()
         else:
             self._health.writing.succeeded()
             del self._tallies[: len(batch)]
+            self._batch_size = min(2 * self._batch_size, TALLIES_PER_TRANSACTION)
             self._set_aside(locked_out)
         self._end_write()
+
+    def _take_out(self, batch: list[Tally], *, permanent: bool) -> None:
+        """Drop or set aside the outcome that makes its batch fail, and no other.
+
+        It is found by trying smaller batches, until it is alone in one.
+        """
+        self._batch_size = max(1, len(batch) // 2)
+        if len(batch) > 1:
+            return
+        del self._tallies[:1]
+        if permanent:
+            self._deliver(Rejected(batch))
+        else:
+            self._set_aside(batch)
 
     def _settle(self) -> None:
         """Find out whether the batch in doubt was written; if not, set it aside."""
@@ -245,7 +272,7 @@ class DatabaseThread:
         self._next_settling = time.monotonic() + SETTLING_SECONDS
         try:
             committed = self._store.was_committed(doubt.transaction)
-        except StoreError as error:
+        except Exception as error:
             self._note_error(self._health.writing, error)
             return
         if committed is None:
@@ -257,6 +284,8 @@ class DatabaseThread:
 
     def _end_write(self) -> None:
         if not self._tallies and not self._doubt:
+            self._batch_size = TALLIES_PER_TRANSACTION
+            self._failed_batches = 0
             self._deliver(WriteEnded())
 
     def _set_aside_all(self) -> None:
@@ -282,7 +311,7 @@ class DatabaseThread:
             return
         try:
             self._store.unmatched.write(task.counts, task.at)
-        except StoreError as error:
+        except Exception as error:
             self._note_error(self._health.unmatched, error)
             self._unmatched_from = now + UNMATCHED_RETRY_SECONDS
             self._next_expiry = min(self._next_expiry, self._unmatched_from)
@@ -301,7 +330,7 @@ class DatabaseThread:
             return
         try:
             self._store.unmatched.delete_old(time.time())
-        except StoreError as error:
+        except Exception as error:
             self._note_error(self._health.unmatched, error)
         else:
             if now >= self._unmatched_from + UNMATCHED_RETRY_SECONDS:
@@ -313,21 +342,25 @@ class DatabaseThread:
         done = True
         try:
             done = self._store.clean(time.time())
-        except StoreError as error:
+        except Exception as error:
             self._note_error(self._health.writing, error)
         self._next_cleaning = time.monotonic() + (
             CLEANING_SECONDS if done else RETRY_SECONDS
         )
 
-    def _note_error(self, status: DependencyStatus, error: StoreError) -> None:
+    def _note_error(self, status: DependencyStatus, error: Exception) -> None:
         self._counters.add("database_errors")
-        status.failed(str(error))
+        if isinstance(error, StoreError):
+            status.failed(str(error))
+            return
+        # Unexpected, so the connection may be in any state.
+        if status.failed(type(error).__name__):
+            log.error("error in the database thread: %s", logs.describe_error(error))
+        self._store.close()
 
     def _recover(self, error: Exception) -> None:
-        """Carry on after an unexpected exception, with a new connection."""
-        log.error("error in the database thread: %s", logs.describe_error(error))
-        self._health.reading.failed(type(error).__name__)
-        self._store.close()
+        """Carry on after an exception that nothing else has caught."""
+        self._note_error(self._health.reading, error)
         self._unmatched = None
         self._end_refresh()
         self._set_aside_all()

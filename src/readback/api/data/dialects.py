@@ -31,6 +31,8 @@ class Dialect(Protocol):
     # Appended to a SELECT to lock its rows: all of them, or only unlocked ones.
     lock: str
     lock_skip_locked: str
+    # When a key expires, in a form that `seconds` understands.
+    expires_at: str
     # How many keys one statement looks up.
     keys_per_statement: int
     # Returns what became of a transaction; empty if a COMMIT is never in doubt.
@@ -75,6 +77,7 @@ class Sqlite:
     # Locks the whole database for writing, so no row needs a lock.
     begin = "BEGIN IMMEDIATE"
     lock = lock_skip_locked = ""
+    expires_at = "k.expires_at"
     # Few: the statement runs in this process, and the event loop may have to wait for
     # its end to get a core back.
     keys_per_statement = 128
@@ -146,6 +149,8 @@ class Postgresql:
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'; SELECT pg_current_xact_id()::text"
     lock = "FOR NO KEY UPDATE"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
+    # The driver has no form for infinity, and would fail for all rows of the statement.
+    expires_at = "extract(epoch FROM k.expires_at)::float8"
     keys_per_statement = 500
     transaction_status = "SELECT pg_xact_status(?::text::xid8)"
 
@@ -186,8 +191,8 @@ class Postgresql:
     def moment(self, at: float) -> datetime:
         return datetime.fromtimestamp(at, UTC)
 
-    def seconds(self, moment: datetime) -> float:
-        return moment.timestamp()
+    def seconds(self, moment: float) -> float:
+        return moment
 
     def survives(self, error: Exception) -> bool:
         return False

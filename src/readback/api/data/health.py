@@ -1,14 +1,24 @@
 """Whether this worker can read from and write to the database.
 
 The database thread reports, operators ask (`ops.py`), and each change is logged once.
-Nothing here decides what becomes of a request.
+Unexpected errors in the periodic work of the event loop are reported here, too. Nothing
+here decides what becomes of a request.
 """
 
 import logging
+import time
+from collections.abc import Callable
+from math import inf
 
+from readback import logs
 from readback.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
+
+# An unexpected error is over, and would be logged again, once there was none for this
+# long.
+ROUND_ERROR_SECONDS = 60.0
+ROUND_ERROR = "unexpected error in the periodic work of a worker"
 
 
 class DependencyStatus:
@@ -26,15 +36,54 @@ class DependencyStatus:
         self.error = ""
         self._set_gauge(1)
 
-    def failed(self, reason: str) -> None:
+    def failed(self, reason: str) -> bool:
+        """Note an error; return whether it is another one than before."""
         before, self.error = self.error, f"{self._complaint}: {reason}"
         if self.error != before:
             log.error(self.error)
         self._set_gauge(0)
+        return self.error != before
 
     def _set_gauge(self, value: int) -> None:
         if self._gauge:
             self._counters.set(self._gauge, value)
+
+
+class RoundErrors:
+    """Unexpected errors in the rounds of a worker; only its event loop uses this.
+
+    A round is the periodic work, and what the database thread has delivered since the
+    last one. What fails is left out, and the round goes on, but it does not count as
+    complete.
+    """
+
+    def __init__(self, counters: WorkerCounters) -> None:
+        self._counters = counters
+        self._logged: set[str] = set()
+        # On the monotonic clock.
+        self.last_at = -inf
+
+    def note(self, error: Exception) -> None:
+        self.last_at = now = time.monotonic()
+        self._counters.add("round_errors")
+        self._counters.set("round_error", int(now * 1000))
+        description = logs.describe_error(error)
+        if description not in self._logged:
+            self._logged.add(description)
+            log.error("%s: %s", ROUND_ERROR, description)
+
+    def tick(self, now: float) -> None:
+        if self._logged and now - self.last_at > ROUND_ERROR_SECONDS:
+            self._logged.clear()
+            self._counters.set("round_error", 0)
+            log.warning("recovered; was: %s", ROUND_ERROR)
+
+    def guard(self, step: Callable[[], object]) -> None:
+        """Carry out one step of a round."""
+        try:
+            step()
+        except Exception as error:
+            self.note(error)
 
 
 class Health:
@@ -51,6 +100,7 @@ class Health:
         self.unmatched = DependencyStatus(
             counters, "", "cannot write unmatched requests"
         )
+        self.rounds = RoundErrors(counters)
         # No write has failed yet.
         counters.set("database_writable_workers", 1)
 

@@ -1,8 +1,8 @@
 """What happened, counted: equal outcomes are merged until the clerk fetches them.
 
-Only the event loop's thread uses a journal. An event names a key by its row in the
-database, so nothing is attributed to a key that was not found by its digest. An event
-never contains a text, a body or a key.
+Only the event loop's thread uses a journal. An event names a key by its digest: the id
+of its row may belong to another key after the database was restored. An event never
+contains a text, a body or a key.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ MAX_PENDING = 10_000
 class Event(NamedTuple):
     """One kind of outcome for one key, as its owner sees it."""
 
-    key_id: int
+    digest: bytes
     endpoint: str
     status: int
     code: str
@@ -40,7 +40,7 @@ class Event(NamedTuple):
 
 
 # The fields of an `Event`, which is equal to them and takes longer to make.
-EventFields = tuple[int, str, int, str, str, str, str, str]
+EventFields = tuple[bytes, str, int, str, str, str, str, str]
 
 
 class Tally:
@@ -72,8 +72,14 @@ class Tally:
 class Journal:
     """The tallies of one worker that have not been written yet."""
 
-    def __init__(self, counters: WorkerCounters) -> None:
+    def __init__(
+        self,
+        counters: WorkerCounters,
+        note_error: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
         self._counters = counters
+        # Called with each unexpected error of a single tally, which is then dropped.
+        self._note_error = note_error
         self._pending: dict[EventFields, Tally] = {}
         self._closed: dict[tuple[Event, int], Tally] = {}
 
@@ -90,7 +96,7 @@ class Journal:
     def note(self, fields: EventFields, request_bytes: int, answer_bytes: int) -> None:
         self.open(fields).count(request_bytes, answer_bytes)
 
-    def close(self, wall: float, last_created: Callable[[int], int]) -> None:
+    def close(self, wall: float, last_created: Callable[[bytes], int]) -> None:
         """Date and count what has happened, so that it can be fetched.
 
         `last_created` returns how far the answers to a key are numbered.
@@ -100,9 +106,13 @@ class Journal:
             tally.open = False
             tally.at = wall
             event = tally.event
-            tally.last_created = last_created(event.key_id)
-            self._counters.add((event.endpoint, event.code), tally.requests)
-            self._keep(tally)
+            try:
+                tally.last_created = last_created(event.digest)
+                self._counters.add((event.endpoint, event.code), tally.requests)
+                self._keep(tally)
+            except Exception as error:
+                self._note_error(error)
+                self.drop([tally])
 
     def fetch(self) -> list[Tally]:
         """Return everything that is ready to be written."""

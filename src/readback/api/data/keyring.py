@@ -4,14 +4,18 @@ A record is found by its digest, or held by a connection whose client repeats it
 either way `accepted` is current: the clerk asks the database about every record twice a
 second and writes the result here. Only the event loop's thread uses a keyring; there is
 no I/O and no lock.
+
+A digest is the only name of a key: the id of its row may belong to another key after
+the database was restored. If a record cannot be brought up to date, it is forgotten and
+reported, and the others are not affected.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
-from readback.api.data.store import KeyRow
+from readback.api.data.store import KeyRow, KeyRows
 from readback.api.shared.limiter import Limiter
 
 # A record unused for this long is forgotten; the next use looks it up again.
@@ -31,14 +35,12 @@ class Record:
 
     # fmt: off
     __slots__ = (
-        "accepted", "digest", "expires_at", "explains_refusals", "key_id", "slot",
-        "used_at",
+        "accepted", "digest", "expires_at", "explains_refusals", "slot", "used_at",
     )
     # fmt: on
 
-    def __init__(self, digest: bytes, key_id: int, slot: int, used_at: float) -> None:
+    def __init__(self, digest: bytes, slot: int, used_at: float) -> None:
         self.digest = digest
-        self.key_id = key_id
         self.slot = slot
         self.used_at = used_at
         self.expires_at: float | None = None
@@ -56,6 +58,10 @@ Found = Record | DatabaseUnavailable | None
 Waiter = Callable[[Found], None]
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 class Keyring:
     """All records of one worker."""
 
@@ -65,14 +71,16 @@ class Keyring:
         look_up: Callable[[bytes], None],
         grace: float,
         note_wait: Callable[[float], None] = lambda seconds: None,
+        note_error: Callable[[Exception], None] = _raise,
     ) -> None:
         self._limiter = limiter
         # Called with the duration of each look-up.
         self._note_wait = note_wait
+        # Called with each unexpected error of a single record.
+        self._note_error = note_error
         self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
-        self._by_id: dict[int, Record] = {}
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
         self.confirmed_at = -inf
@@ -85,9 +93,9 @@ class Keyring:
         """Return whether a look-up since the last tick has not found the key."""
         return digest in self._absent
 
-    def last_created(self, key_id: int) -> int:
+    def last_created(self, digest: bytes) -> int:
         """Return how far the answers to a key are numbered; 0 if it is not known."""
-        record = self._by_id.get(key_id)
+        record = self._records.get(digest)
         return self._limiter.last(record.slot) if record else 0
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
@@ -107,18 +115,15 @@ class Keyring:
         """Whether the records were confirmed recently enough to rely on them."""
         return self.now - self.confirmed_at <= self._grace
 
-    def learn(self, asked: Sequence[bytes], rows: Mapping[bytes, KeyRow]) -> None:
+    def learn(self, asked: Sequence[bytes], rows: KeyRows) -> None:
         """Store what the database says of the keys that were asked about."""
         for digest in asked:
-            row = rows.get(digest)
-            if row is None:
-                self._forget(digest)
-                if len(self._absent) < MAX_ABSENT:
-                    self._absent.add(digest)
-                self._tell(digest, None)
-            elif digest in self._records or digest in self._waiting:
-                self._confirm_first(digest)
-                self._tell(digest, self._update(row))
+            try:
+                found = self._learn(digest, rows.get(digest))
+            except Exception as error:
+                self._give_up(digest, error)
+            else:
+                self._tell(digest, found)
 
     def fail(self, asked: Sequence[bytes]) -> None:
         """Tell the waiters that the database could not be asked about these keys."""
@@ -133,8 +138,14 @@ class Keyring:
         """Apply what time has changed, and return the digests to refresh."""
         self.now = now
         self._absent.clear()
-        self._expire(wall)
-        self._drop_records(now)
+        for digest, record in list(self._records.items()):
+            try:
+                if self._is_outdated(record):
+                    self._forget(digest)
+                elif record.expires_at is not None and record.expires_at <= wall:
+                    record.accepted = False
+            except Exception as error:
+                self._give_up(digest, error)
         for digest, (since, _) in list(self._waiting.items()):
             if now - since > WAIT_SECONDS:
                 self._tell(digest, UNAVAILABLE)
@@ -147,6 +158,28 @@ class Keyring:
     def waiting(self) -> int:
         return len(self._waiting)
 
+    def _learn(self, digest: bytes, row: KeyRow | Exception | None) -> Record | None:
+        if row is None:
+            self._forget(digest)
+            if len(self._absent) < MAX_ABSENT:
+                self._absent.add(digest)
+            return None
+        if isinstance(row, Exception):
+            raise row
+        if digest not in self._records and digest not in self._waiting:
+            return None  # it was forgotten meanwhile, and nobody waits
+        self._confirm_first(digest)
+        return self._update(row)
+
+    def _give_up(self, digest: bytes, error: Exception) -> None:
+        """Forget what is known of a key; its next request looks it up again.
+
+        Its requests are not told that it is wrong: we do not know.
+        """
+        self._forget(digest)
+        self._note_error(error)
+        self._tell(digest, UNAVAILABLE)
+
     def _confirm_first(self, digest: bytes) -> None:
         """Note that the database has answered about the only record there will be.
 
@@ -157,30 +190,22 @@ class Keyring:
             asked_at, _waiters = self._waiting[digest]
             self.confirmed_at = max(self.confirmed_at, asked_at)
 
-    def _expire(self, wall: float) -> None:
-        for record in self._records.values():
-            if record.expires_at is not None and record.expires_at <= wall:
-                record.accepted = False
-
-    def _drop_records(self, now: float) -> None:
-        """Forget unused records, or all of them once they are no longer trusted.
+    def _is_outdated(self, record: Record) -> bool:
+        """Return whether a record is unused, or no record is trusted any more.
 
         While the database is unavailable, unused records stay: a forgotten key could
         not be looked up again.
         """
-        unavailable = now - self.confirmed_at > UNAVAILABLE_SECONDS
-        for digest, record in list(self._records.items()):
-            idle = now - record.used_at > IDLE_SECONDS and not unavailable
-            if idle or not self.is_trusted:
-                self._forget(digest)
+        unavailable = self.now - self.confirmed_at > UNAVAILABLE_SECONDS
+        idle = self.now - record.used_at > IDLE_SECONDS and not unavailable
+        return idle or not self.is_trusted
 
     def _update(self, row: KeyRow) -> Record:
         record = self._records.get(row.digest)
         # Another key may have taken the slot, so it is looked up each time.
         slot = self._limiter.slot(row.digest)
         if record is None:
-            record = Record(row.digest, row.key_id, slot, self.now)
-            self._records[row.digest] = self._by_id[row.key_id] = record
+            record = self._records[row.digest] = Record(row.digest, slot, self.now)
         record.slot = slot
         # Another host may have answered since, or this slot may be a new one.
         self._limiter.adopt(slot, row.last_created)
@@ -194,7 +219,6 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
-            del self._by_id[record.key_id]
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:
@@ -202,4 +226,7 @@ class Keyring:
         since, waiters = self._waiting.pop(digest)
         self._note_wait(time.monotonic() - since)
         for waiter in waiters:
-            waiter(found)
+            try:
+                waiter(found)
+            except Exception as error:
+                self._note_error(error)

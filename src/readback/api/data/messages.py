@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from readback.api.data.journal import Tally
-from readback.api.data.store import KeyRow
+from readback.api.data.store import KeyRows
 from readback.api.data.unmatched import UnmatchedEvent
 
 
@@ -51,7 +51,7 @@ class LookedUp(NamedTuple):
     """What the database says of keys that were unknown."""
 
     digests: list[bytes]
-    rows: Mapping[bytes, KeyRow]
+    rows: KeyRows
 
 
 class LookUpFailed(NamedTuple):
@@ -64,7 +64,7 @@ class Refreshed(NamedTuple):
     """What the database says of some of the known keys."""
 
     digests: list[bytes]
-    rows: Mapping[bytes, KeyRow]
+    rows: KeyRows
 
 
 class RefreshEnded(NamedTuple):

@@ -36,7 +36,7 @@ _DAY = 86_400
 
 # An account is confirmed if allauth has verified its primary e-mail address.
 _KEYS = """
-SELECT k.digest, k.id, k.expires_at, k.last_created, k.explains_refusals,
+SELECT k.digest, {expires_at}, k.last_created, k.explains_refusals,
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
            SELECT 1 FROM account_emailaddress e
            WHERE e.user_id = u.id AND e.verified AND e."primary")
@@ -45,9 +45,10 @@ WHERE k.digest {among}
 """
 # Rows of usage and journal refer to their key's row, which is locked until the end of
 # the transaction so that it cannot be deleted meanwhile. Always in the same order, so
-# that two workers cannot deadlock.
-_LOCK = "SELECT id FROM cabinet_key WHERE id IN ({marks}) ORDER BY id {lock}"
-_EXISTING = "SELECT id FROM cabinet_key WHERE id IN ({marks})"
+# that two workers cannot deadlock. Ids are asked for each time: after the database was
+# restored, they may be those of other keys.
+_LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} ORDER BY id {lock}"
+_EXISTING = "SELECT digest FROM cabinet_key WHERE digest {among}"
 _USAGE = """
 INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests) VALUES {rows}
 ON CONFLICT (key_id, hour, endpoint, code)
@@ -91,11 +92,14 @@ class KeyRow(NamedTuple):
     """What the database says of a key."""
 
     digest: bytes
-    key_id: int
     expires_at: float | None
     accepted: bool
     last_created: int = 0  # how far its answers are numbered; see `Limiter`
     explains_refusals: bool = False
+
+
+# By digest. An exception stands for a row that cannot be understood.
+KeyRows = dict[bytes, KeyRow | Exception]
 
 
 class StoreError(Exception):
@@ -143,30 +147,35 @@ class Store:
         count, self._statements = self._statements, 0
         return count
 
-    def keys(self, digests: Sequence[bytes]) -> dict[bytes, KeyRow]:
+    def keys(self, digests: Sequence[bytes]) -> KeyRows:
         """Return the rows of at most KEYS_PER_LOOK_UP keys by their digests.
 
         Without digests, only find out whether the database answers.
         """
         if not digests:
             self._read("SELECT 1 LIMIT 0", ())
-        size = self._dialect.keys_per_statement
-        found: list[KeyRow] = []
+        dialect = self._dialect
+        size = dialect.keys_per_statement
+        found: KeyRows = {}
         for at in range(0, len(digests), size):
-            among, values = self._dialect.among(digests[at : at + size])
-            rows = self._read(_KEYS.format(among=among), values)
-            found += [self._key_row(*row) for row in rows]
-        return {row.digest: row for row in found}
+            among, values = dialect.among(digests[at : at + size])
+            text = _KEYS.format(among=among, expires_at=dialect.expires_at)
+            for row in self._read(text, values):
+                digest = bytes(row[0])
+                try:
+                    found[digest] = self._key_row(digest, *row[1:])
+                except Exception as error:
+                    found[digest] = error
+        return found
 
     def _read(self, text: str, values: Sequence[Any]) -> list[Any]:
         try:
-            rows = self._run(text, values)
+            return self._fetch(text, values)
         except StoreError as error:
             if not error.lost:
                 raise
             # The server has closed an idle connection, or was restarted.
-            rows = self._run(text, values)
-        return list(rows.fetchall())
+            return self._fetch(text, values)
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
@@ -177,15 +186,15 @@ class Store:
         dialect = self._dialect
         try:
             transaction = dialect.transaction_id(self._run(dialect.begin))
-            locked, waiting = self._lock({tally.event.key_id for tally in tallies})
-            ours = [tally for tally in tallies if tally.event.key_id in locked]
+            ids, waiting = self._lock({tally.event.digest for tally in tallies})
+            ours = [tally for tally in tallies if tally.event.digest in ids]
             if ours:
-                self._write(ours)
+                self._write(ours, ids)
         except StoreError:
             self._skip_locked = True
             self._roll_back()
             raise
-        locked_out = [tally for tally in tallies if tally.event.key_id in waiting]
+        locked_out = [tally for tally in tallies if tally.event.digest in waiting]
         self._commit(transaction, locked_out)
         self._skip_locked = bool(waiting)
         return locked_out
@@ -224,28 +233,30 @@ class Store:
             with suppress(*self._dialect.errors):
                 connection.close()
 
-    def _lock(self, key_ids: set[int]) -> tuple[set[int], set[int]]:
-        """Lock the rows of keys; return those locked by us and those by others."""
-        locked = self._ids(_LOCK, key_ids)
-        missed = key_ids - locked
-        return locked, self._ids(_EXISTING, missed) if missed else set()
-
-    def _ids(self, text: str, key_ids: set[int]) -> set[int]:
+    def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
+        """Lock the rows of keys; return the ids of ours, and who others have locked."""
         dialect = self._dialect
         lock = dialect.lock_skip_locked if self._skip_locked else dialect.lock
-        text = text.format(marks=marks(key_ids), lock=lock)
-        rows = self._run(text, tuple(key_ids))
-        return {key_id for (key_id,) in rows.fetchall()}
+        among, values = dialect.among(list(digests))
+        rows = self._fetch(_LOCK.format(among=among, lock=lock), values)
+        ids = {bytes(digest): key_id for digest, key_id in rows}
+        if not (missed := digests - ids.keys()):
+            return ids, set()
+        among, values = dialect.among(list(missed))
+        rows = self._fetch(_EXISTING.format(among=among), values)
+        return ids, {bytes(digest) for (digest,) in rows}
 
-    def _write(self, tallies: list[Tally]) -> None:
-        self._run_rows(_USAGE, self._usage_rows(tallies))
-        self._run_rows(_JOURNAL, [self._journal_row(each) for each in _last(tallies)])
-        self._run_rows(_LAST_USED, self._last_used_rows(tallies))
-        self._trim(_last(tallies))
+    def _write(self, tallies: list[Tally], ids: dict[bytes, int]) -> None:
+        last = _last(tallies)
+        journal = [(ids[each.event.digest], *self._journal_row(each)) for each in last]
+        self._run_rows(_USAGE, self._usage_rows(tallies, ids))
+        self._run_rows(_JOURNAL, journal)
+        self._run_rows(_LAST_USED, self._last_used_rows(tallies, ids))
+        self._trim([key_id for key_id, *_ in journal])
 
-    def _trim(self, written: list[Tally]) -> None:
-        for tally in written:
-            self._untrimmed[tally.event.key_id] += 1
+    def _trim(self, written: list[int]) -> None:
+        for key_id in written:
+            self._untrimmed[key_id] += 1
         due = [id_ for id_, rows in self._untrimmed.items() if rows >= TRIM_EVERY]
         if due:
             text = _TRIM.format(marks=marks(due))
@@ -255,31 +266,34 @@ class Store:
         for key_id in list(self._untrimmed) if full else due:
             del self._untrimmed[key_id]
 
-    def _usage_rows(self, tallies: list[Tally]) -> list[tuple[Any, ...]]:
+    def _usage_rows(
+        self, tallies: list[Tally], ids: dict[bytes, int]
+    ) -> list[tuple[Any, ...]]:
         # One row per cell: PostgreSQL cannot update a row twice in one statement.
         cells: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
         for tally in tallies:
             event, hour = tally.event, tally.at // 3600 * 3600
-            cells[event.key_id, hour, event.endpoint, event.code] += tally.requests
+            cells[ids[event.digest], hour, event.endpoint, event.code] += tally.requests
         moment = self._dialect.moment
         return [
             (key_id, moment(hour), endpoint, code, requests)
             for (key_id, hour, endpoint, code), requests in cells.items()
         ]
 
-    def _last_used_rows(self, tallies: list[Tally]) -> list[tuple[Any, ...]]:
-        used_at = {tally.event.key_id: tally.at for tally in _by_time(tallies)}
-        created: defaultdict[int, int] = defaultdict(int)
+    def _last_used_rows(
+        self, tallies: list[Tally], ids: dict[bytes, int]
+    ) -> list[tuple[Any, ...]]:
+        used_at = {tally.event.digest: tally.at for tally in _by_time(tallies)}
+        created: defaultdict[bytes, int] = defaultdict(int)
         for tally in tallies:
-            key_id = tally.event.key_id
-            created[key_id] = max(created[key_id], tally.last_created)
+            digest = tally.event.digest
+            created[digest] = max(created[digest], tally.last_created)
         moment = self._dialect.moment
-        return [(id_, moment(at), created[id_]) for id_, at in used_at.items()]
+        return [(ids[key], moment(at), created[key]) for key, at in used_at.items()]
 
     def _journal_row(self, tally: Tally) -> tuple[Any, ...]:
         event = tally.event
         return (
-            event.key_id,
             self._dialect.moment(tally.at),
             event.endpoint,
             event.status,
@@ -298,6 +312,13 @@ class Store:
         row = f"({marks(rows[0])})"
         values = [value for each in rows for value in each]
         self._run(text.format(rows=", ".join([row] * len(rows))), values)
+
+    def _fetch(self, text: str, values: Sequence[Any]) -> list[Any]:
+        cursor = self._run(text, values)
+        try:
+            return list(cursor.fetchall())
+        except self._dialect.errors as error:
+            raise self._store_error(error) from None
 
     def _run(self, text: str, values: Sequence[Any] = ()) -> Any:
         try:
@@ -328,16 +349,15 @@ class Store:
     def _key_row(
         self,
         digest: bytes,
-        key_id: int,
         expires_at: Any,
         last_created: int | None,
         explains_refusals: Any,
         accepted: Any,
     ) -> KeyRow:
+        seconds = self._dialect.seconds
         return KeyRow(
-            digest=bytes(digest),
-            key_id=key_id,
-            expires_at=expires_at and self._dialect.seconds(expires_at),
+            digest=digest,
+            expires_at=None if expires_at is None else seconds(expires_at),
             accepted=bool(accepted),
             last_created=last_created or 0,
             explains_refusals=bool(explains_refusals),
@@ -350,7 +370,7 @@ def _by_time(tallies: Iterable[Tally]) -> list[Tally]:
 
 def _last(tallies: list[Tally]) -> list[Tally]:
     """Return what the journal keeps; usage counts all of it."""
-    rows: defaultdict[tuple[int, bool], list[Tally]] = defaultdict(list)
+    rows: defaultdict[tuple[bytes, bool], list[Tally]] = defaultdict(list)
     for tally in _by_time(tallies):
-        rows[tally.event.key_id, tally.event.accepted].append(tally)
+        rows[tally.event.digest, tally.event.accepted].append(tally)
     return [tally for each in rows.values() for tally in each[-JOURNAL_ROWS:]]

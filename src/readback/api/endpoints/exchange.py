@@ -117,8 +117,8 @@ class Exchange:
         return tally
 
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
-        key_id, info, address = self._record.key_id, self._info, self._address
-        return journal_event(key_id, info, address, code, detail, differences)
+        digest, info, address = self._record.digest, self._info, self._address
+        return journal_event(digest, info, address, code, detail, differences)
 
 
 def internal_error(replies: Replies, error: Exception) -> bytes:
@@ -131,7 +131,7 @@ def internal_error(replies: Replies, error: Exception) -> bytes:
 
 
 def journal_event(
-    key_id: int,
+    digest: bytes,
     info: RequestInfo,
     address: str,
     code: str,
@@ -141,4 +141,4 @@ def journal_event(
     status = REFUSALS[code].status.value if code else 200
     sender = _shorten(address)
     agent = info.user_agent
-    return key_id, info.endpoint, status, code, detail, agent, sender, differences
+    return digest, info.endpoint, status, code, detail, agent, sender, differences

@@ -208,7 +208,7 @@ class Api:
                 return self._count_not_found(info, address)
             detail, difference = info.not_found_detail, info.not_found_difference
             event = journal_event(
-                found.key_id, info, address, "not_found", detail, difference
+                found.digest, info, address, "not_found", detail, difference
             )
             self._services.journal.note(event, info.request_bytes, answer_bytes)
 

@@ -129,9 +129,14 @@ class ConnectionRegistry:
         last_sweep = self.now
         self._set_time(now)
         for connection in tuple(self.connections):
-            connection.check(last_sweep)
-            if connection.opened_at < self.retire_before:
-                connection.retire()
+            try:
+                connection.check(last_sweep)
+                if connection.opened_at < self.retire_before:
+                    connection.retire()
+            except Exception as error:
+                # The deadlines of the others do not wait for this one.
+                self.handler.fail(error, None)
+                connection.abort()
 
     def retire(self) -> None:
         """Make the next answer of each connection its last."""

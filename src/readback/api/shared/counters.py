@@ -13,6 +13,7 @@ TOTALS = (
     "statements",
     "database_errors",
     "journal_dropped",
+    "round_errors",
 )
 GAUGES = (
     "open_connections",
@@ -24,9 +25,9 @@ GAUGES = (
     "database_writable_workers",
     "workers",
 )
-# The last one is Unix time in seconds; the other is on the monotonic clock, which all
+# The last one is Unix time in seconds; the others are on the monotonic clock, which all
 # processes share, in milliseconds. 0: none.
-MOMENTS = ("keys_confirmed", "certificate_expires")
+MOMENTS = ("keys_confirmed", "round_error", "certificate_expires")
 # From an SQLite file in memory to the longest that a request waits, and a little more.
 KEY_LOOK_UPS = Histogram(
     "key_lookup",

@@ -15,10 +15,10 @@ import pytest
 from tests.support.waiting import wait_in_loop_until
 
 from readback.api.data.clerk import Clerk
-from readback.api.data.health import Health
+from readback.api.data.health import ROUND_ERROR_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
-from readback.api.data.store import KeyRow, Store, StoreError
+from readback.api.data.store import KeyRows, Store, StoreError
 from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
 from readback.api.data.unmatched_table import UnmatchedTable
 from readback.api.shared.counters import Counters
@@ -38,7 +38,7 @@ class FailingStore(Store):
     # Set by a test: the next write sets the event, and fails a moment later.
     fail_slowly: threading.Event | None = None
 
-    def keys(self, digests: Sequence[bytes]) -> dict[bytes, KeyRow]:
+    def keys(self, digests: Sequence[bytes]) -> KeyRows:
         if self.broken:
             raise ZeroDivisionError(VALUE)
         if self.unreachable:
@@ -62,6 +62,7 @@ class FailingTable(UnmatchedTable):
     """The table of unmatched requests; it fails while `broken` is set."""
 
     broken = False
+    error: Exception = StoreError("locked", permanent=False, lost=False)
     deletions = 0
 
     def __init__(self) -> None:
@@ -71,7 +72,7 @@ class FailingTable(UnmatchedTable):
     def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
         self.attempts.append(sum(counts.values()))
         if self.broken:
-            raise StoreError("locked", permanent=False, lost=False)
+            raise self.error
         self.written += sum(counts.values())
 
     def delete_old(self, wall: float) -> None:
@@ -81,10 +82,10 @@ class FailingTable(UnmatchedTable):
 class DataLayer:
     """A clerk with everything that it works with."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: type[FailingStore] = FailingStore) -> None:
         sqlite3.connect(path).close()
-        row = Counters(1).row(0)
-        self.store = FailingStore(Config(database_url=f"sqlite:///{path}"))
+        self.row = row = Counters(1).row(0)
+        self.store = kind(Config(database_url=f"sqlite:///{path}"))
         self.table = self.store.unmatched = FailingTable()
         self.health = Health(row)
         self.journal = Journal(row)
@@ -121,7 +122,7 @@ def run(data: DataLayer, work: Callable[[], object]) -> None:
 
 
 def note(data: DataLayer) -> None:
-    data.journal.note(Event(1, "chat", 200, "", "", "", ""), 0, 0)
+    data.journal.note(Event(b"d" * 32, "chat", 200, "", "", "", ""), 0, 0)
 
 
 def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
@@ -316,3 +317,92 @@ def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
         await wait_in_loop_until(lambda: data.table.deletions > 2, "rows are deleted")
 
     run(data, work)
+
+
+class StoreWithPoison(FailingStore):
+    """A store that cannot write the outcomes of one key."""
+
+    error: Exception = StoreError("out of range", permanent=True, lost=False)
+    poison = b"p" * 32
+    attempts = 0
+
+    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
+        self.attempts += 1
+        if any(tally.event.digest == self.poison for tally in tallies):
+            raise self.error
+        return super().record(tallies)
+
+
+@pytest.mark.parametrize("kind", ["permanent", "unexpected"])
+def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, caplog):
+    data = DataLayer(tmp_path / "database", StoreWithPoison)
+    if kind == "unexpected":
+        data.store.error = ZeroDivisionError(VALUE)
+    count = 500
+
+    async def work() -> None:
+        for number in range(count):
+            digest = data.store.poison if number == 321 else number.to_bytes(32)
+            data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
+        data.begin_round()
+        await wait_in_loop_until(
+            lambda: data.store.written == count - 1, "all others are written"
+        )
+        assert data.store.attempts <= 40
+        left = 0 if kind == "permanent" else 1
+        await data.until(lambda: data.clerk.pending_rows == left, "one is set aside")
+        data.store.error = StoreError("gone", permanent=True, lost=False)
+
+    run(data, work)
+    assert data.row.get("journal_dropped") == 1
+    assert data.store.written == count - 1
+    assert VALUE not in caplog.text
+
+
+def test_an_unexpected_error_of_unmatched_requests_delays_nothing_else(data):
+    answers = []
+
+    async def work() -> None:
+        data.table.error = ZeroDivisionError(VALUE)
+        data.table.broken = True
+        note_unmatched(data)
+        await data.until(data.health.errors, "operators see it")
+        assert data.health.errors() == [
+            "cannot write unmatched requests: ZeroDivisionError"
+        ]
+        data.keyring.wait(b"d" * 32, answers.append)
+        await data.until(lambda: answers, "a key is looked up")
+
+    run(data, work)
+    assert answers == [None]
+
+
+def test_an_error_in_a_round_is_logged_once_and_counted_each_time(data, caplog):
+    rounds = data.health.rounds
+    for _ in range(3):
+        rounds.guard(lambda: {}[VALUE])
+    now = time.monotonic()
+    assert data.row.get("round_errors") == 3 and data.row.get("round_error")
+    assert caplog.text.count("KeyError") == 1 and VALUE not in caplog.text
+
+    rounds.tick(now + ROUND_ERROR_SECONDS - 1)
+    assert "recovered" not in caplog.text
+    rounds.tick(now + ROUND_ERROR_SECONDS + 1)
+    assert "recovered" in caplog.text and not data.row.get("round_error")
+
+
+def test_a_result_that_cannot_be_applied_does_not_end_the_next_ones(data, monkeypatch):
+    calls = []
+
+    def fail(asked: object, rows: object) -> None:
+        calls.append(asked)
+        raise ZeroDivisionError(VALUE)
+
+    monkeypatch.setattr(data.keyring, "learn", fail)
+
+    async def work() -> None:
+        await data.until(lambda: len(calls) > 2, "several rounds have begun")
+        assert data.keyring.confirmed_at > 0
+
+    run(data, work)
+    assert data.row.get("round_errors") > 2

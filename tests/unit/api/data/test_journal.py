@@ -25,10 +25,10 @@ def small(monkeypatch):
 
 
 def event(key_id: int = 1, agent: str = "", code: str = "") -> Event:
-    return Event(key_id, "chat", 400 if code else 200, code, "", agent, "")
+    return Event(bytes([key_id]), "chat", 400 if code else 200, code, "", agent, "")
 
 
-def unnumbered(key_id: int) -> int:
+def unnumbered(digest: bytes) -> int:
     return 0
 
 
@@ -71,7 +71,7 @@ def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
 def test_tallies_that_are_merged_keep_the_newest_created(journal):
     for last_created in (5, 9, 7):
         journal.note(event(), 0, 0)
-        journal.close(10.0, {1: last_created}.get)
+        journal.close(10.0, {event().digest: last_created}.get)
     [tally] = journal.fetch()
     assert tally.last_created == 9
 
@@ -102,3 +102,14 @@ def test_above_twice_the_limit_dropped_requests_are_counted(journal, counters, s
     # The metrics count them all.
     answered = counters.total(("chat", "")) + counters.total(("chat", "not_found"))
     assert answered == 200
+
+
+def test_an_outcome_that_cannot_be_counted_affects_no_other(counters):
+    errors = []
+    journal = Journal(counters.row(0), errors.append)
+    journal.note(event(1)._replace(endpoint="nowhere"), 0, 0)
+    journal.note(event(2), 0, 0)
+    journal.close(10.0, unnumbered)
+    [tally] = journal.fetch()
+    assert tally.event == event(2) and [type(error) for error in errors] == [KeyError]
+    assert counters.total("journal_dropped") == 1

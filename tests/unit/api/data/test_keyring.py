@@ -11,7 +11,7 @@ from readback.api.shared.limiter import Limiter
 from readback.contract import REVOCATION_SECONDS
 
 DIGEST = b"d" * 32
-ROW = KeyRow(DIGEST, 7, None, True)
+ROW = KeyRow(DIGEST, None, True)
 GRACE = 900.0
 
 
@@ -56,7 +56,7 @@ def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter, now)
     wall = int(time.time())
     record = add_key(keyring, ROW._replace(last_created=wall + 100))
     assert limiter.number(record.slot, now) == wall + 101
-    assert keyring.last_created(ROW.key_id) == wall + 101
+    assert keyring.last_created(DIGEST) == wall + 101
     # Another replica has answered meanwhile; what it has written later is newer.
     keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 200)})
     keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 150)})
@@ -148,3 +148,67 @@ def test_a_look_up_that_is_given_up_is_timed_too(limiter, asked, now):
 def test_every_key_is_looked_up_twice_within_the_promised_time():
     """The tests with real servers allow more, because the machine may be busy."""
     assert 2 * SWEEP_SECONDS <= REVOCATION_SECONDS
+
+
+@pytest.fixture
+def errors():
+    return []
+
+
+@pytest.fixture
+def reporting(limiter, errors):
+    """A keyring that reports the errors of single records."""
+    made = Keyring(limiter, lambda _: None, GRACE, note_error=errors.append)
+    made.confirm(time.monotonic())
+    return made
+
+
+OTHER = b"o" * 32
+OTHER_ROW = KeyRow(OTHER, None, True)
+
+
+@pytest.mark.parametrize("row", [ValueError(), KeyRow(DIGEST, "soon", True)])
+def test_a_row_that_cannot_be_understood_affects_no_other_key(reporting, errors, row):
+    held, other = add_key(reporting), add_key(reporting, OTHER_ROW)
+    refused = OTHER_ROW._replace(accepted=False)
+
+    reporting.learn([DIGEST, OTHER], {DIGEST: row, OTHER: refused})
+
+    assert len(errors) == 1
+    assert not held.accepted and reporting.find(DIGEST) is None
+    assert reporting.find(OTHER) is other and not other.accepted
+
+
+def test_nobody_is_told_that_a_key_is_wrong_whose_row_cannot_be_understood(reporting):
+    answers = []
+    reporting.wait(DIGEST, answers.append)
+    reporting.learn([DIGEST], {DIGEST: ValueError()})
+    assert answers == [UNAVAILABLE]
+    # The next request asks again.
+    assert not reporting.is_absent(DIGEST) and reporting.waiting == 0
+    assert add_key(reporting).accepted
+
+
+def test_a_record_that_fails_at_a_tick_affects_no_other_key(reporting, errors, now):
+    held, other = add_key(reporting), add_key(reporting, OTHER_ROW)
+    held.expires_at, other.expires_at = "soon", 1.0
+
+    known = reporting.tick(now, time.time())
+
+    assert [type(error) for error in errors] == [TypeError]
+    assert known == [OTHER] and not held.accepted and not other.accepted
+
+
+def test_a_waiter_that_fails_does_not_keep_others_waiting(reporting, errors):
+    answers = []
+
+    def fail(found):
+        raise ZeroDivisionError
+
+    for digest in (DIGEST, OTHER):
+        for waiter in (fail, answers.append):
+            reporting.wait(digest, waiter)
+    reporting.learn([DIGEST, OTHER], {DIGEST: ROW})
+
+    assert answers == [reporting.find(DIGEST), None]
+    assert len(errors) == 2

@@ -1,0 +1,69 @@
+"""One row of the database is damaged: only its key is affected; operators see it."""
+
+import os
+import signal
+from pathlib import Path
+
+from readback import keys
+from tests.faults.database.conftest import Site, Start
+from tests.support.metrics import metrics, readiness
+from tests.support.postgres import Postgres
+from tests.support.waiting import wait_until
+
+SET_EXPIRY = "UPDATE cabinet_key SET expires_at = ? WHERE digest = ?"
+REVOKE = "UPDATE cabinet_key SET revoked_at = ? WHERE digest = ?"
+
+
+def digest(key: str) -> bytes:
+    return keys.digest(key.encode())
+
+
+def assert_revocation_works(site: Site, key: str) -> None:
+    assert site.ask(key).status == 200
+    site.database.rows(REVOKE, site.database.moment(0), digest(key))
+    wait_until(lambda: site.ask(key).status == 401, "it is refused", seconds=10)
+
+
+def test_a_damaged_row_affects_its_key_alone(start: Start, tmp_path: Path) -> None:
+    site = start(f"sqlite:///{tmp_path}/readback.sqlite3", READBACK_WORKERS="2")
+    ops = site.server.ops_url
+    damaged, *others = site.unused_keys
+    assert site.ask(damaged).status == 200
+    site.database.rows(SET_EXPIRY, "soon", digest(damaged))
+
+    wait_until(lambda: site.ask(damaged).status == 503, "it cannot be judged")
+    assert_revocation_works(site, others[0])
+    status, errors = readiness(ops)
+    assert status == 200 and ["periodic work" in each for each in errors] == [True]
+
+    def is_incomplete() -> bool:
+        for _ in range(8):  # each worker gets some of them
+            site.ask(damaged)
+        return readiness(ops, "/readyz/strict")[0] == 503
+
+    wait_until(is_incomplete, "no round is complete while the key is used")
+    assert metrics(ops)["round_errors_total"] > 0
+    # Once per worker, however often it has occurred, and without the value.
+    assert 1 <= site.log.count("ValueError") <= 2 and "soon" not in site.log
+
+    site.database.rows(SET_EXPIRY, None, digest(damaged))
+    wait_until(lambda: site.ask(damaged).status == 200, "it works again")
+    wait_until(lambda: readiness(ops, "/readyz/strict")[0] == 200, "all is complete")
+    assert metrics(ops)["worker_deaths_total"] == 0
+    assert_revocation_works(site, others[1])
+
+
+def test_a_key_without_end_in_postgresql_is_accepted(
+    start: Start, postgresql: Postgres
+) -> None:
+    site = start(postgresql.migrated_database())
+    endless, past, *others = site.unused_keys
+    for key, moment in ((endless, "infinity"), (past, "-infinity")):
+        assert site.ask(key).status == 200
+        site.database.rows(SET_EXPIRY, moment, digest(key))
+    wait_until(lambda: site.ask(past).status == 401, "it has expired", seconds=10)
+    assert site.ask(endless).status == 200
+    assert_revocation_works(site, others[0])
+    assert readiness(site.server.ops_url, "/readyz/strict") == (200, [])
+    os.kill(site.server.pid, signal.SIGHUP)  # a new worker reads it, too
+    assert site.ask(endless).status == 200

@@ -1,0 +1,45 @@
+"""The sweep over all connections of a listener."""
+
+import time
+
+from readback.api.http.registry import ConnectionRegistry, Limits
+
+
+class Handler:
+    def __init__(self) -> None:
+        self.errors: list[Exception] = []
+
+    def fail(self, error: Exception, head: object) -> bytes:
+        self.errors.append(error)
+        return b""
+
+
+class Checked:
+    """A connection that notes its checks, and fails in them if there is an error."""
+
+    address = ""
+
+    def __init__(self, seen: list[str], name: str, error: Exception | None = None):
+        self.opened_at = time.monotonic()
+        self._seen, self._name, self._error = seen, name, error
+
+    def check(self, now: float) -> None:
+        self._seen.append(self._name)
+        if self._error:
+            raise self._error
+
+    def abort(self) -> None:
+        self._seen.append(f"{self._name} aborted")
+
+
+def test_a_connection_that_fails_does_not_end_the_sweep():
+    handler, seen = Handler(), []
+    registry = ConnectionRegistry(handler, Limits(9, 0, 1, 1, 1, 1, 1, 1, 1))
+    bad = Checked(seen, "bad", ZeroDivisionError())
+    for each in (Checked(seen, "first"), bad, Checked(seen, "last")):
+        registry.connections.add(each)
+
+    registry.sweep(time.monotonic())
+
+    assert sorted(seen) == ["bad", "bad aborted", "first", "last"]
+    assert [type(error) for error in handler.errors] == [ZeroDivisionError]
