@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def statements_of_the_store() -> list[str]:
         for name, text in vars(module).items()
         if name.isupper() and isinstance(text, str)
     ]
-    assert len(texts) >= 13
+    assert len(texts) >= 12
     return texts
 
 
@@ -309,3 +310,90 @@ def test_two_workers_write_and_delete_at_the_same_time(store, database):
         thread.join()
     # SQLite allows one writer; the other one gives up after 0.2 s.
     assert not errors or database.is_sqlite
+
+
+def add_rows(database: Database, key: str, times: list[float]) -> None:
+    """Add a row of usage and one of the journal for each time."""
+    key_id = database.value("SELECT id FROM cabinet_key WHERE digest = ?", digest(key))
+    marks, values = [], []
+    for number, seconds in enumerate(times):
+        marks.append("(?, ?, 'chat', ?, 1)")
+        values += [key_id, database.moment(seconds), f"{number}"]
+    database.rows(
+        "INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests)"
+        f" VALUES {', '.join(marks)}",
+        *values,
+    )
+    database.rows(
+        "INSERT INTO cabinet_journalentry (key_id, at, endpoint, accepted, code,"
+        " status, detail, request_bytes, answer_bytes, user_agent, client_address,"
+        " requests)"
+        " SELECT key_id, hour, endpoint, ?, code, 200, '', 0, 0, '', '', 1"
+        " FROM cabinet_usage ORDER BY id",
+        True,
+    )
+
+
+def ages(database: Database, table: str, column: str) -> list[int]:
+    """Return how many days old the rows of a table are, the oldest first."""
+    moments = [row[0] for row in database.rows(f"SELECT {column} FROM {table}")]
+    if database.is_sqlite:
+        moments = [datetime.fromisoformat(each).replace(tzinfo=UTC) for each in moments]
+    return sorted(((datetime.now(UTC) - each).days for each in moments), reverse=True)
+
+
+def test_nothing_is_kept_for_longer_behind_rows_from_the_future(database, key):
+    """A clock that was wrong for a while does not keep the rows that came after it."""
+    ahead = [1000 * DAY + n for n in range(1200)]
+    old = [-31 * DAY - n for n in range(1200)]
+    add_rows(database, key, [*ahead, *old, -29 * DAY, 0, DAY / 2])
+    store = Store(Config(database_url=database.url, usage_days=30, journal_days=30))
+
+    steps = 1
+    while not store.clean(NOW):
+        steps += 1
+    store.close()
+
+    assert steps == 2  # of 1000 rows each
+    for table, column in (("cabinet_usage", "hour"), ("cabinet_journalentry", "at")):
+        assert ages(database, table, column) == [29, 0, -1]
+
+
+def test_cleaning_reads_only_what_it_deletes(database, key):
+    add_rows(database, key, [-n * DAY for n in range(400)])
+    explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
+    with database.connected() as connection:
+        if not database.is_sqlite:
+            connection.execute("ANALYZE")
+            connection.execute("SET enable_seqscan = off")  # the table is small
+        for table, column, name in (
+            ("cabinet_usage", "hour", "cabinet_usage_hour"),
+            ("cabinet_journalentry", "at", "cabinet_journal_at"),
+        ):
+            text = store_module._CLEAN.format(table=table, time=column, is_beyond="<")
+            if not database.is_sqlite:
+                text = text.replace("?", "%s")
+            values = [database.moment(-390 * DAY), 1000]
+            plan = str(connection.execute(explain + text, values).fetchall())
+            assert name in plan, plan
+
+
+def test_unmatched_requests_from_the_future_do_not_keep_their_cells(store, database):
+    store.unmatched.write({unmatched(user_agent="ahead"): 1}, NOW + DAY)
+    store.unmatched.write({unmatched(user_agent="new"): 1}, NOW)
+
+    store.unmatched.delete_old(NOW)
+
+    assert [row[2] for row in unmatched_rows(database)] == ["new"]
+
+
+def test_another_network_key_is_used_after_a_restore(store, database):
+    networks = "SELECT network FROM cabinet_unmatchedrequest"
+    store.unmatched.write({unmatched(): 1}, NOW)
+    before = database.rows(networks)
+    database.rows("UPDATE cabinet_networkkey SET key = ?", b"k" * 32)
+
+    store.unmatched.delete_old(NOW + 601)
+    store.unmatched.write({unmatched(): 1}, NOW)
+
+    assert len(before) == 1 and database.rows(networks) != before

@@ -233,6 +233,7 @@ class Usage(models.Model):
                 fields=["key", "hour", "endpoint", "code"], name="cabinet_usage_cell"
             ),
         ]
+        indexes = [models.Index(fields=["hour"], name="cabinet_usage_hour")]
 
     def __str__(self) -> str:
         return f"{self.hour:%Y-%m-%d %H:00} {self.endpoint} {self.outcome}"
@@ -269,8 +270,9 @@ class JournalEntry(models.Model):
     class Meta:
         verbose_name_plural = "journal entries"
         indexes = [
-            # Reading the newest accepted (or refused) rows of a key uses only this.
+            # To read the newest accepted (or refused) rows of a key, and to delete.
             models.Index(fields=["key", "accepted", "id"], name="cabinet_journal_last"),
+            models.Index(fields=["at"], name="cabinet_journal_at"),
         ]
 
     def __str__(self) -> str:

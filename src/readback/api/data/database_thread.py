@@ -49,11 +49,15 @@ from readback.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 
-# Under a flood, look-ups are this far apart: each then collects many keys, and the
-# flood costs at most a hundred statements a second. A few in a row need not wait.
+# Under a flood, look-ups are this far apart, so it costs at most a hundred statements a
+# second. A few in a row need not wait.
 LOOK_UP_SECONDS = 0.01
 LOOK_UP_BURST = 50
 CLEANING_SECONDS = 3600.0
+CLEANING_RETRY_SECONDS = 60.0
+# If the wall clock was changed by more than this since the last cleaning, it may still
+# be wrong, and what is deleted does not come back.
+CLOCK_CHANGE_SECONDS = 60.0
 # How often to delete unmatched requests that are no longer shown.
 EXPIRY_SECONDS = 30.0
 # If they cannot be written, nothing else must wait for them again for this long.
@@ -89,9 +93,14 @@ class DatabaseThread:
         self._next_settling = inf
         self._unmatched: WriteUnmatched | None = None
         self._unmatched_from = 0.0
+        # When to try again if somebody else was writing.
+        self._unmatched_due = 0.0
         self._next_look_up = 0.0
-        # At another time in each worker, so that they do not clean up together.
-        self._next_cleaning = time.monotonic() + random.uniform(0, CLEANING_SECONDS)
+        # At another time in each worker, so that they do not clean up together; and not
+        # at once, because the clock of a machine that starts may be wrong.
+        pause = random.uniform(0.2, 1) * CLEANING_SECONDS
+        self._next_cleaning = time.monotonic() + pause
+        self._clock_offset = _clock_offset()
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._stop_at = inf
         # Whether what cannot be written goes back to the event loop. Both threads use
@@ -144,10 +153,14 @@ class DatabaseThread:
         # One doubt at a time.
         return bool(self._tallies) and not self._doubt
 
+    @property
+    def _can_write_unmatched(self) -> bool:
+        return bool(self._unmatched) and time.monotonic() >= self._unmatched_due
+
     def _take_tasks(self) -> None:
         """Wait until there is something to do, and take all tasks that have arrived."""
         with suppress(Empty):
-            if not (self._known or self._can_write or self._unmatched):
+            if not (self._known or self._can_write or self._can_write_unmatched):
                 self._wait()
             while True:
                 self._accept(self._tasks.get_nowait())
@@ -159,6 +172,8 @@ class DatabaseThread:
             time.sleep(max(0.0, self._next_look_up - now))
         else:
             due = min(self._next_cleaning, self._next_settling, self._next_expiry)
+            if self._unmatched:
+                due = min(due, self._unmatched_due)
             self._accept(self._tasks.get(timeout=max(0.0, due - now)))
 
     def _accept(self, task: Task) -> None:
@@ -173,7 +188,7 @@ class DatabaseThread:
             case Write(tallies):
                 self._tallies += tallies
             case WriteUnmatched():
-                self._unmatched = task  # instead of an earlier one, which is dropped
+                self._unmatched = task.after(self._unmatched)
             case Stop(deadline):
                 self._stop_at = deadline
 
@@ -187,7 +202,7 @@ class DatabaseThread:
             self._settle()
         elif self._can_write:
             self._write()
-        elif self._unmatched:
+        elif self._unmatched and self._can_write_unmatched:
             self._write_unmatched(self._unmatched)
         elif time.monotonic() >= self._next_expiry:
             self._delete_unmatched()
@@ -304,7 +319,7 @@ class DatabaseThread:
         time.sleep(RETRY_SECONDS)
 
     def _write_unmatched(self, task: WriteUnmatched) -> None:
-        """Write unmatched requests; what cannot be written now is dropped."""
+        """Write unmatched requests; what cannot be written is dropped."""
         self._unmatched = None
         now = time.monotonic()
         if self._health.reading.error or now < self._unmatched_from:
@@ -313,6 +328,10 @@ class DatabaseThread:
             self._store.unmatched.write(task.counts, task.at)
         except Exception as error:
             self._note_error(self._health.unmatched, error)
+            if isinstance(error, StoreError) and error.busy:
+                self._unmatched = task
+                self._unmatched_due = now + UNMATCHED_RETRY_SECONDS
+                return
             self._unmatched_from = now + UNMATCHED_RETRY_SECONDS
             self._next_expiry = min(self._next_expiry, self._unmatched_from)
         else:
@@ -339,19 +358,21 @@ class DatabaseThread:
             self._next_expiry = now + EXPIRY_SECONDS
 
     def _clean(self) -> None:
-        done = True
+        before, self._clock_offset = self._clock_offset, _clock_offset()
+        clock_was_set = abs(self._clock_offset - before) > CLOCK_CHANGE_SECONDS
+        pause = CLEANING_RETRY_SECONDS
         try:
-            done = self._store.clean(time.time())
+            done = clock_was_set or self._store.clean(time.time())
+            pause = CLEANING_SECONDS if done else RETRY_SECONDS
+            self._health.cleaning.succeeded()
         except Exception as error:
-            self._note_error(self._health.writing, error)
-        self._next_cleaning = time.monotonic() + (
-            CLEANING_SECONDS if done else RETRY_SECONDS
-        )
+            self._note_error(self._health.cleaning, error)
+        self._next_cleaning = time.monotonic() + pause
 
     def _note_error(self, status: DependencyStatus, error: Exception) -> None:
         self._counters.add("database_errors")
         if isinstance(error, StoreError):
-            status.failed(str(error))
+            status.failed(str(error), busy=error.busy)
             return
         # Unexpected, so the connection may be in any state.
         if status.failed(type(error).__name__):
@@ -371,3 +392,8 @@ class DatabaseThread:
         # A closed event loop raises: the worker is stopping and waits for nothing.
         with suppress(RuntimeError):
             self._on_result(result)
+
+
+def _clock_offset() -> float:
+    """Return a number that changes only when the wall clock is set."""
+    return time.time() - time.monotonic()

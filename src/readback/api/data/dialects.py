@@ -62,6 +62,9 @@ class Dialect(Protocol):
     def is_lost(self, connection: Any) -> bool:
         """Return whether the server has closed the connection."""
 
+    def is_busy(self, error: Exception) -> bool:
+        """Return whether somebody else was writing, and it may succeed next time."""
+
     def reason(self, error: Exception) -> str:
         """Return what is wrong, for operators, without any value of a statement."""
 
@@ -136,6 +139,9 @@ class Sqlite:
     def is_lost(self, connection: Any) -> bool:
         return False
 
+    def is_busy(self, error: Exception) -> bool:
+        return _sqlite_kind(error) == "BUSY"
+
     def reason(self, error: Exception) -> str:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         sentence = self._REASONS.get(_sqlite_kind(error))
@@ -199,6 +205,10 @@ class Postgresql:
 
     def is_lost(self, connection: Any) -> bool:
         return bool(connection.broken)
+
+    def is_busy(self, error: Exception) -> bool:
+        # Locked by others, or chosen to end a deadlock.
+        return getattr(error, "sqlstate", None) in ("55P03", "40P01")
 
     def reason(self, error: Exception) -> str:
         # A message of the server may quote the values of a statement. A message of the

@@ -18,6 +18,7 @@ log = logging.getLogger("readback.api")
 # An unexpected error is over, and would be logged again, once there was none for this
 # long.
 ROUND_ERROR_SECONDS = 60.0
+BUSY_SECONDS = 5.0
 ROUND_ERROR = "unexpected error in the periodic work of a worker"
 
 
@@ -28,16 +29,25 @@ class DependencyStatus:
         self._counters = counters
         self._gauge = gauge
         self._complaint = complaint
+        self._busy_since = inf
         self.error = ""
 
     def succeeded(self) -> None:
+        self._busy_since = inf
         if self.error:
             log.warning("recovered; was: %s", self.error)
         self.error = ""
         self._set_gauge(1)
 
-    def failed(self, reason: str) -> bool:
-        """Note an error; return whether it is another one than before."""
+    def failed(self, reason: str, *, busy: bool = False) -> bool:
+        """Note an error; return whether it is another one than before.
+
+        If somebody else was writing, that is an error only if it lasts.
+        """
+        if busy:
+            self._busy_since = min(self._busy_since, now := time.monotonic())
+            if now - self._busy_since < BUSY_SECONDS:
+                return False
         before, self.error = self.error, f"{self._complaint}: {reason}"
         if self.error != before:
             log.error(self.error)
@@ -100,11 +110,12 @@ class Health:
         self.unmatched = DependencyStatus(
             counters, "", "cannot write unmatched requests"
         )
+        self.cleaning = DependencyStatus(counters, "", "cannot delete expired rows")
         self.rounds = RoundErrors(counters)
         # No write has failed yet.
         counters.set("database_writable_workers", 1)
 
     def errors(self) -> list[str]:
         """Return what does not work at the moment."""
-        uses = (self.reading, self.writing, self.unmatched)
+        uses = (self.reading, self.writing, self.unmatched, self.cleaning)
         return [use.error for use in uses if use.error]

@@ -4,12 +4,13 @@ Tasks go from `clerk.py` to `database_thread.py`, results the other way. All are
 once sent, the sender does not touch their contents again.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from readback.api.data.journal import Tally
 from readback.api.data.store import KeyRows
-from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.unmatched import CAPACITY, UnmatchedEvent
 
 
 class LookUp(NamedTuple):
@@ -36,6 +37,14 @@ class WriteUnmatched(NamedTuple):
 
     counts: Mapping[UnmatchedEvent, int]
     at: float
+
+    def after(self, earlier: "WriteUnmatched | None") -> "WriteUnmatched":
+        """Return this with what was to be written before, as far as there is room."""
+        counts = Counter(earlier.counts if earlier else ())
+        for event, requests in self.counts.items():
+            if event in counts or len(counts) < CAPACITY:
+                counts[event] += requests
+        return WriteUnmatched(counts, self.at)
 
 
 class Stop(NamedTuple):

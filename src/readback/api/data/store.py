@@ -77,14 +77,11 @@ DELETE FROM cabinet_journalentry WHERE id IN (
         FROM cabinet_journalentry WHERE key_id IN ({marks})) AS numbered
     WHERE place > ?)
 """
-# Ids grow with time, so the oldest rows are at the beginning of the primary key.
-_OLD_USAGE = """
-DELETE FROM cabinet_usage WHERE hour < ? AND id IN (
-    SELECT id FROM cabinet_usage ORDER BY id LIMIT ?)
-"""
-_OLD_JOURNAL = """
-DELETE FROM cabinet_journalentry WHERE at < ? AND id IN (
-    SELECT id FROM cabinet_journalentry ORDER BY id LIMIT ?)
+# An index of each table begins with its time, so this reads what it deletes, and no
+# more. The ids are not in the order of time if the clock was wrong for a while.
+_CLEAN = """
+DELETE FROM {table} WHERE id IN (
+    SELECT id FROM {table} WHERE {time} {is_beyond} ? ORDER BY {time} LIMIT ?)
 """
 
 
@@ -106,13 +103,16 @@ class StoreError(Exception):
     """A statement has failed; the text tells operators why.
 
     `permanent` means that the same statement would always fail; `lost` means that the
-    connection had ended before it was used.
+    connection had ended before it was used; `busy`, that somebody else was writing.
     """
 
-    def __init__(self, reason: str, *, permanent: bool, lost: bool) -> None:
+    def __init__(
+        self, reason: str, *, permanent: bool, lost: bool, busy: bool = False
+    ) -> None:
         super().__init__(reason)
         self.permanent = permanent
         self.lost = lost
+        self.busy = busy
 
 
 class CommitInDoubt(StoreError):
@@ -219,13 +219,21 @@ class Store:
         return None if status == "in progress" else status != "aborted"
 
     def clean(self, wall: float) -> bool:
-        """Delete some rows that are too old; return True if none are left."""
-        moment = self._dialect.moment
-        usage = (moment(wall - self._usage_seconds), ROWS_PER_CLEANING)
-        journal = (moment(wall - self._journal_seconds), ROWS_PER_CLEANING)
-        deleted = self._run(_OLD_USAGE, usage).rowcount
-        deleted = max(deleted, self._run(_OLD_JOURNAL, journal).rowcount)
-        return bool(deleted < ROWS_PER_CLEANING)
+        """Delete some rows that are too old; return True if none are left.
+
+        Rows that are more than a day ahead of the clock were written while the clock
+        was wrong. How old they are is unknown, so they are deleted, too.
+        """
+        is_done = True
+        for table, time, seconds in (
+            ("cabinet_usage", "hour", self._usage_seconds),
+            ("cabinet_journalentry", "at", self._journal_seconds),
+        ):
+            for is_beyond, end in (("<", wall - seconds), (">", wall + _DAY)):
+                text = _CLEAN.format(table=table, time=time, is_beyond=is_beyond)
+                values = (self._dialect.moment(end), ROWS_PER_CLEANING)
+                is_done &= self._run(text, values).rowcount < ROWS_PER_CLEANING
+        return is_done
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -336,7 +344,10 @@ class Store:
         if not dialect.survives(error):
             self.close()
         permanent = isinstance(error, dialect.permanent_errors)
-        return StoreError(dialect.reason(error), permanent=permanent, lost=lost)
+        busy = dialect.is_busy(error)
+        return StoreError(
+            dialect.reason(error), permanent=permanent, lost=lost, busy=busy
+        )
 
     def _roll_back(self) -> None:
         if self._connection is None:

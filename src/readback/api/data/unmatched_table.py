@@ -37,10 +37,12 @@ ON CONFLICT (cell) DO UPDATE SET
     requests = excluded.requests + CASE
         WHEN old.digest = excluded.digest AND old.at >= ? THEN old.requests ELSE 0 END
 """
-# What another worker has locked at this moment, it is writing or deleting itself.
+# What another worker has locked at this moment, it is writing or deleting itself. Rows
+# from the future, after a clock was wrong, would keep their cells.
 _DELETE_OLD = """
 DELETE FROM cabinet_unmatchedrequest WHERE cell IN (
-    SELECT cell FROM cabinet_unmatchedrequest WHERE at < ? ORDER BY cell {lock})
+    SELECT cell FROM cabinet_unmatchedrequest WHERE at < ? OR at > ?
+    ORDER BY cell {lock})
 """
 
 
@@ -80,8 +82,11 @@ class UnmatchedTable:
 
     def delete_old(self, wall: float) -> None:
         """Delete the rows that are no longer shown."""
-        text = _DELETE_OLD.format(lock=self._dialect.lock_skip_locked)
-        self._run(text, [self._dialect.moment(wall - UNMATCHED_SECONDS)])
+        # Ask again: a restored database may have another one.
+        self._key = b""
+        moment = self._dialect.moment
+        shown = (moment(wall - UNMATCHED_SECONDS), moment(wall + UNMATCHED_SECONDS))
+        self._run(_DELETE_OLD.format(lock=self._dialect.lock_skip_locked), shown)
 
     def _network_key(self) -> bytes:
         if not self._key:

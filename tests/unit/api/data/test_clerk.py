@@ -15,7 +15,7 @@ import pytest
 from tests.support.waiting import wait_in_loop_until
 
 from readback.api.data.clerk import Clerk
-from readback.api.data.health import ROUND_ERROR_SECONDS, Health
+from readback.api.data.health import BUSY_SECONDS, ROUND_ERROR_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRows, Store, StoreError
@@ -406,3 +406,64 @@ def test_a_result_that_cannot_be_applied_does_not_end_the_next_ones(data, monkey
 
     run(data, work)
     assert data.row.get("round_errors") > 2
+
+
+def test_unmatched_requests_wait_while_somebody_else_is_writing(
+    data, monkeypatch, caplog
+):
+    retry = "readback.api.data.database_thread.UNMATCHED_RETRY_SECONDS"
+    monkeypatch.setattr(retry, 0.01)
+    data.table.error = StoreError("locked", permanent=False, lost=False, busy=True)
+
+    async def work() -> None:
+        data.table.broken = True
+        note_unmatched(data, 5)
+        await data.until(lambda: len(data.table.attempts) > 3, "it is tried again")
+        note_unmatched(data, 2)
+        await data.until(lambda: data.table.attempts[-1] == 7, "all of them wait")
+        data.table.broken = False
+        await data.until(lambda: data.table.written == 7, "all are written")
+        assert not data.health.errors()
+
+    run(data, work)
+    assert caplog.text == ""
+    assert data.row.get("database_errors") > 0
+
+
+def test_a_database_that_stays_busy_is_an_error(data):
+    now = time.monotonic()
+    status = data.health.writing
+    assert not status.failed("locked", busy=True) and not status.error
+    status._busy_since = now - BUSY_SECONDS
+    assert status.failed("locked", busy=True) and status.error
+    status.succeeded()
+    assert not status.failed("locked", busy=True) and not status.error
+
+
+class CountingStore(FailingStore):
+    cleanings = 0
+
+    def clean(self, wall: float) -> bool:
+        self.cleanings += 1
+        return True
+
+
+def test_nothing_is_cleaned_right_after_the_clock_was_set(tmp_path, monkeypatch):
+    module = "readback.api.data.database_thread"
+    monkeypatch.setattr(f"{module}.CLEANING_SECONDS", 0.02)
+    offsets = iter([0.0, 2e6, 2e6, 2e6, 2e6])
+    seen = []
+
+    def offset() -> float:
+        seen.append((data.store.cleanings if seen else 0, next(offsets, 2e6)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(f"{module}._clock_offset", offset)
+    data = DataLayer(tmp_path / "database", CountingStore)
+
+    async def work() -> None:
+        await wait_in_loop_until(lambda: data.store.cleanings > 1, "it is cleaned")
+
+    run(data, work)
+    # The offset was read when the thread was made, and before each cleaning.
+    assert [cleanings for cleanings, _ in seen[:4]] == [0, 0, 0, 1]
