@@ -4,11 +4,11 @@ import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet import services
-from readback.cabinet.models import Key, User
+from readback.cabinet.models import Key, OutgoingMail, User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
@@ -263,3 +263,19 @@ def test_an_operator_created_by_the_command_confirms_the_address_first(mails):
     operator_account.send(link_in(mails.wait_for(OPERATOR, "Confirm")))
 
     assert operator_account.get("/admin/").status_code == 200
+
+
+def test_a_change_without_its_line_in_the_audit_trail_is_not_made(
+    operator, alice, monkeypatch
+):
+    before = OutgoingMail.objects.count()
+
+    def fail(*_: object, **__: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(LogEntry.objects, "log_actions", fail)
+    with pytest.raises(OperationalError):
+        act(operator, "user", "deactivate", alice.pk)
+    alice.refresh_from_db()
+    assert alice.is_active
+    assert not LogEntry.objects.exists() and OutgoingMail.objects.count() == before

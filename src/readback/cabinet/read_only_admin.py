@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
@@ -85,17 +86,19 @@ class ReadOnlyAdmin(_ModelAdmin):
     ) -> int:
         """Call the service for each row and write it to the audit trail, in English.
 
-        Say which rows could not be changed and why; return how many were.
+        A change and its entry are one transaction. Say which rows could not be changed
+        and why; return how many were.
         """
         changed = 0
         for row in rows:
             try:
-                service(row)
+                with transaction.atomic():
+                    service(row)
+                    self.log_change(request, row, message)
             except ServiceError as error:
                 messages.error(request, f"{row}: {error}")
-                continue
-            self.log_change(request, row, message)
-            changed += 1
+            else:
+                changed += 1
         if changed or not rows:
             messages.success(request, f"{gettext(message)}: {changed}.")
         return changed

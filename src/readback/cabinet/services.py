@@ -105,12 +105,14 @@ def account_confirm(account: User) -> None:
     address.set_as_primary()
 
 
+@transaction.atomic
 def account_activate(account: User) -> None:
     account.is_active = True
     account.save(update_fields=["is_active"])
     notices.account_activated(account)
 
 
+@transaction.atomic
 def account_deactivate(account: User) -> None:
     """Deactivate the account; it cannot log in, and its keys stop working."""
     account.is_active = False
