@@ -11,8 +11,18 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
+# An exception can be its own cause.
+_MAX_CAUSES = 5
 
-class JsonLine(logging.Formatter):
+
+class _WithoutMessages(logging.Formatter):
+    """Formats exceptions as `describe_error` does."""
+
+    def formatException(self, ei: Any) -> str:
+        return describe_error(ei[1]) if ei[1] else ""
+
+
+class JsonLine(_WithoutMessages):
     """Formats an event as one line of JSON, with the time in UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -29,7 +39,7 @@ class JsonLine(logging.Formatter):
         return json.dumps(line)
 
 
-class PlainLine(logging.Formatter):
+class PlainLine(_WithoutMessages):
     """Formats an event for a terminal."""
 
     def __init__(self) -> None:
@@ -53,8 +63,14 @@ def configuration() -> dict[str, Any]:
 def describe_error(error: BaseException) -> str:
     """Return the type and the traceback of an exception, without its message.
 
-    A message may quote a request; the lines of code do not.
+    A message may quote a request; the lines of code do not. Exceptions that led to it
+    follow.
     """
-    return (
-        f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"
-    )
+    parts: list[str] = []
+    led_to_it: BaseException | None = error
+    while led_to_it is not None and len(parts) < _MAX_CAUSES:
+        trace = "".join(traceback.format_tb(led_to_it.__traceback__))
+        parts.append(f"{type(led_to_it).__name__}\n{trace}")
+        context = None if led_to_it.__suppress_context__ else led_to_it.__context__
+        led_to_it = led_to_it.__cause__ or context
+    return "after ".join(parts)

@@ -4,7 +4,9 @@ import json
 import logging
 import sys
 
-from readback.logs import JsonLine
+import pytest
+
+from readback.logs import JsonLine, PlainLine, describe_error
 
 
 def line_of(message: str, *args: object, failed: bool = False) -> str:
@@ -32,3 +34,31 @@ def test_a_traceback_is_part_of_the_line_of_its_event() -> None:
     line = line_of("it fails", failed=True)
     assert "\n" not in line
     assert "ValueError" in json.loads(line)["trace"]
+
+
+def error_with_a_cause() -> Exception:
+    try:
+        try:
+            raise KeyError("a secret")
+        except KeyError as cause:
+            raise ValueError("another secret") from cause
+    except ValueError as error:
+        return error
+
+
+@pytest.mark.parametrize("form", [JsonLine, PlainLine])
+def test_a_trace_has_the_types_of_errors_and_not_their_messages(form) -> None:
+    error = error_with_a_cause()
+    info = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("x", logging.ERROR, "", 1, "it fails", (), info)
+    written = form().format(record)
+    assert "ValueError" in written and "after KeyError" in written
+    assert "error_with_a_cause" in written
+    # The line of code is shown, and it has the text here; no value is.
+    assert "KeyError: " not in written and "ValueError: " not in written
+
+
+def test_an_error_that_is_its_own_cause_is_described() -> None:
+    error = ValueError()
+    error.__cause__ = error
+    assert describe_error(error).count("ValueError") == 5
