@@ -208,7 +208,7 @@ def test_a_look_up_that_hangs_is_not_waited_for_and_keeps_its_slot(
 
 
 def free_slots() -> int:
-    return recorded_exchange._slots._value
+    return recorded_exchange._slots.free
 
 
 def test_only_a_few_exchanges_run_at_once():

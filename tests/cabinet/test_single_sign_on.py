@@ -539,7 +539,7 @@ def tcp_server(answer: bytes = b"", drip: float = 0) -> Iterator[str]:
 def no_request_waits() -> bool:
     from readback.cabinet import provider_documents
 
-    return provider_documents._slots._value == provider_documents._MAX_REQUESTS
+    return provider_documents._slots.free == provider_documents._MAX_REQUESTS
 
 
 def answer_with(body: bytes, status: str = "200 OK", fields: str = "") -> bytes:

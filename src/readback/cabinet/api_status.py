@@ -7,6 +7,7 @@ in a thread of its own and never fails.
 import json
 import socket
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -57,7 +58,8 @@ class ApiQuestion:
         self._bind = bind
         self._deadline = time.monotonic() + TIMEOUT_SECONDS
         self._reports: SimpleQueue[ApiReport] = SimpleQueue()
-        Thread(target=self._ask, name="api-status", daemon=True).start()
+        with suppress(RuntimeError):  # no more threads: nothing answers
+            Thread(target=self._ask, name="api-status", daemon=True).start()
 
     def report(self) -> ApiReport:
         """Return what was heard until the deadline."""

@@ -5,13 +5,13 @@ size and how many there are. Nothing here depends on Django: `readback doctor` u
 """
 
 import time
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from threading import BoundedSemaphore, Thread
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import requests
+
+from readback.cabinet.slots import NoFreeSlot, Slots
 
 # For a whole request, from the look-up of the name to the last byte.
 DEADLINE_SECONDS = 5.0
@@ -21,7 +21,7 @@ _MAX_BYTES = 1 << 20
 _MAX_REQUESTS = 3
 _KEEP_SECONDS = 600.0
 
-_slots = BoundedSemaphore(_MAX_REQUESTS)
+_slots = Slots(_MAX_REQUESTS)
 
 
 class ProviderError(Exception):
@@ -42,31 +42,22 @@ class BoundedSession(requests.Session):
         self.max_redirects = 0
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
-        if not _slots.acquire(blocking=False):
-            raise ProviderError("too many requests are already waiting for it")
         options |= {"timeout": _SILENCE_SECONDS, "stream": True}
-        result: Future[requests.Response] = Future()
-        Thread(target=self._fetch, args=(result, args, options), daemon=True).start()
         try:
-            return result.result(DEADLINE_SECONDS)
-        except FutureTimeoutError:
+            return _slots.run(partial(self._fetch, args, options), DEADLINE_SECONDS)
+        except NoFreeSlot:
+            reason = "too many requests are already waiting for it"
+            raise ProviderError(reason) from None
+        except TimeoutError:
             raise requests.Timeout("no complete answer in time") from None
 
     def _fetch(
-        self,
-        result: Future[requests.Response],
-        args: tuple[Any, ...],
-        options: dict[str, Any],
-    ) -> None:
-        try:
-            response = super().request(*args, **options)
-            with response:
-                _read_body(response)
-            result.set_result(response)
-        except Exception as error:  # raised in the caller's thread
-            result.set_exception(error)
-        finally:
-            _slots.release()
+        self, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> requests.Response:
+        response = super().request(*args, **options)
+        with response:
+            _read_body(response)
+        return response
 
 
 def _read_body(response: requests.Response) -> None:

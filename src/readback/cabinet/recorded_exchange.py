@@ -10,14 +10,14 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
-from threading import BoundedSemaphore, Thread
 from urllib.parse import SplitResult, urlsplit
+
+from readback.cabinet.slots import NoFreeSlot, Slots
 
 # From the look-up of the name to the last byte of the answer.
 SECONDS = 5.0
@@ -29,7 +29,7 @@ MAX_AT_ONCE = 2
 _PART_BYTES = 16_384
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-_slots = BoundedSemaphore(MAX_AT_ONCE)
+_slots = Slots(MAX_AT_ONCE)
 
 
 class ExchangeFailure(StrEnum):
@@ -78,24 +78,12 @@ def post(
     """Send a POST request; raise `TooManyExchanges` if too many are running.
 
     It runs in a thread of its own because nothing else bounds the look-up of a name.
-    The caller waits for a bounded time, and the slot is in use until the thread ends.
     """
-    if not _slots.acquire(blocking=False):
-        raise TooManyExchanges
-    ended: Future[RecordedExchange] = Future()
-
-    def run() -> None:
-        try:
-            end = partial(ended.set_result, _exchange(target, headers, body))
-        except BaseException as error:
-            end = partial(ended.set_exception, error)
-        _slots.release()
-        end()
-
-    # A daemon, so that a process can stop while the look-up of a name hangs.
-    Thread(target=run, name="exchange", daemon=True).start()
+    exchange = partial(_exchange, target, headers, body)
     try:
-        return ended.result(SECONDS + _GRACE_SECONDS)
+        return _slots.run(exchange, SECONDS + _GRACE_SECONDS)
+    except NoFreeSlot:
+        raise TooManyExchanges from None
     except TimeoutError:  # what follows the look-up has a deadline of its own
         return RecordedExchange(seconds=SECONDS, failure=ExchangeFailure.NAME)
 
