@@ -224,10 +224,11 @@ def test_many_clients_that_pipeline_make_others_wait_for_one_request_of_each(
 ) -> None:
     each = 100
     alice, *flood = clients
-    keep_busy(listener)
-    for connection in flood:
-        connection.send(post_body(b"many") * each)
-    alice.send(post_body(b"alice"))
+    with busy(listener):
+        for connection in flood:
+            connection.send(post_body(b"many") * each)
+        alice.send(post_body(b"alice"))
+        wait_until_arrived(listener, len(clients))
     assert alice.read_answer().body == b"alice"
     # One when it arrives, one in the queue, and one more if it arrives in two parts.
     assert order_of(listener).index(b"alice") <= 3 * len(flood)
