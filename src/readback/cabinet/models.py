@@ -1,8 +1,7 @@
 """The tables: accounts, invitations, keys, usage, journal, unmatched requests, outbox.
 
-`readback.api.data.store` reads and writes some of these tables with its own SQL, so it
-depends on the names and types here. Rules that involve more than one row live in
-`services.py`. No column holds a key, a link or any text that a client sent.
+`readback.api.data.store` uses some of them by SQL, so it depends on their names. Rules
+for several rows are in `services.py`. No column holds a key, a link or a client's text.
 """
 
 import unicodedata
@@ -231,7 +230,7 @@ class Usage(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["key", "hour", "endpoint", "code"], name="cabinet_usage_cell"
-            ),
+            )
         ]
         indexes = [models.Index(fields=["hour"], name="cabinet_usage_hour")]
 
