@@ -74,6 +74,13 @@ class Arbiter(arbiter.Arbiter):
         self._lifecycle.hurry()
         raise StopIteration
 
+    def handle_ttin(self) -> None:
+        """Add a worker, unless a reload would then have no room for new ones."""
+        if self.num_workers < self._max_workers // 2:
+            super().handle_ttin()
+        elif self.log:
+            self.log.warning("SIGTTIN is ignored: %d workers run", self.num_workers)
+
     def manage_workers(self) -> None:
         """Start and stop workers; called after every signal and every second."""
         self._leaving &= self.WORKERS.keys()
@@ -85,7 +92,8 @@ class Arbiter(arbiter.Arbiter):
             self._old = set(self.WORKERS)
             self.cfg.on_reload(self)
         current = self._current()
-        for _ in range(self.num_workers - len(current)):
+        free = self._max_workers - len(self.WORKERS)
+        for _ in range(min(self.num_workers - len(current), free)):
             self.spawn_worker()
         surplus = len(current) - self.num_workers
         self._dismiss(current[: max(0, surplus)])
@@ -99,6 +107,11 @@ class Arbiter(arbiter.Arbiter):
     def staying(self) -> list[Any]:
         """Return the workers that are neither told to stop nor being replaced."""
         return [self.WORKERS[pid] for pid in self._current()]
+
+    @property
+    def _max_workers(self) -> int:
+        # Each has a row of the counters, and a cell for `created`, that no other uses.
+        return int(self._application.counters.rows)
 
     def _current(self) -> list[int]:
         """Return the workers that stay, the oldest first."""

@@ -14,15 +14,17 @@ Column = Hashable
 
 # The master counts this one, in the row of the worker that has ended.
 WORKER_DEATHS = "worker_deaths"
+# How many workers an operator may add by signals.
+ADDED_WORKERS = 4
 
 
 def rows_for(workers: int) -> int:
-    """Return how many rows a number of workers needs.
+    """Return how many workers may run at once; each has a row.
 
     Old and new workers run together while workers are replaced, and gunicorn adds a
-    worker each time it receives SIGTTIN.
+    worker each time it receives SIGTTIN. `arbiter.py` starts no more than this.
     """
-    return 2 * workers + 30
+    return 2 * (workers + ADDED_WORKERS)
 
 
 class SharedCounters:
@@ -36,7 +38,7 @@ class SharedCounters:
     ) -> None:
         self._index = {column: index for index, column in enumerate(columns)}
         self._transient = transient
-        self._rows = rows
+        self.rows = rows
         self._memory = mmap.mmap(-1, rows * len(self._index) * 8)
         self._cells = memoryview(self._memory).cast("q")
 
@@ -47,7 +49,7 @@ class SharedCounters:
 
     def retire_all_but(self, rows: Container[int]) -> None:
         """Clear what workers that have ended may have left behind."""
-        for number in range(self._rows):
+        for number in range(self.rows):
             if number not in rows:
                 self.row(number).retire()
 
@@ -60,7 +62,7 @@ class SharedCounters:
 
     def _column(self, column: Column) -> Iterator[int]:
         index, width = self._index[column], len(self._index)
-        return (self._cells[row * width + index] for row in range(self._rows))
+        return (self._cells[row * width + index] for row in range(self.rows))
 
 
 class WorkerCounters:

@@ -36,14 +36,18 @@ from readback.contract import (
     CREATED_REPEATS_AFTER,
     EARLIEST_CREATED,
 )
+from readback.shared_counters import rows_for
 
 _PROBES = 8
 _RECENT = 1024
-# A slot has four numbers and then the cells of the workers: its owner, when the bucket
-# is full again (on the machine's monotonic clock), whose turn it is, and the `created`
-# from which it last went back. They are adjacent, so that a party touches one page of
-# memory; pages that are never touched cost nothing.
-_NUMBERS = 4
+# A slot has its owner, when the bucket is full again (on the machine's monotonic
+# clock), whose turn it is, where the last runs of `created` have ended, and then the
+# cells of the workers. They are adjacent, so that a party touches one page of memory;
+# pages that are never touched cost nothing.
+_RUNS = 4
+_NUMBERS = 3 + _RUNS
+# A run ends when `created` goes back, or forward by more than this.
+_GAP_SECONDS = 500
 # The lower half of a cell is a `created`; it lasts until the year 2106. The other half
 # is enough for two years of 100,000 answers a second to one key.
 _SECONDS = (1 << 32) - 1
@@ -56,14 +60,14 @@ class Limiter:
     """One rate for many parties. Create it before the workers are forked."""
 
     def __init__(
-        self, rate: int, burst: int, slots: int = 262_144, workers: int = 1
+        self, rate: int, burst: int, slots: int = 262_144, workers: int = 0
     ) -> None:
         self._interval = 1.0 / rate
         # Slightly more than the burst, because sums of intervals are not exact.
         self._allowance = (burst + 0.01) * self._interval
         self._slots = slots
-        # Old and new workers run together while workers are replaced.
-        self._cells_per_slot = 2 * workers
+        # One for each worker that may run at the same time, if they number answers.
+        self._cells_per_slot = rows_for(workers) if workers else 1
         self._width = _NUMBERS + self._cells_per_slot
         # Where parties were found last; the owner of the slot is checked again.
         self._recent: dict[bytes, tuple[int, int]] = {}
@@ -74,7 +78,7 @@ class Limiter:
         self._owner = view.cast("Q")
         self._full_at = view[8:].cast("d")
         self.turn = view[16:].cast("q")
-        self._went_back_from = view[24:].cast("q")
+        self._run_ends = view[24:].cast("q")
         self._cells = view[8 * _NUMBERS :].cast("q")
         # Nobody else uses this lock. Taking it is a memory barrier: what this worker
         # has written is visible to the others before it reads what they have written.
@@ -84,8 +88,7 @@ class Limiter:
     def join(self, worker: int) -> None:
         """Say which worker this process is. Call this after the fork."""
         self.worker = worker + 1
-        # Workers that an operator has added beyond the usual number share a cell.
-        self._own = worker % self._cells_per_slot
+        self._own = worker
         self._mine = self._cells[self._own :]
         lower_halves = memoryview(self._memory)[8 * _NUMBERS + _LOWER_HALF :].cast("I")
         self._created = lower_halves[2 * self._own :: 2]
@@ -177,7 +180,7 @@ class Limiter:
                 pass
             others = self._cells[slot : slot + self._cells_per_slot].tolist()
             mine = others.pop(self._own)
-            highest = max(others)
+            highest = max(others, default=0)
             if highest >= mine:
                 self._mine[slot] = self._next(slot, highest + 1, now)
             with self._barrier:
@@ -221,16 +224,31 @@ class Limiter:
         self._begin_second(now)
         created, present = last & _SECONDS, self._second
         if created > self._latest:
-            self._went_back_from[slot] = created - 1
-            return (last | _SECONDS) + 1 + present
+            self._end_run(slot, created - 1)
+            return (last | _SECONDS) + 1 + self._unused(slot, present)
         if created >= present:
             return last
-        # After `created` went back, the clock follows over values that were given out
-        # one after the other before. The last of them may not be repeated yet.
-        top = self._went_back_from[slot]
-        if top - CREATED_REPEATS_AFTER < present <= top:
-            present = top + 1
-        return last - created + present
+        if present - created > _GAP_SECONDS:
+            self._end_run(slot, created - 1)
+        return last - created + self._unused(slot, present)
+
+    def _end_run(self, slot: int, end: int) -> None:
+        ends = self._run_ends
+        for number in range(slot, slot + _RUNS - 1):
+            ends[number] = ends[number + 1]
+        ends[slot + _RUNS - 1] = end
+
+    def _unused(self, slot: int, present: int) -> int:
+        """Return the present, or the next value that was not given out shortly before.
+
+        After `created` went back, the clock follows over values that were given out one
+        after the other before. The last of each run may not be repeated yet.
+        """
+        created = present
+        for end in sorted(self._run_ends[slot : slot + _RUNS]):
+            if end - CREATED_REPEATS_AFTER < created <= end:
+                created = end + 1
+        return created if created <= self._latest else present
 
 
 def _fingerprint(party: bytes) -> int:

@@ -195,3 +195,29 @@ def test_two_workers_at_once_never_give_out_the_same_value():
     for of_one_key in zip(*given, strict=True):
         values = [value for of_worker in of_one_key for value in of_worker]
         assert len(set(values)) == len(values) == 500 * workers
+
+
+@pytest.mark.parametrize("lead", [1, 500, 1000, 3000])
+@pytest.mark.parametrize("hours", [1, 24])
+def test_a_clock_that_was_wrong_for_a_while_repeats_no_value(lead, hours):
+    """It was set forward by mistake, and then back to the right time."""
+    key = Key()
+    key.answer(lead)
+    key.wait(hours * HOUR + 5)
+    key.answer(3)
+    key.set_clock(START + 10)
+    for _ in range(300):
+        key.answer(3)
+        key.wait(11)
+    assert_created_by_the_rule(key.given)
+
+
+def test_the_clock_may_be_wrong_and_corrected_twice():
+    key = Key()
+    for number in range(2):
+        key.answer(400)
+        key.wait(2 * HOUR)
+        key.answer(5)
+        key.set_clock(START + 10 * (number + 1))
+    key.answer(100)
+    assert_created_by_the_rule(key.given)
