@@ -66,23 +66,23 @@ def server_side(listener: Listener, port: int) -> list[Any]:
     ]
 
 
-def test_a_client_that_does_not_read_is_not_read_from(echo_listener: Listener) -> None:
-    before = echo_listener.handler.answered
-    with narrow(echo_listener.endpoint) as sock:
-        whole = fill(echo_listener, sock, LARGE) // len(LARGE)
+def test_a_client_that_does_not_read_is_not_read_from(listener: Listener) -> None:
+    before = listener.handler.answered
+    with narrow(listener.endpoint) as sock:
+        whole = fill(listener, sock, LARGE) // len(LARGE)
         # The kernel buffers hold a few megabytes; the server never read the rest.
-        assert echo_listener.handler.answered - before < min(200, whole)
+        assert listener.handler.answered - before < min(200, whole)
         # After reading resumes, every complete request is answered.
         connection = Connection(sock)
         for _ in range(whole):
             assert len(connection.read_answer().body) == 60_000
 
 
-def test_two_slow_readers_do_not_slow_a_third(echo_listener: Listener) -> None:
-    with narrow(echo_listener.endpoint) as one, narrow(echo_listener.endpoint) as two:
-        fill(echo_listener, one, LARGE)
-        fill(echo_listener, two, GOOD)
-        with echo_listener.endpoint.connect() as connection:
+def test_two_slow_readers_do_not_slow_a_third(listener: Listener) -> None:
+    with narrow(listener.endpoint) as one, narrow(listener.endpoint) as two:
+        fill(listener, one, LARGE)
+        fill(listener, two, GOOD)
+        with listener.endpoint.connect() as connection:
             connection.send(GOOD)
             assert connection.read_answer().status == 200
 
