@@ -37,14 +37,27 @@ class Expectation(NamedTuple):
     program: str | None
     differences: Collection[str] | None
 
-    def check_names(self) -> None:
-        """Raise TypeError if an outcome does not exist: it would never arrive."""
+    def check(self) -> None:
+        """Raise TypeError or ValueError if an argument could not be compared.
+
+        What arrives is compared only with what is expected of some request, so an
+        argument without such a request would be ignored.
+        """
         __tracebackhide__ = True
-        for name in self.outcomes.keys() - set(_OUTCOMES):
-            similar = get_close_matches(name, _OUTCOMES, n=1)
-            hint = f"; did you mean {similar[0]}?" if similar else "."
-            raise TypeError(
-                f"{name} is neither accepted nor the code of a refusal{hint}"
+        for name, requests in self.outcomes.items():
+            _check_outcome(name, requests)
+        if not isinstance(self.program, str | None):
+            raise TypeError(f"program must be a string; got {self.program!r}")
+        if self.program is not None and not any(self.outcomes.values()):
+            raise ValueError(
+                "program needs requests to compare: name their outcome, as in "
+                "accepted=1."
+            )
+        refusals = self.outcomes.keys() - {ACCEPTED}
+        if self.differences and not any(self.outcomes[code] for code in refusals):
+            raise ValueError(
+                "differences needs refused requests to compare: name their code, as "
+                "in unknown_field=1."
             )
 
     def violations(
@@ -67,6 +80,35 @@ class Expectation(NamedTuple):
         if self.differences is None or request.outcome == ACCEPTED:
             return True
         return set(request.differences) == set(self.differences)
+
+
+def difference_ids(differences: object) -> list[str] | None:
+    """Return the ids of a string or of a collection; raise TypeError for others."""
+    __tracebackhide__ = True
+    if differences is None:
+        return None
+    if isinstance(differences, str):
+        return differences.split()
+    if not isinstance(differences, Collection) or not all(
+        isinstance(one, str) for one in differences
+    ):
+        raise TypeError(
+            f"differences must be a string or a list of strings; got {differences!r}"
+        )
+    return " ".join(differences).split()
+
+
+def _check_outcome(name: str, requests: object) -> None:
+    __tracebackhide__ = True
+    if name not in _OUTCOMES:
+        similar = get_close_matches(name, _OUTCOMES, n=1)
+        hint = f"; did you mean {similar[0]}?" if similar else "."
+        raise TypeError(f"{name} is neither accepted nor the code of a refusal{hint}")
+    # True would be compared as 1.
+    if not isinstance(requests, int) or isinstance(requests, bool):
+        raise TypeError(f"{name} must be a number of requests; got {requests!r}")
+    if requests < 0:
+        raise ValueError(f"{name} must not be negative; got {requests}")
 
 
 def report(violations: Collection[str], arrived: Sequence[ArrivedRequest]) -> str:

@@ -7,7 +7,12 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
 from readback.contract import MODEL, MODELS_PATH
-from readback.pytest_plugin.arrived import ArrivedRequest, Expectation, report
+from readback.pytest_plugin.arrived import (
+    ArrivedRequest,
+    Expectation,
+    difference_ids,
+    report,
+)
 from readback.pytest_plugin.database import JournalDatabase
 
 # The server writes its journal twice a second.
@@ -49,13 +54,12 @@ class ReadbackServer:
 
         Each outcome is `accepted` or the code of a refusal, and the number of requests
         that had it; none arrived with another outcome. Every request is of `program`,
-        and every refused one has exactly these `differences`.
+        and every refused one has exactly these `differences`. An argument that no
+        expected request could be compared with is a usage error.
         """
         __tracebackhide__ = True
-        if isinstance(differences, str):
-            differences = differences.split()
-        expectation = Expectation(outcomes, program, differences)
-        expectation.check_names()
+        expectation = Expectation(outcomes, program, difference_ids(differences))
+        expectation.check()
         self._wait_for_journal()
         arrived = self._database.arrived(self.api_key)
         counts = self._database.outcomes(self.api_key)
