@@ -10,9 +10,17 @@ import tomllib
 from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
+from string import Template
 from typing import Literal, NamedTuple
 
+from readback.contract import MAX_TOKENS, MODEL, VERSION_PREFIX
+
 _TABLE = Path(__file__).with_suffix(".toml")
+_CONTRACT = {
+    "MAX_TOKENS": MAX_TOKENS,
+    "MODEL": MODEL,
+    "VERSION_PREFIX": VERSION_PREFIX,
+}
 # In `cannot`: every difference.
 _EVERY = "*"
 _CANNOT_COMPLY = (
@@ -113,9 +121,14 @@ def _program(
         sends=frozenset(sends),
         nothing_else=nothing_else,
         complies=complies,
-        setup=setup,
+        setup=_filled_in(setup),
         checked=checked,
         version=version,
         cannot=frozenset(cannot),
-        switches=switches or {},
+        switches={id: _filled_in(text) for id, text in (switches or {}).items()},
     )
+
+
+def _filled_in(text: str) -> str:
+    """Return a text with the values of the contract; a wrong name is an error."""
+    return Template(text).substitute(_CONTRACT)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from readback import programs
+from readback import contract, programs
 from readback.differences import ADVICE
 from readback.programs import Program
 
@@ -75,3 +75,25 @@ def test_a_connection_test_is_recognised_only_if_nothing_else_differs():
 def test_an_unknown_program_is_not_recognised():
     assert programs.recognise("", ["stream"]) is None
     assert programs.recognise("zyzzyva/47", ["stream"]) is None
+
+
+def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
+    """With another contract, no text of the table has a value of this one."""
+    values = (str(contract.MAX_TOKENS), contract.MODEL)
+    another = {"MAX_TOKENS": 47, "MODEL": "zyzzyva", "VERSION_PREFIX": "/v47"}
+    monkeypatch.setattr(programs, "_CONTRACT", another)
+    rows = programs.table.__wrapped__()
+
+    texts = [text for row in rows for text in (row.setup, *row.switches.values())]
+    assert any("max_tokens=47" in text for text in texts)
+    assert any("zyzzyva" in text for text in texts)
+    assert any("end in /v47" in text for text in texts)
+    for text in texts:
+        assert not any(value in text for value in values), text
+        # A prefix of another API, as /openai/v1, is not ours.
+        assert not re.search(rf"(?<!\w){contract.VERSION_PREFIX}\b", text), text
+
+
+def test_a_wrong_name_of_a_value_is_an_error():
+    with pytest.raises(KeyError):
+        programs._filled_in("max_tokens=$MAX_TOKEN")
