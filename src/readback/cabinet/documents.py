@@ -46,6 +46,9 @@ FOR_OPERATORS = (
 )
 FOR_ENGINEERS = ("architecture", "decisions")
 
+# Tables with more columns stay tables on a phone.
+_MAX_STACKED = 4
+
 
 class DocPage(NamedTuple):
     name: str
@@ -83,14 +86,39 @@ def _render(name: str, text: str, language: str) -> DocPage:
     for token in tokens:
         token.children = [_link_to_page(child) for child in _without_images(token)]
     _add_heading_ids(tokens)
+    _stack_on_a_phone(tokens)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
     # Wide tables and long lines scroll in their own box, so that the page does not
     # scroll sideways; the keyboard must reach that box.
     html = html.replace("<pre>", '<pre tabindex="0">')
-    html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>')
+    html = re.sub("(?=<table)", '<div class="scroll" tabindex="0">', html)
     html = html.replace("</table>", "</table></div>")
     # Safe: the Markdown is ours and is rendered with HTML disabled.
     return DocPage(name, title, mark_safe(html), language)
+
+
+def _stack_on_a_phone(tokens: "list[Token]") -> None:
+    """Let a phone show each row as a list, so that no column is beside the screen.
+
+    A wider table has numbers to compare, and scrolls.
+    """
+    table: Token | None = None
+    names: list[str] = []
+    column = 0
+    for token, content in zip(tokens, tokens[1:], strict=False):
+        if token.type == "table_open":
+            table, names = token, []
+        elif token.type == "th_open":
+            names.append(content.content.replace("`", ""))
+        elif token.type == "tbody_open" and table and len(names) <= _MAX_STACKED:
+            table.attrSet("class", "stack")
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "td_open":
+            # The first cell is the title of the row, and the last one its text.
+            if len(names) < _MAX_STACKED and 0 < column < len(names) - 1:
+                token.attrSet("data-name", names[column])
+            column += 1
 
 
 def _title(tokens: "list[Token]") -> str:

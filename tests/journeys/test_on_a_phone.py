@@ -1,0 +1,51 @@
+"""What a phone shows: whole rows, readable labels, results that push nothing away."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.journeys.test_every_page import NARROW
+
+# Whether each element is on the screen from side to side, and can be seen.
+ARE_ON_SCREEN = """elements => elements.length > 0 && elements.every((element) => {
+    const box = element.getBoundingClientRect();
+    return box.width > 0 && box.left >= 0 && box.right <= innerWidth;
+})"""
+FONT_SIZES = "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "ru-RU"])
+def test_tables_of_the_documentation_show_every_column(open_page, locale):
+    """Also what a code means, to which every refusal links."""
+    page = open_page(locale=locale, viewport=NARROW)
+    for path in ("/docs/errors", "/docs/connect"):
+        page.goto(path)
+        assert page.locator(".document td").evaluate_all(ARE_ON_SCREEN), path
+
+
+def test_labels_of_charts_are_readable(a_member):
+    alice = a_member(viewport=NARROW)
+    alice.create_key()
+    alice.send_request()
+    alice.page.goto(alice.key_path)
+    labels = alice.page.locator(".chart .labels span, .chart .top")
+    expect(labels).to_have_count(4 + 5 + 2)
+
+    assert alice.page.locator(".chart svg text").count() == 0
+    assert min(labels.evaluate_all(FONT_SIZES)) >= 12
+    assert labels.evaluate_all(ARE_ON_SCREEN)
+
+
+def test_the_result_of_a_test_leaves_the_first_request_near(a_member):
+    alice = a_member(viewport=NARROW)
+    alice.create_key()
+    page, heading = alice.page, alice.page.locator(".side-column h2").first
+    before = heading.bounding_box()["y"]
+    page.locator("#send-test form button").click()
+    expect(page.locator(".verdict.is-accepted")).to_be_visible()
+
+    assert heading.bounding_box()["y"] - before < NARROW["height"] / 2
+    page.locator("#test-result summary").click()
+    texts = page.locator(".wire-messages pre")
+    expect(texts).to_have_count(4)
+    # Nothing is cut off: no text is wider than its box.
+    assert texts.evaluate_all("all => all.every(e => e.scrollWidth <= e.clientWidth)")
