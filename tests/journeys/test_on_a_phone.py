@@ -49,3 +49,30 @@ def test_the_result_of_a_test_leaves_the_first_request_near(a_member):
     expect(texts).to_have_count(4)
     # Nothing is cut off: no text is wider than its box.
     assert texts.evaluate_all("all => all.every(e => e.scrollWidth <= e.clientWidth)")
+
+
+# Everything to press, except links inside of a text, whose lines would move apart, and
+# boxes to tick, whose label can be pressed.
+SMALL_TARGETS = """() => [
+    ...document.querySelectorAll(
+        "button, summary, select, input:not([type=checkbox], [type=radio]), nav a, " +
+        "footer a, th a, .key-links a, .small > a:only-child, td:first-child a"),
+].filter((element) => {
+    const { width, height } = element.getBoundingClientRect();
+    return width > 1 && (width < 24 || height < 24);
+}).map((element) => element.outerHTML)"""
+
+
+def test_everything_to_press_is_big_enough_for_a_finger(a_member):
+    """WCAG 2.2, 2.5.8: 24 pixels."""
+    alice = a_member(viewport=NARROW)
+    alice.create_key("x")
+    key = alice.key_path
+    alice.send_request(temperature=0.7)
+    alice.expect_to_see("unknown_field")
+    found = alice.page.evaluate(SMALL_TARGETS)
+    for path in ("/", "/docs/", "/docs/errors", "/keys/", key, "/account/"):
+        alice.page.goto(path)
+        found += alice.page.evaluate(SMALL_TARGETS)
+
+    assert not found
