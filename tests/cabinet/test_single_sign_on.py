@@ -859,3 +859,16 @@ def test_an_operator_disconnects_an_account(provider):
     )
     with pytest.raises(services.ServiceError, match="not connected"):
         account_disconnect(alice)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("page", ["login", "signup"])
+def test_the_cursor_does_not_skip_the_button_of_the_provider(provider, page):
+    """The first press of Tab after the heading reaches it, not what follows it."""
+    path = f"/accounts/{page}/"
+    assert "autofocus" not in text_of(Visitor().get(path))
+
+    wrong = Visitor().send(path, {"login": "x", "email": "x"})
+    assert "autofocus" in text_of(wrong)
+    with configured(oidc_issuer=""):
+        assert "autofocus" in text_of(Visitor().get(path))

@@ -27,7 +27,7 @@ from django.utils.translation import gettext_lazy as _
 from readback.cabinet import services, sign_up_rules
 from readback.cabinet.email_addresses import normalise, validate_deliverable
 from readback.cabinet.models import User
-from readback.cabinet.single_sign_on import is_only_way
+from readback.cabinet.single_sign_on import is_only_way, offered
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
 PASSWORD_HELP = format_lazy(
@@ -115,6 +115,7 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["email"] = NormalisedEmailField()
+        self.autofocus = _is_first(self)
 
     def clean_email(self) -> str:
         return _allowed(super().clean_email())
@@ -153,6 +154,7 @@ class LoginForm(RelabelledForm, allauth_forms.LoginForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["login"] = NormalisedEmailField()
+        self.autofocus = _is_first(self)
 
 
 class ResetPasswordForm(NoLabelSuffixForm, allauth_forms.ResetPasswordForm):
@@ -254,6 +256,14 @@ class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
         if email != self._account.email:
             raise ValidationError(_("This is not the address of this account."))
         return email
+
+
+def _is_first(form: forms.Form) -> bool:
+    """Return whether nothing above the form is overlooked if the cursor is in it.
+
+    The button of a provider is above it. A form with an error has been chosen.
+    """
+    return form.is_bound or offered() is None
 
 
 def _allowed(email: str) -> str:
