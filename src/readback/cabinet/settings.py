@@ -110,6 +110,8 @@ CACHES = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("ru", "Русский")]
 LOCALE_PATHS = [_HERE / "locale"]
+# How Django's admin writes times.
+FORMAT_MODULE_PATH = "readback.cabinet.locale"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
