@@ -14,9 +14,11 @@ from django.db.models import Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.defaultfilters import yesno
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.formats import number_format
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
@@ -172,12 +174,25 @@ class KeyAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
     search_help_text = _("By e-mail address, name or last four characters of a key.")
-    fields = (*list_display, "expires_at", "revoked_at", "accepted", "refused")
+    fields = (
+        *list_display,
+        "expires_at",
+        "revoked_at",
+        "replaced_by",
+        "replaces",
+        "accepted",
+        "refused",
+    )
     actions = ("revoke",)
 
     @admin.display(description=_("state"))
-    def state(self, key: Key) -> str:
-        return str(key.state.label)
+    def state(self, key: Key) -> SafeString:
+        # As the owner sees it: of a rotated pair, both are active.
+        return render_to_string("cabinet/key_state.html", {"key": key})
+
+    @admin.display(description=_("old key"))
+    def replaces(self, key: Key) -> str:
+        return str(selectors.key_replaced_by(key) or self.get_empty_value_display())
 
     @admin.display(description=_("requests accepted"))
     def accepted(self, key: Key) -> str:

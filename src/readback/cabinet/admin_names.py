@@ -24,6 +24,7 @@ NAMES = {
     "created at": _("created"),
     "expires at": _("expires"),
     "revoked at": _("revoked"),
+    "replaced by": _("new key"),
     "last used at": _("last used"),
     "hour": _("hour"),
     "endpoint": _("endpoint"),
