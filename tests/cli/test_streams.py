@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import READBACK, Program, environment, local_settings
-from tests.support.commands import COMMAND_SECONDS
+from tests.cli.program import READBACK, Program, local_settings
+from tests.support.commands import COMMAND_SECONDS, environment_with
 from tests.support.database import Database
 from tests.support.waiting import wait_until
 from tests.support.warm_start import WarmProcess
@@ -22,7 +22,7 @@ def run_full(program: Program, *arguments: str) -> subprocess.CompletedProcess[s
     errors = program.folder / "errors"
     process = WarmProcess(
         arguments,
-        environment(program.settings),
+        environment_with(program.settings),
         stdout=FULL,
         stderr=errors,
         folder=program.folder,
@@ -37,7 +37,7 @@ def run_in_shell(
     """Run a command with streams as a shell opens or closes them."""
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {redirection}', "sh", *READBACK, *arguments],
-        env=environment(program.settings),
+        env=environment_with(program.settings),
         cwd=program.folder,
         capture_output=True,
         text=True,
@@ -153,7 +153,7 @@ def test_a_server_whose_first_key_cannot_be_printed_does_not_keep_it(tmp_path):
 def test_a_server_that_has_no_key_to_print_runs_without_standard_output(program):
     errors = program.folder / "errors"
     process = WarmProcess(
-        ["serve"], environment(program.settings), stdout=FULL, stderr=errors
+        ["serve"], environment_with(program.settings), stdout=FULL, stderr=errors
     )
     try:
         wait_until(lambda: "Readback is running." in errors.read_text(), "it runs")

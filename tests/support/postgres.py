@@ -98,6 +98,9 @@ class Postgres:
             wait_until(
                 lambda: not any(map(_is_running, processes)), "PostgreSQL has ended"
             )
+            # These name a process that a start takes as alive until it is reaped.
+            (self._server.pgdata / "postmaster.pid").unlink(missing_ok=True)
+            Path(f"{self.socket}.lock").unlink(missing_ok=True)
 
 
 def _is_running(process: psutil.Process) -> bool:
