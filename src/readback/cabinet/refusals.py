@@ -2,8 +2,8 @@
 
 A refused request is explained in two parts: what it proves to work, and what to change
 for the program that sent it. Advice and sentences are translated like the other texts
-of the pages, with the English sentence as the key. The detail and the names of settings
-are shown as they are.
+of the pages, with the English sentence as the key; so is what to set in a program. The
+detail and the names of settings are shown as they are.
 """
 
 from collections import Counter
@@ -130,7 +130,8 @@ def changes(
     for difference in ids:
         switch = program.switch(difference) if program else ""
         impossible = program is not None and program.cannot_remove(difference)
-        key = (advice(difference), switch, impossible)
+        # Not of "", under which a catalogue has its header.
+        key = (advice(difference), switch and _(switch), impossible)
         found.setdefault(key, []).append(difference)
     return tuple(
         Change(advice, together, switch, impossible)
