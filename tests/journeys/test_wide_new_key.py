@@ -1,0 +1,22 @@
+"""Beside the snippets, the latest request stays in view and covers nothing."""
+
+from tests.journeys.conftest import DESKTOP
+
+# At once, because positions differ while the page scrolls smoothly.
+POSITIONS = """() => {
+    const end = document.getElementById("nothing-arrives");
+    end.scrollIntoView({ block: "end", behavior: "instant" });
+    const column = document.querySelector(".side-column");
+    const live = column.querySelector("[data-live-url]").getBoundingClientRect();
+    const below = column.lastElementChild.getBoundingClientRect();
+    return [live.top, live.bottom, below.top];
+}"""
+
+
+def test_the_latest_request_stays_in_view_and_covers_nothing(a_member):
+    alice = a_member(viewport=DESKTOP)
+    alice.create_key()
+    top, bottom, below = alice.page.evaluate(POSITIONS)
+
+    assert 0 <= top < DESKTOP["height"] / 2
+    assert below >= bottom
