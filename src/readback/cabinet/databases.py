@@ -32,7 +32,7 @@ def _sqlite(path: str) -> dict[str, Any]:
             # once, without waiting, if another connection wrote in between.
             "transaction_mode": "IMMEDIATE",
             # With WAL, readers and the writer never wait for each other. FULL writes
-            # each commit to the disk: a power cut loses no key that was shown.
+            # each commit to the disk: a power cut loses no key that was stored.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
         },
     }
