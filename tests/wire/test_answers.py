@@ -39,7 +39,8 @@ def test_every_answer_has_the_common_headers_and_the_true_date(api: Api) -> None
         assert answer.status == status
         assert_common_headers(answer)
         date = parsedate_to_datetime(answer.header("Date") or "").timestamp()
-        assert before - 3 < date < after + 3
+        # The date is set twice a second, which is late in a busy process.
+        assert before - 10 < date < after + 1
         assert int(answer.header("Content-Length") or "-1") == len(answer.body) > 0
         assert answer.header("Transfer-Encoding") is None
         assert answer.header("Server") is None
