@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from tests.quick import is_quick
 
@@ -28,7 +29,9 @@ _WAITING = "faults"
 pytest.register_assert_rewrite("tests.support")
 
 # A busy machine is no error, so there is no deadline. The examples depend on the seed
-# of the run alone, not on what a machine remembers of earlier failures.
+# of the run alone: neither on what a machine remembers of earlier failures nor, by the
+# constants in their code, on which modules this process has imported.
+providers.is_local_module_file = lambda path: False
 hypothesis.settings.register_profile(
     "readback",
     deadline=None,
