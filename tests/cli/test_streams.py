@@ -1,12 +1,16 @@
 """A standard stream that is closed or full: nothing is lost, and no traceback."""
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+from readback.cli import streams
 from tests.cli.program import READBACK, Program, local_settings
 from tests.support.commands import COMMAND_SECONDS, environment_with
 from tests.support.database import Database
@@ -161,3 +165,25 @@ def test_a_server_that_has_no_key_to_print_runs_without_standard_output(program)
         process.terminate()
     assert process.wait(COMMAND_SECONDS) == 0
     assert "Traceback" not in errors.read_text()
+
+
+def test_what_is_interrupted_is_not_written_twice():
+    """As Ctrl-C does just after the bytes of a prompt have left."""
+    reader, writer = os.pipe()
+    stream = streams._text(streams._StandardOutput, writer, None)
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if event == "return" and frame.f_code.co_filename == streams.__file__:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    stream.write("Key: ")
+    sys.setprofile(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stream.flush()
+    stream.write("Stopped.")
+    stream.flush()
+
+    os.close(writer)
+    with open(reader) as pipe:
+        assert pipe.read() == "Key: Stopped."

@@ -9,10 +9,12 @@ from gunicorn.app.base import BaseApplication
 
 from readback.arbiter import Arbiter
 from readback.lifecycle import Lifecycle
+from readback.shared_counters import rows_for
 
 
 class Application(BaseApplication):
     lifecycle = Lifecycle()
+    counters = SimpleNamespace(rows=rows_for(1))
 
     def load_config(self) -> None:
         self.cfg.set("workers", 1)

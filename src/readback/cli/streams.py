@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 import click
@@ -58,29 +58,47 @@ def written_before_commit() -> Iterator[None]:
         raise Failure(f"{error.sentence} Nothing was changed.") from None
 
 
-class _StandardOutput(io.FileIO):
-    """Standard output. Python writes the rest of a buffer again when it ends."""
+# The text layer, not the file below it, turns errors into ours: a Ctrl-C between a
+# write and the return from Python code there would make the buffer write it again.
+
+
+class _StandardOutput(io.TextIOWrapper):
+    """Standard output. What is left in a buffer after an error is lost silently."""
 
     _is_broken = False
 
-    def write(self, data: Any, /) -> int:
+    def write(self, text: str, /) -> int:
         if self._is_broken:
-            return len(data)
+            return len(text)
         try:
-            return super().write(data)
+            return super().write(text)
         except OSError as error:
-            self._is_broken = True
-            raise OutputError(error.errno, error.strerror) from None
+            raise self._broken(error) from None
+
+    def flush(self) -> None:
+        if self._is_broken:
+            return
+        try:
+            super().flush()
+        except OSError as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: OSError) -> OutputError:
+        self._is_broken = True
+        return OutputError(error.errno, error.strerror)
 
 
-class _StandardError(io.FileIO):
+class _StandardError(io.TextIOWrapper):
     """Standard error."""
 
-    def write(self, data: Any, /) -> int:
-        try:
-            return super().write(data)
-        except OSError:
-            return len(data)
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
 
 
 def _guard_streams() -> None:
@@ -96,17 +114,17 @@ def _guard_streams() -> None:
             os.open(os.devnull, os.O_RDWR if descriptor == 2 else os.O_RDONLY)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     if sys.stdout is sys.__stdout__:  # a test may have replaced it
-        sys.stdout = _text(_StandardOutput(1, "w", closefd=False), sys.stdout)
+        sys.stdout = _text(_StandardOutput, 1, sys.stdout)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _text(_StandardError(2, "w", closefd=False), sys.stderr)
+        sys.stderr = _text(_StandardError, 2, sys.stderr)
 
 
-def _text(raw: io.FileIO, like: Any) -> TextIO:
+def _text(kind: type[io.TextIOWrapper], descriptor: int, like: Any) -> TextIO:
     """Return a stream of text with the settings of another, which may be None."""
-    return io.TextIOWrapper(
-        io.BufferedWriter(raw),
+    return kind(
+        io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False)),
         encoding=getattr(like, "encoding", "utf-8"),
         errors=getattr(like, "errors", "replace"),
-        line_buffering=getattr(like, "line_buffering", False) or raw.fileno() == 2,
+        line_buffering=getattr(like, "line_buffering", False) or descriptor == 2,
         write_through=getattr(like, "write_through", False),
     )
