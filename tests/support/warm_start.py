@@ -8,6 +8,7 @@ instead of 0.5 s, and a server 0.45 s instead of 0.85 s.
 Tests about the start itself run `python -m readback` as an operator does.
 """
 
+import ctypes
 import multiprocessing
 import os
 import resource
@@ -40,6 +41,7 @@ _IMPORTED = [
     "django.urls",
     "django.utils.translation.trans_real",
 ]
+_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(_IMPORTED)
 
@@ -168,6 +170,9 @@ def run_warm(
 def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     """Be `python -m readback` from now on; called in the new process."""
     os.setsid()
+    # The process that forks ends with the tests, however they end.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     surroundings.enter()
     sys.argv = ["readback", *arguments]
     try:
