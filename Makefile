@@ -33,15 +33,15 @@ PYTEST = READBACK_TEST_CHROMIUM=$$(scripts/chromium 2> /dev/null) PYTHONDONTWRIT
 	$(BIN)/python -m pytest
 
 test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
-	@echo "Running the tests in random order. All of them take about five minutes on two cores."
+	@echo "Running the tests in random order. All of them take less than six minutes on two cores."
 	@$(PYTEST) $(XDIST) $(ARGS)
 
 quick: .venv/dev.stamp ## Run the tests that need no server, browser or database server.
 	@echo "Running the tests that need no server. They take less than a minute."
 	@$(PYTEST) $(XDIST) --quick $(ARGS)
 
-long: chromium .venv/dev.stamp ## Run the tests that take too long for make test.
-	@echo "Running the long tests."
+long: chromium .venv/dev.stamp ## Test the cabinet on PostgreSQL, and the rules for every page.
+	@echo "Running the long tests, which take about two minutes on two cores."
 	@$(PYTEST) $(XDIST) -m long $(ARGS)
 
 # Before the packages, so that nobody waits for them and then has no browser.

@@ -1,10 +1,10 @@
 """Django in the test process, with a fresh, migrated database for every test.
 
-Each test that uses `database` runs twice: on SQLite and on PostgreSQL. A module about
-what cannot depend on the database, such as the words of a page, names only one in
-DATABASES; `which_database.py` has marks for single tests. What depends on it: searches,
-sums, times, transactions, locks and parallel writers. The migrations run once for each;
-a test gets a copy of the file, or the emptied database.
+`make test` runs each test that uses `database` on SQLite, and `make long` runs it again
+on PostgreSQL. A module about what cannot depend on the database, such as the words of a
+page, names only one in DATABASES; `which_database.py` has marks for single tests. What
+depends on it: searches, sums, times, transactions, locks and parallel writers. The
+migrations run once for each; a test gets a copy of the file, or the emptied database.
 """
 
 import os
@@ -18,6 +18,7 @@ import pytest
 
 from readback.config import Config
 from tests.cabinet.outgoing import mail_server_at, sending
+from tests.cabinet.which_database import BOTH
 from tests.support import migrated
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres
@@ -169,7 +170,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = metafunc.definition.iter_markers("parametrize")
     is_chosen = any(mark.args[0] == "database_url" for mark in marks)
     if "database_url" in metafunc.fixturenames and not is_chosen:
-        kinds = getattr(metafunc.module, "DATABASES", ["sqlite", "postgresql"])
+        kinds = getattr(metafunc.module, "DATABASES", BOTH)
         metafunc.parametrize("database_url", kinds, indirect=True)
 
 

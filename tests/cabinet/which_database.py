@@ -1,8 +1,8 @@
-"""Marks for a test that needs other databases than the rest of its module."""
+"""The databases of a test, and marks for one that needs others than its module."""
 
 import pytest
 
+BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
+"""`make test` runs them on SQLite, and `make long` again on PostgreSQL."""
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-ON_BOTH = pytest.mark.parametrize(
-    "database_url", ["sqlite", "postgresql"], indirect=True
-)
+ON_BOTH = pytest.mark.parametrize("database_url", BOTH, indirect=True)

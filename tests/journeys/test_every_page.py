@@ -127,6 +127,7 @@ def broken_rules(page, *, axe: bool) -> list[str]:
     return [f"{page.url}: {each}" for each in found]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("locale", ["en-GB", "ru-RU"])
 def test_every_public_page_keeps_the_rules(open_page, locale):
     page, found = open_page(locale=locale), []
@@ -138,6 +139,7 @@ def test_every_public_page_keeps_the_rules(open_page, locale):
     assert not found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("locale", ["en-GB", "ru-RU"])
 def test_every_page_of_an_account_keeps_the_rules(a_member, locale):
     alice = a_member(locale=locale)

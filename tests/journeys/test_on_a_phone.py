@@ -63,6 +63,7 @@ SMALL_TARGETS = """() => [
 }).map((element) => element.outerHTML)"""
 
 
+@pytest.mark.long
 def test_everything_to_press_is_big_enough_for_a_finger(a_member):
     """WCAG 2.2, 2.5.8: 24 pixels."""
     alice = a_member(viewport=NARROW)

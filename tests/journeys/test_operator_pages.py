@@ -3,6 +3,8 @@
 In Russian, whose words are longer and take twice as many bytes.
 """
 
+import pytest
+
 from tests.journeys.test_every_page import broken_rules, ignore_cache
 
 PROMOTE = "from readback.cabinet.models import User; User.objects.filter(email={!r})"
@@ -16,6 +18,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.long
 def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
     alice = a_member(locale="ru-RU")
     ignore_cache(alice.page)
