@@ -29,6 +29,7 @@ COUNTED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("valgrind"), reason=instructions.NO_VALGRIND)
 def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(servers, "WORKSPACE", tmp_path / "with a space")

@@ -14,6 +14,7 @@ TEXTS = ["Hello", "Привет, мир", "🏠\nsecond line", "я" * 4096]
 SOURCE = Path(__file__).with_name("Readback.java")
 
 
+@pytest.mark.long
 def test_the_jdk_client_lists_the_model_and_gets_every_text_back(
     server: Server,
 ) -> None:

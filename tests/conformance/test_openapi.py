@@ -46,6 +46,7 @@ def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.long
 def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: Path):
     command = documented_command().replace(CABINET_URL, server.cabinet_url)
     # A slow machine is not a difference.

@@ -22,6 +22,8 @@ from tests.probe.clients.test_proxy_choices import predicted
 from tests.support.authority import Authority
 from tests.support.programs import needed_program
 
+pytestmark = pytest.mark.long
+
 CURL = ["curl", "--globoff", "--silent", "--max-time", "30"]
 NODE = ["node", "--eval", "fetch(process.argv[1]).catch(() => process.exit(1))"]
 # A process for each case takes long, so only some rows are tried.
