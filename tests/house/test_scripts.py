@@ -51,7 +51,9 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     (tmp_path / "requirements" / "run.txt").write_text(REQUIREMENT)
     # This environment is complete, and pip gets as far as the download.
     (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+    # Without the file, the Python of a distribution would let pip install nothing.
+    for name in ("bin", "lib", "pyvenv.cfg"):
+        (tmp_path / ".venv" / name).symlink_to(Path(sys.prefix, name))
 
     done = run(
         *("scripts/install", "run"),

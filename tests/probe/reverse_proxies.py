@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.support.commands import free_port
+from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 
 # Neither passes on the link to the cabinet, which does not know their address.
@@ -54,8 +55,9 @@ def reverse_proxy(program: str, upstream: str, folder: Path) -> Iterator[str]:
     netloc = urlsplit(upstream).netloc
     file.write_text(template.format(folder=folder, port=port, upstream=netloc))
     filled = [one.format(folder=folder, file=file) for one in arguments]
+    command = [needed_program(program), *filled]
     with (folder / "output").open("wb") as output:
-        process = subprocess.Popen([program, *filled], stdout=output, stderr=output)
+        process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
         wait_until(
             lambda: _is_open(port) or process.poll() is not None,

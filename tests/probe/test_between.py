@@ -42,7 +42,6 @@ from tests.probe.setups_between import (
 )
 from tests.probe.small_link import SERVER, SMALL_MTU, small_link
 from tests.support import namespaces
-from tests.support.programs import needed_program
 
 HOUR = 3600
 
@@ -60,7 +59,6 @@ def ids(report: ProbeReport) -> list[str]:
 def test_a_plain_reverse_proxy_causes_no_warning(
     program: str, resources: Resources, tmp_path: Path
 ) -> None:
-    needed_program(program)
     readback = resources.readback
     with reverse_proxy(program, readback.base_url, tmp_path) as url:
         report = probed(ProbeInput(url, readback.api_key, idle=0.3))
