@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.packet_filter import needed_packet_filter
 from tests.support.waiting import PATIENCE
 
 from readback.stop_listening import (
@@ -26,6 +27,7 @@ def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[socket.
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(tmp_path / "socket"))
     else:
+        needed_packet_filter()
         family = socket.AF_INET if request.param == "IPv4" else socket.AF_INET6
         listener = socket.socket(family)
         try:
