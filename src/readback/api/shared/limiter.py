@@ -8,7 +8,9 @@ has been inactive longest.
 
 The rate is a GCRA (generic cell rate algorithm): per slot one number, the time at which
 the party's bucket is full again. Two workers may read the same number before either
-writes; the error is about one request in thousands, and the price of not locking.
+writes; the error is about one request in thousands, and the price of not locking. On a
+machine without a free core it can be a third of the burst: a worker that is held up in
+between gives back what the others have counted meanwhile.
 
 A `created` is never given out twice by two workers. Each worker has a cell of its own
 in a slot, which only that worker writes, and a slot has a turn: the worker that used it
