@@ -162,7 +162,7 @@ def only_tls_1_1(tls: ssl.SSLContext) -> None:
     tls.maximum_version = ssl.TLSVersion.TLSv1_1
 
 
-def only_old_cipher(tls: ssl.SSLContext) -> None:
+def only_a_cipher_that_clients_refuse(tls: ssl.SSLContext) -> None:
     tls.maximum_version = ssl.TLSVersion.TLSv1_2
     # Without encryption, so no client has it in its default list. Older ones are in
     # that of Debian's Python.

@@ -51,7 +51,7 @@ def test_two_workers_share_the_rate_of_a_key(site):
     fewest = BURST - 2
     # Mostly exact. But there is no lock: a worker that the machine holds up between
     # reading and writing the shared number gives back what the other counted meanwhile.
-    # Two workers never allow more than each would alone.
+    # Twice the burst, as if each counted alone, was never reached in our runs.
     most = 2 * BURST + RATE * (elapsed + 0.1)
     assert fewest * (1 - TOLERANCE) <= counts[200] <= most * (1 + TOLERANCE)
 

@@ -247,7 +247,7 @@ TLS = (
     Scenario(
         "the server accepts none of the offered TLS parameters",
         "tls.refused",
-        with_settings(setups_tls.only_old_cipher),
+        with_settings(setups_tls.only_a_cipher_that_clients_refuse),
     ),
     Scenario(
         "the server requires a host name, and the address has an IP address",

@@ -95,7 +95,7 @@ class KeyRow(NamedTuple):
     explains_refusals: bool = False
 
 
-# By digest. An exception stands for a row that cannot be understood.
+# By digest. The value is an exception if the row cannot be understood.
 KeyRows = dict[bytes, KeyRow | Exception]
 
 
