@@ -129,6 +129,7 @@ class ApiWorker(Worker):
         # A new worker gets as long to reach the database as one that has lost it.
         self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
         shared.key_rates.join(self.counters_row)
+        shared.failure_rates.join(self.counters_row)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )

@@ -26,7 +26,7 @@ from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.http.repeat import RepeatableAnswer, Respond
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.limiter import Rates
 from readback.contract import CHAT, MODELS, OTHER
 from readback.shared_counters import WorkerCounters
 
@@ -55,7 +55,7 @@ class Api:
         self,
         services: Services,
         keyring: Keyring,
-        failures: Limiter,
+        failures: Rates,
         counters: WorkerCounters,
         trusted_proxies: int,
         unmatched: UnmatchedRequests,

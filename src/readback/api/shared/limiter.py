@@ -6,23 +6,25 @@ slot in an open-addressed table of fixed size, so memory is bounded however many
 there are. If all places that a party may take are in use, it replaces the party that
 has been inactive longest.
 
-The rate is a GCRA (generic cell rate algorithm): per slot one number, the time at which
-the party's bucket is full again. Two workers may read the same number before either
-writes; the error is about one request in thousands, and the price of not locking. On a
-machine without a free core it can be a third of the burst: a worker that is held up in
-between gives back what the others have counted meanwhile.
+The rate is a GCRA (generic cell rate algorithm): the time at which the party's bucket
+is full again. Each worker has a cell of its own for it in a slot, which only that
+worker writes; the latest of the cells counts. So a worker that is held up between
+reading and writing gives nothing back of what the others have counted meanwhile. Two
+workers that count at the same instant may count as one: about one request in five
+hundred if they do nothing but answer one key. That is the price of not locking.
 
-A `created` is never given out twice by two workers. Each worker has a cell of its own
-in a slot, which only that worker writes, and a slot has a turn: the worker that used it
-last. A worker numbers an answer from its own cell alone, and looks at the turn before
-it sends the answer. If the turn is another worker's, it takes the turn, reads the cells
-of all workers and makes sure that its number is higher (`settle`). A worker that loses
-the turn meanwhile does the same, so no two workers keep the same number.
+A `created` is never given out twice by two workers. For it, too, each worker has a cell
+of its own, and a slot has a turn: the worker that used it last. A worker numbers an
+answer from its own cell alone, and looks at the turn before it sends the answer. If the
+turn is another worker's, it takes the turn, reads the cells of all workers and makes
+sure that its number is higher (`settle`). A worker that loses the turn meanwhile does
+the same, so no two workers keep the same number. A worker that has the turn need not
+read the others' cells for the rate, either.
 
-A cell contains more than a `created`: in its upper half, how often `created` has begun
-again from the present. So the highest cell is always the newest, and so is the highest
-number of several hosts (`adopt`), although the newest `created` may be lower than the
-others. Mostly only the lower half changes, and only that is read and written.
+Such a cell contains more than a `created`: in its upper half, how often `created` has
+begun again from the present. So the highest cell is always the newest, and so is the
+highest number of several hosts (`adopt`), although the newest `created` may be lower
+than the others. Mostly only the lower half changes, and only that is read and written.
 """
 
 import mmap
@@ -42,12 +44,12 @@ from readback.shared_counters import rows_for
 
 _PROBES = 8
 _RECENT = 1024
-# A slot has its owner, when the bucket is full again (on the machine's monotonic
-# clock), whose turn it is, where the last runs of `created` have ended, and then the
-# cells of the workers. They are adjacent, so that a party touches one page of memory;
-# pages that are never touched cost nothing.
+# A slot has its owner, whose turn it is, and the workers' cells for when the bucket is
+# full again (on the machine's monotonic clock). If answers are numbered, then where the
+# last runs of `created` have ended, and the workers' cells for that. They are adjacent,
+# so that a party touches one page of memory; pages that are never touched cost nothing.
 _RUNS = 4
-_NUMBERS = 3 + _RUNS
+_NOBODY = 0
 # A run ends when `created` goes back, or forward by more than this.
 _GAP_SECONDS = 500
 # The lower half of a cell is a `created`; it lasts until the year 2106. The other half
@@ -58,42 +60,39 @@ _LOWER_HALF = 0 if sys.byteorder == "little" else 4
 _ATTEMPTS = 8
 
 
-class Limiter:
+class Rates:
     """One rate for many parties. Create it before the workers are forked."""
 
     def __init__(
-        self, rate: int, burst: int, slots: int = 262_144, workers: int = 0
+        self,
+        rate: int,
+        burst: int,
+        slots: int = 262_144,
+        workers: int = 1,
+        *,
+        extra_numbers: int = 0,
     ) -> None:
         self._interval = 1.0 / rate
         # Slightly more than the burst, because sums of intervals are not exact.
         self._allowance = (burst + 0.01) * self._interval
         self._slots = slots
-        # One for each worker that may run at the same time, if they number answers.
-        self._cells_per_slot = rows_for(workers) if workers else 1
-        self._width = _NUMBERS + self._cells_per_slot
+        # One for each worker that may run at the same time.
+        self._cells_per_slot = rows_for(workers)
+        self._width = 2 + self._cells_per_slot + extra_numbers
         # Where parties were found last; the owner of the slot is checked again.
         self._recent: dict[bytes, tuple[int, int]] = {}
-        self.tick(time.monotonic(), time.time())
-        self._memory = mmap.mmap(-1, slots * self._width * 8)
-        view = memoryview(self._memory)
+        self._memory = memoryview(mmap.mmap(-1, slots * self._width * 8))
         # A slot is identified by its first index, which is valid in all these views.
-        self._owner = view.cast("Q")
-        self._full_at = view[8:].cast("d")
-        self.turn = view[16:].cast("q")
-        self._run_ends = view[24:].cast("q")
-        self._cells = view[8 * _NUMBERS :].cast("q")
-        # Nobody else uses this lock. Taking it is a memory barrier: what this worker
-        # has written is visible to the others before it reads what they have written.
-        self._barrier = threading.Lock()
+        self._owner = self._memory.cast("Q")
+        self.turn = self._memory[8:].cast("q")
+        self._full_at = self._memory[16:].cast("d")
         self.join(0)
 
     def join(self, worker: int) -> None:
         """Say which worker this process is. Call this after the fork."""
         self.worker = worker + 1
         self._own = worker
-        self._mine = self._cells[self._own :]
-        lower_halves = memoryview(self._memory)[8 * _NUMBERS + _LOWER_HALF :].cast("I")
-        self._created = lower_halves[2 * self._own :: 2]
+        self._own_full_at = self._full_at[worker:]
 
     def slot(self, party: bytes) -> int:
         """Return the slot of a party; assign one if it has none."""
@@ -112,7 +111,7 @@ class Limiter:
         for place in places:
             if self._owner[place] == owner:
                 return place
-        free = min(places, key=self._full_at.__getitem__)  # an empty slot has 0
+        free = min(places, key=self._latest_full_at)  # an empty slot has 0
         if self._owner[free]:
             self._clear(free)
         self._owner[free] = owner
@@ -120,8 +119,7 @@ class Limiter:
         return free
 
     def _clear(self, slot: int) -> None:
-        self._full_at[slot] = 0.0
-        for number in range(self._width - 2):
+        for number in range(self._width - 1):
             self.turn[slot + number] = 0
 
     def _places(self, owner: int) -> list[int]:
@@ -129,19 +127,52 @@ class Limiter:
 
     def take(self, slot: int, now: float) -> bool:
         """Count one request; return False if it is beyond the rate."""
-        full_at = self._full_at[slot]
+        if self.turn[slot] == self.worker:
+            full_at = self._own_full_at[slot]
+        else:
+            full_at = self._latest_full_at(slot)
+            # Whoever has the turn must read all cells again.
+            self.turn[slot] = _NOBODY
         if full_at < now:
             full_at = now
         full_at += self._interval
         if full_at - now > self._allowance:
             return False
-        self._full_at[slot] = full_at
+        self._own_full_at[slot] = full_at
         return True
 
     def retry_after(self, slot: int) -> int:
         """Return in how many whole seconds a request will be within the rate."""
-        wait = self._full_at[slot] + self._interval - self._allowance - time.monotonic()
+        full_at = self._latest_full_at(slot)
+        wait = full_at + self._interval - self._allowance - time.monotonic()
         return max(1, ceil(wait))
+
+    def _latest_full_at(self, slot: int) -> float:
+        return max(self._full_at[slot : slot + self._cells_per_slot])
+
+
+class Limiter(Rates):
+    """The rate of each key, and the `created` of each of its answers."""
+
+    def __init__(
+        self, rate: int, burst: int, slots: int = 262_144, workers: int = 1
+    ) -> None:
+        numbers = _RUNS + rows_for(workers)
+        super().__init__(rate, burst, slots, workers, extra_numbers=numbers)
+        self.tick(time.monotonic(), time.time())
+
+    def join(self, worker: int) -> None:
+        super().join(worker)
+        run_ends = 8 * (2 + self._cells_per_slot)
+        cells = run_ends + 8 * _RUNS
+        self._run_ends = self._memory[run_ends:].cast("q")
+        self._cells = self._memory[cells:].cast("q")
+        self._mine = self._cells[worker:]
+        lower_halves = self._memory[cells + _LOWER_HALF :].cast("I")
+        self._created = lower_halves[2 * worker :: 2]
+        # Nobody else uses this lock. Taking it is a memory barrier: what this worker
+        # has written is visible to the others before it reads what they have written.
+        self._barrier = threading.Lock()
 
     def admit(self, slot: int, now: float) -> int:
         """Count one request and return its `created`; 0 if it is beyond the rate.
@@ -149,13 +180,16 @@ class Limiter:
         For the `created`, the caller has the duty that `number` explains.
         """
         # The code of `take` and `number`, without the calls: most requests pass here.
-        full_at = self._full_at[slot]
+        if self.turn[slot] == self.worker:
+            full_at = self._own_full_at[slot]
+        else:  # `settle` will take the turn
+            full_at = self._latest_full_at(slot)
         if full_at < now:
             full_at = now
         full_at += self._interval
         if full_at - now > self._allowance:
             return 0
-        self._full_at[slot] = full_at
+        self._own_full_at[slot] = full_at
         created = self._created[slot] + 1
         if now >= self._second_ends or not self._second <= created <= self._latest:
             return self._renumber(slot, now)
@@ -185,6 +219,8 @@ class Limiter:
             highest = max(others, default=0)
             if highest >= mine:
                 self._mine[slot] = self._next(slot, highest + 1, now)
+            # The others may have counted since this worker did.
+            self._own_full_at[slot] = self._latest_full_at(slot)
             with self._barrier:
                 pass
             if self.turn[slot] == self.worker:

@@ -1,9 +1,14 @@
 """The limiter: rates, Retry-After, and bounded memory."""
 
+import copy
 import math
 import multiprocessing
 import resource
+import sys
 import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -67,3 +72,69 @@ def test_in_a_full_bucket_the_least_recently_used_slot_is_replaced():
         limiter.take(slots[number], 100.0 + number)
     assert limiter.slot(b"newcomer") == slots[0]
     assert limiter.slot(b"7") == slots[7]
+
+
+def count_with_take(limiter: Limiter, slot: int) -> bool:
+    return limiter.take(slot, 100.0)
+
+
+def count_with_admit(limiter: Limiter, slot: int) -> bool:
+    created = limiter.admit(slot, 100.0)
+    if created and limiter.turn[slot] != limiter.worker:
+        limiter.settle(slot, 100.0)
+    return bool(created)
+
+
+def call_held_up(call: Callable[[], bool], after: int, meanwhile: Callable) -> bool:
+    """Make a call that is held up once, before the instruction with this number."""
+    instructions = 0
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal instructions
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            instructions += 1
+            if instructions == after:
+                sys.settrace(None)
+                meanwhile()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return call()
+    finally:
+        sys.settrace(before)
+
+
+def allowed_when_held_up(count: Callable, first: int, instruction: int) -> int:
+    """Return how many of a burst of 50 two workers allow; 0 if none was held up."""
+    slow = Limiter(rate=1, burst=50, slots=8, workers=2)
+    quick = copy.copy(slow)
+    quick.join(1)
+    slot = slow.slot(ALICE)
+    allowed = [count((slow, quick)[first], slot)]
+    meanwhile: list[bool] = []
+    allowed.append(
+        call_held_up(
+            lambda: count(slow, slot),
+            instruction,
+            lambda: meanwhile.extend(count(quick, slot) for _ in range(20)),
+        )
+    )
+    for worker in slow, quick:
+        allowed += [count(worker, slot) for _ in range(60)]
+    return sum(allowed + meanwhile) if meanwhile else 0
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("count", [count_with_take, count_with_admit])
+def test_a_worker_that_is_held_up_gives_nothing_back(count, first):
+    """It is held up at each of its instructions, while another worker counts."""
+    for instruction in range(1, 1000):
+        allowed = allowed_when_held_up(count, first, instruction)
+        if not allowed:
+            break
+        # One that was counted at the same instant as another may be lost.
+        assert 50 <= allowed <= 51, instruction
+    assert instruction > 20
