@@ -6,23 +6,17 @@ have sent a request already. So new connections are turned away first; then the 
 can be emptied, and closing harms nobody. Nothing here knows what is served.
 """
 
-import ctypes
 import mmap
+import os
 import select
 import socket
-import struct
 import sys
 from contextlib import suppress
 
-_SO_ATTACH_FILTER = 26  # from <asm-generic/socket.h>; Python does not name it
-# A program for the kernel's packet filter: (code, skip if true, skip if false, value).
-_DROP_SYN = (
-    (0x30, 0, 0, 13),  # load byte 13 of the TCP header: the flags
-    (0x54, 0, 0, 0x12),  # keep SYN and ACK
-    (0x15, 0, 1, 0x02),  # only SYN?
-    (0x06, 0, 0, 0),  # then drop the packet
-    (0x06, 0, 0, 0xFFFFFFFF),  # else keep it
-)
+# From <linux/in.h> and <linux/in6.h>; Python does not name them. The kernel drops a
+# packet that has come with a lower hop limit. Senders begin with 64 or 128.
+_IP_MINTTL, _IPV6_MINHOPCOUNT = 21, 73
+_MOST_HOPS = 255
 
 
 class ListenerHold:
@@ -58,13 +52,32 @@ def turn_away(listener: socket.socket) -> None:
     """Let no new connection reach the queue of a listening socket, in any process.
 
     Must not be called on a socket that will go on listening. A TCP client whose SYN is
-    dropped sends it again after a second, and is then refused.
+    dropped sends it again after a second, and is then refused. A handshake that is
+    under way is completed; call `let_in` when its connection has been accepted.
     """
     with suppress(OSError):  # then the clients of the last microseconds are reset
         if listener.family == socket.AF_UNIX:
             listener.shutdown(socket.SHUT_RD)
         elif sys.platform == "linux":
-            _attach_filter(listener)
+            _require_hops(listener, _MOST_HOPS)
+
+
+def let_in() -> None:
+    """Receive from all connections of this process, whenever they were accepted.
+
+    A connection inherits from its listening socket that packets are dropped. What was
+    dropped is sent again by the client.
+    """
+    if sys.platform != "linux":
+        return
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):  # it is not a socket, or is closed by now
+            connection = socket.socket(fileno=descriptor)
+            try:
+                if not is_listening(connection):
+                    _require_hops(connection, 0)
+            finally:
+                connection.detach()  # it belongs to others
 
 
 def is_listening(listener: socket.socket) -> bool:
@@ -91,8 +104,8 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _attach_filter(listener: socket.socket) -> None:
-    code = b"".join(struct.pack("HBBI", *instruction) for instruction in _DROP_SYN)
-    memory = ctypes.create_string_buffer(code)
-    program = struct.pack("HP", len(_DROP_SYN), ctypes.addressof(memory))
-    listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+def _require_hops(connection: socket.socket, hops: int) -> None:
+    if connection.family == socket.AF_INET6:
+        connection.setsockopt(socket.IPPROTO_IPV6, _IPV6_MINHOPCOUNT, hops)
+    # An IPv6 socket may have IPv4 clients, too.
+    connection.setsockopt(socket.IPPROTO_IP, _IP_MINTTL, hops)

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import psutil
 
 from tests.support.cabinet_server import CabinetServer, cabinet_server
-from tests.support.packet_filter import needed_packet_filter
 from tests.support.processes import has_ended
 from tests.support.visitors import visitors
 from tests.support.waiting import PATIENCE, wait_until
@@ -39,7 +38,6 @@ def test_a_reload_loses_no_visit(tmp_path: Path) -> None:
 
 
 def test_a_stop_loses_no_visit_and_fails_health_checks_first(tmp_path: Path) -> None:
-    needed_packet_filter()
     with (
         cabinet_server(tmp_path, {"READBACK_STOP_TIMEOUT": "6"}) as server,
         OpenConnection(server) as idle,

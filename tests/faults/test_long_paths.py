@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.faults.long_path import Seen, load_from_afar
 from tests.support.api import Api
-from tests.support.packet_filter import needed_packet_filter
 from tests.support.processes import has_ended, worker_pids
 from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
@@ -18,7 +17,6 @@ RELOADS = 2
 
 
 def test_reloads_and_a_stop_lose_no_request(tmp_path: Path) -> None:
-    needed_packet_filter()
     settings = LASTING | {"READBACK_WORKERS": "2"}
     with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")

@@ -17,7 +17,6 @@ from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.authority import Authority
 from tests.support.metrics import readiness
-from tests.support.packet_filter import needed_packet_filter
 from tests.support.processes import has_ended, worker_pids
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import PATIENCE, wait_until
@@ -83,7 +82,6 @@ def balancing(server: Server) -> Iterator[Balancer]:
 
 
 def test_readiness_fails_before_the_api_stops_accepting(tmp_path: Path) -> None:
-    needed_packet_filter()
     with ephemeral_server(tmp_path, noticed(NOTICE)) as server:
         api = Api.of(server)
         with balancing(server) as balancer:

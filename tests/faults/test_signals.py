@@ -11,7 +11,6 @@ import pytest
 
 from tests.faults.constant_load import load
 from tests.support.api import Api, assert_echo, draft
-from tests.support.packet_filter import needed_packet_filter
 from tests.support.processes import api_workers, has_ended, worker_pids
 from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
@@ -23,7 +22,6 @@ TWO_WORKERS = LASTING | {"READBACK_WORKERS": "2"}
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
-    needed_packet_filter()
     settings = LASTING | {"READBACK_WORKERS": workers}
     with ephemeral_server(tmp_path, settings) as server:
         with load(Api.of(server), ends_when_refused=True) as seen:

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.packet_filter import needed_packet_filter
 from tests.support.waiting import PATIENCE
 
 from readback.stop_listening import (
     is_anyone_waiting,
     is_listening,
+    let_in,
     refuse,
     turn_away,
 )
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="needs the packet filter of Linux"
+    sys.platform != "linux", reason="needs the least hop limit of Linux"
 )
 
 
@@ -27,7 +27,6 @@ def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[socket.
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(tmp_path / "socket"))
     else:
-        needed_packet_filter()
         family = socket.AF_INET if request.param == "IPv4" else socket.AF_INET6
         listener = socket.socket(family)
         try:
@@ -65,6 +64,22 @@ def test_a_queued_connection_is_accepted_and_a_new_one_is_turned_away(
             assert accepted.recv(100) == b"request"
             accepted.sendall(b"answer")
             assert queued.recv(100) == b"answer"
+
+
+@pytest.mark.parametrize("listener", ["IPv4", "IPv6"], indirect=True)
+def test_a_handshake_that_is_under_way_is_completed(listener: socket.socket) -> None:
+    # The kernel waits for the first bytes before it completes the handshake.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 5)
+    with connect(listener) as client:
+        turn_away(listener)
+        client.sendall(b"first ")
+        accepted, _ = listener.accept()
+        with accepted:
+            client.sendall(b"second")
+            let_in()
+            accepted.settimeout(PATIENCE)
+            assert accepted.recv(6, socket.MSG_WAITALL) == b"first "
+            assert accepted.recv(6, socket.MSG_WAITALL) == b"second"
 
 
 def test_it_is_seen_whether_a_connection_waits() -> None:

@@ -39,7 +39,12 @@ from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.lifecycle import SHORT_NOTICE_SECONDS, Lifecycle
 from readback.shared_counters import WorkerCounters
-from readback.stop_listening import is_anyone_waiting, is_listening, turn_away
+from readback.stop_listening import (
+    is_anyone_waiting,
+    is_listening,
+    let_in,
+    turn_away,
+)
 
 BACKLOG = 2048
 # What the kernel keeps per connection and direction; it doubles the number for its own
@@ -220,6 +225,7 @@ class ApiWorker(Worker):
         self._lifecycle.note_closed(self.counters_row)
         # What was accepted last is not registered before the loop has gone on.
         await asyncio.sleep(pause)
+        let_in()
 
     def _handshake_seconds(self) -> float:
         if self._lifecycle.is_hurried:

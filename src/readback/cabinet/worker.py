@@ -31,7 +31,7 @@ from readback.cabinet.connection import (
 )
 from readback.config import Config
 from readback.lifecycle import Lifecycle
-from readback.stop_listening import is_listening, turn_away
+from readback.stop_listening import is_listening, let_in, turn_away
 
 # Where the application finds whether the whole service is stopping, what counts its
 # pages, and whether too many passwords wait to be hashed.
@@ -175,6 +175,7 @@ class CabinetWorker(Worker):
             asyncio.get_running_loop().remove_reader(listener)
         self._lifecycle.note_closed(self.counters_row)
         await self._wait()
+        let_in()
 
     async def _end_connections(self, notice_ends: float, deadline: float) -> None:
         """Let each connection answer one more request, and close it if none comes."""
