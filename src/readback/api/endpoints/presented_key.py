@@ -44,6 +44,8 @@ _PLACEHOLDER = re.compile(
     rb"|(?:add|enter|insert|my|paste|put|the|your)?(?:openai|readback|real|secret)?"
     rb"(?:api)?(?:key|token)(?:here|goeshere)?)"
 )
+# What `llm` sends for a model with an address of its own, but without a key.
+_DUMMY_OF_LLM = b"dummykey"
 _VARIABLE = re.compile(rb"\$[\w({]|%\w+%|\{\{|process\.env|environ")
 # White space, an escaped line end or tab, and spaces that nobody sees.
 _SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf")
@@ -139,6 +141,12 @@ def _name_mistake(key: bytes) -> str:
         return (
             "The name of a variable was sent instead of its value. In a shell, put the "
             "header in double quotes, not in single ones."
+        )
+    if word == _DUMMY_OF_LLM:
+        return (
+            "This is a placeholder. Put a key from the cabinet in its place. If you "
+            "use llm: store the key with llm keys set, and add its name to the model "
+            "as api_key_name in extra-openai-models.yaml."
         )
     in_brackets = bare != unquoted
     if _PLACEHOLDER.fullmatch(word) or (in_brackets and not bare.startswith(_PREFIX)):

@@ -249,3 +249,10 @@ def test_no_explanation_fails_or_quotes_anything(
         assert SECRET not in detail
         assert not keys.KEY_LIKE.search(detail)
     assert re.fullmatch(r"(/[a-z0-9/]+|base_url)?", info.not_found_difference)
+
+
+def test_the_placeholder_of_llm_says_where_its_key_is_set():
+    detail = presented_key(b"DUMMY_KEY").detail
+
+    assert detail.startswith(PLACEHOLDER)
+    assert "If you use llm: " in detail and "api_key_name" in detail
