@@ -30,7 +30,7 @@ _INTRODUCTION = """\
 
 Every client on this page was run against a live server on {date}: it sent one
 message, `Ready to copy?`, as its own documentation shows it. `make clients` runs them
-again and writes this page. [How to connect](connect.md) covers more programs.
+again and writes this page. [Settings for specific programs](programs.md) covers more.
 
 A relay between the client and the server recorded what arrived; the differences from
 [the contract](contract.md) are those in the journal of the key. *As it comes* means
@@ -194,9 +194,18 @@ def _section(result: Result) -> Iterator[str]:
         seen["400" if own == 400 else f"{own}, as it comes"] = result.calls[DEFAULT]
     yield from _table(
         "refusal | what the user sees",
-        ([code, _seen(call)] for code, call in sorted(seen.items()) if call),
+        (
+            [code, _seen(call)]
+            for code, call in sorted(seen.items())
+            if call and _is_refused_with(code, call)
+        ),
     )
     yield ""
+
+
+def _is_refused_with(code: str, call: Call) -> bool:
+    """Return whether a call shows a refusal; one to a wrong path is always a 404."""
+    return not call.requests or call.requests[-1].status == int(code[:3])
 
 
 def _seen(call: Call) -> str:

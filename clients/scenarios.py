@@ -143,8 +143,8 @@ class _Caller:
         limited = Treatment(answer=refusals.rate_limited)
         unavailable = Treatment(answer=refusals.unavailable)
         return {
-            # Well-formed, but it belongs to nobody.
-            WRONG_KEY: self.call(variant, key=keys.mint()),
+            # Well-formed, but it belongs to nobody, so it has no journal.
+            WRONG_KEY: self.call(variant, key=keys.mint(), journal_is_kept=False),
             NO_VERSION: self.call(variant, base_url=self.relay.root_url),
             RATE_LIMITED: self.call(variant, treatment=limited),
             UNAVAILABLE: self.call(variant, treatment=unavailable),
@@ -158,6 +158,7 @@ class _Caller:
         key: str = "",
         base_url: str = "",
         treatment: Treatment | None = None,
+        journal_is_kept: bool = True,
     ) -> Call:
         """Make a call with a new key and the right address, unless others are given."""
         self.relay.treatment = treatment or Treatment()
@@ -171,7 +172,7 @@ class _Caller:
             RETRY_SECONDS if treatment and treatment.answer else CALL_SECONDS,
         )
         refused = sum(is_refused_for_its_form(one) for one in made.requests)
-        if not refused:
+        if not (refused and journal_is_kept):
             return made
         found = journal.differences(self.site.database, key.strip(), refused)
         return replace(made, differences=found)
