@@ -73,6 +73,7 @@ _OTHER_APIS = [
 _PATH_OF_OTHER_API = re.compile(
     "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in _ADVICE)
 )
+_VERSIONS = re.compile(rf"^(?:{VERSION_PREFIX}(?=/))+")
 # Clients that are set up for Azure send this to every path.
 _AZURE_PARAMETER = re.compile(r"[?&]api-version=")
 
@@ -224,8 +225,8 @@ def _elsewhere(path: str) -> NearMiss | None:
 
 
 def _after_version(path: str) -> str:
-    versioned = path.startswith(VERSION_PREFIX + "/")
-    return path.removeprefix(VERSION_PREFIX) if versioned else path
+    # Clients of other APIs add a version to a base URL that ends in one.
+    return _VERSIONS.sub("", path, count=1)
 
 
 def _fallback(verb: str) -> NearMiss:

@@ -237,3 +237,12 @@ def test_what_is_no_key_need_not_be_revoked(target: str) -> None:
 def test_nothing_of_the_target_is_repeated(marker: bytes) -> None:
     assert "s3cr3t" not in explain_not_found(b"GET", marker).sentence
     assert "s3cr3t" not in explain_not_found(b"s3cr3t", b"/v1/models").sentence
+
+
+@pytest.mark.parametrize("path", ["/messages", "/responses", "/embeddings"])
+def test_another_api_is_recognised_below_a_version_that_appears_twice(path):
+    """A client of another API adds its version to a base URL that ends in one."""
+    once = explain_not_found(b"POST", f"/v1{path}".encode())
+
+    assert once.difference == path
+    assert explain_not_found(b"POST", f"/v1/v1{path}".encode()) == once
