@@ -1,4 +1,4 @@
-"""docs/connect.md lists every program of programs.toml, in both languages."""
+"""docs/programs.md lists every program of programs.toml, in both languages."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "page, language", [("connect.md", "en"), ("ru/connect.md", "ru")]
+    "page, language", [("programs.md", "en"), ("ru/programs.md", "ru")]
 )
 def test_the_table_of_programs_is_current(page: str, language: str) -> None:
     script = [sys.executable, str(ROOT / "scripts" / "programs-table"), language]

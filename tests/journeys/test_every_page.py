@@ -26,6 +26,7 @@ PUBLIC_PAGES = [
     "/",
     "/docs/",
     "/docs/connect",
+    "/docs/programs",
     "/docs/errors",
     "/privacy",
     "/accounts/login/",

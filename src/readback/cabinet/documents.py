@@ -24,6 +24,7 @@ FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 # The audience of each page, in the order of the index.
 FOR_CLIENTS = (
     "connect",
+    "programs",
     "testing",
     "clients",
     "contract",
