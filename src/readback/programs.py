@@ -7,7 +7,7 @@ requests always have. Nothing here knows about HTTP, databases or pages.
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -21,12 +21,15 @@ _CONTRACT = {
     "MODEL": MODEL,
     "VERSION_PREFIX": VERSION_PREFIX,
 }
-# In `cannot`: every difference.
+# In `cannot`: every difference of a body.
 _EVERY = "*"
-_CANNOT_COMPLY = (
-    "cannot be made to comply, but this answer shows that its address and its key are "
-    "right."
-)
+_BASE_URL = "base_url"
+_CONNECTED = "but this answer shows that its address and its key are right"
+# How many programs an advice names if the request does not tell which one sent it.
+_NAMED = 3
+_INSTRUCTION_LENGTH = 350
+# So many differences of its own tell a program from others that use its library.
+_TELLING = 3
 
 
 class Program(NamedTuple):
@@ -34,10 +37,14 @@ class Program(NamedTuple):
 
     name: str
     user_agent: re.Pattern[str]
+    # Whether other programs have the same User-Agent, because they are built on this.
+    library: bool
     # The differences that its requests always have; empty if the User-Agent is enough.
     sends: frozenset[str]
     # Whether its requests have no other difference, as those of a connection test.
     nothing_else: bool
+    # Differences that its requests have by default, but those of many others, too.
+    unless_set: frozenset[str]
     complies: Literal["as it comes", "with settings", "never"]
     # What to set, in Markdown; empty if nothing.
     setup: str
@@ -46,38 +53,109 @@ class Program(NamedTuple):
     cannot: frozenset[str]
     switches: Mapping[str, str]
 
+    def cannot_remove(self, difference: str) -> bool:
+        if difference in self.switches:
+            return False
+        every = _EVERY in self.cannot and difference != _BASE_URL
+        return every or difference in self.cannot
+
+
+class Switch(NamedTuple):
+    """What removes a difference in one program."""
+
+    program: str
+    text: str
+
 
 class RecognisedProgram(NamedTuple):
-    """A program, and whether it is certainly the one that sent the request."""
+    """The programs that may have sent a request, because it looks like theirs."""
 
-    program: Program
-    certain: bool
+    # Those that fit best. Several have requests that are alike.
+    best: tuple[Program, ...]
+    # Those that the User-Agent allows, too.
+    others: tuple[Program, ...]
+    # Whether the User-Agent is that of one program alone.
+    alone: bool
 
     @property
     def name(self) -> str:
-        return self.program.name
-
-    def switch(self, difference: str) -> str:
-        """Return what removes a difference in this program; empty if not known."""
-        return self.program.switches.get(difference, "")
-
-    def instruction(self, difference: str) -> str:
-        """Return the switch with the name of the program, as a sentence."""
-        name = self.name if self.certain else f"If you use {self.name}"
-        switch = self.switch(difference)
-        return f"{name}: {switch}." if switch else ""
+        return names(self.best)
 
     @property
-    def cannot_comply(self) -> str:
-        """Say that no setting of the program removes all differences."""
-        subject = self.name if self.certain else f"If you use {self.name}, it"
-        return f"{subject} {_CANNOT_COMPLY}"
+    def certain(self) -> bool:
+        """Whether the name is certain: that of a program, or of the library it uses."""
+        return not self.best[0].sends
 
-    def cannot_remove(self, difference: str) -> bool:
-        cannot = self.program.cannot
-        return not self.switch(difference) and (
-            difference in cannot or _EVERY in cannot
+    def switches(self, difference: str) -> list[Switch]:
+        """Return what removes a difference in these programs, the likeliest first."""
+        rows = (*self.best, *self.others)
+        found = [Switch(row.name, row.switches.get(difference, "")) for row in rows]
+        told = [one for one in found if one.text and self._tells_more(one, difference)]
+        return told[:_NAMED]
+
+    def cannot_remove(self, difference: str) -> list[Program]:
+        """Return those of the likeliest programs that have no setting for this."""
+        return [row for row in self.best if row.cannot_remove(difference)]
+
+    def hint(self, differences: Collection[str], *, connected: bool) -> str:
+        """Return what to set in these programs, or that no setting helps.
+
+        A request that is connected has proved that its address and its key are right.
+        """
+        hopeless = self._hopeless(differences)
+        sentences = [self._cannot(row, connected) for row in hopeless]
+        return " ".join(filter(None, (*sentences, self._instruction(differences))))
+
+    def _instruction(self, differences: Collection[str]) -> str:
+        """Return what to set, as a sentence; empty if that is not known."""
+        told: dict[str, list[str]] = {}
+        room = _INSTRUCTION_LENGTH
+        for program, text in self._all_switches(differences):
+            texts = told.get(program, [])
+            fits = len(f"{program}: {text}; ") <= room
+            if fits and text not in texts and (texts or len(told) < _NAMED):
+                told[program] = [*texts, text]
+                room -= len(f"{program}: {text}; ")
+        if not told:
+            return ""
+        named = "; ".join(
+            f"{name}: {' and '.join(texts)}" for name, texts in told.items()
         )
+        return f"{named}." if self.alone else f"If you use {named}."
+
+    def _all_switches(self, differences: Collection[str]) -> Iterator[Switch]:
+        """Yield everything to set in the likeliest programs, and one thing in others.
+
+        The likeliest are told everything at once, so that they need one attempt.
+        """
+        hopeless = {row.name for row in self._hopeless(differences)}
+        likeliest = {row.name for row in self.best if self.alone or row.sends}
+        others: list[Switch] = []
+        for difference in differences:
+            switches = self.switches(difference)
+            yield from (
+                each for each in switches if each.program in likeliest - hopeless
+            )
+            rest = (each for each in switches if each.program not in likeliest)
+            others = others or list(rest)
+        yield from others
+
+    def _hopeless(self, differences: Collection[str]) -> list[Program]:
+        return [row for row in self.best if any(map(row.cannot_remove, differences))]
+
+    def _cannot(self, row: Program, connected: bool) -> str:
+        subject = row.name if self.alone else f"If you use {row.name}, it"
+        rest = f", {_CONNECTED}" if connected else ""
+        return f"{subject} cannot be made to comply{rest}."
+
+    def _tells_more(self, switch: Switch, difference: str) -> bool:
+        """Return whether a guess says more than the advice for every program."""
+        return self.alone or not switch.text.startswith(f"leave {difference} unset")
+
+
+def names(rows: Iterable[Program]) -> str:
+    """Return the names of programs in a form that needs no translation."""
+    return " / ".join(row.name for row in rows)
 
 
 @cache
@@ -89,13 +167,33 @@ def table() -> tuple[Program, ...]:
 def recognise(
     user_agent: str, differences: Collection[str] = ()
 ) -> RecognisedProgram | None:
-    """Return the program whose request has these differences, or None."""
+    """Return the programs whose requests have these differences, or None."""
+    found = set(differences)
     matching = [row for row in table() if row.user_agent.search(user_agent)]
-    fitting = [row for row in matching if _fits(row, set(differences))]
+    fitting = [row for row in matching if _fits(row, found)]
     if not fitting:
         return None
-    best = max(fitting, key=lambda row: len(row.sends))
-    return RecognisedProgram(best, certain=not best.sends)
+    most = max(len(row.sends) for row in fitting)
+    best = [row for row in fitting if len(row.sends) == most]
+    if not most:
+        # The library, which is the first in the table; the others are built on it.
+        best = best[:1]
+    return RecognisedProgram(
+        best=tuple(best),
+        others=tuple(_others(matching, best, found)) if most < _TELLING else (),
+        alone=len(matching) == 1 and not (most or best[0].library),
+    )
+
+
+def _others(
+    matching: Sequence[Program], best: Sequence[Program], found: set[str]
+) -> list[Program]:
+    """Return the other programs that may have sent this, the likeliest first."""
+    rest = [row for row in matching if row not in best]
+    by_default = [row for row in rest if row.unless_set & found]
+    return by_default + [
+        row for row in rest if not (row.sends or row.unless_set & found)
+    ]
 
 
 def _fits(row: Program, differences: set[str]) -> bool:
@@ -109,8 +207,10 @@ def _program(
     complies: Literal["as it comes", "with settings", "never"],
     checked: Literal["run", "read"],
     version: str,
+    library: bool = False,
     sends: Collection[str] = (),
     nothing_else: bool = False,
+    unless_set: Collection[str] = (),
     setup: str = "",
     cannot: Collection[str] = (),
     switches: Mapping[str, str] | None = None,
@@ -118,8 +218,10 @@ def _program(
     return Program(
         name=name,
         user_agent=re.compile(user_agent),
+        library=library,
         sends=frozenset(sends),
         nothing_else=nothing_else,
+        unless_set=frozenset(unless_set),
         complies=complies,
         setup=_filled_in(setup),
         checked=checked,

@@ -38,8 +38,8 @@ def test_details_leave_out_that_a_program_cannot_comply():
     never = [row for row in programs.table() if "*" in row.cannot]
     assert never
     for program in never:
-        recognised = programs.RecognisedProgram(program, certain=True)
-        detail = f"It differs. {recognised.cannot_comply}"
+        recognised = programs.RecognisedProgram((program,), (), alone=True)
+        detail = f"It differs. {recognised.hint(['zebra'], connected=True)}"
         row = JournalEntry(
             accepted=False, code="unknown_field", detail=detail, differences="zebra"
         )

@@ -24,14 +24,14 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 def test_the_journal_says_in_russian_what_to_set():
     alice = account()
     key = services.key_create(alice, "laptop").key
-    fields = {"user_agent": "OpenAI/Python 3.49.0", "differences": "temperature top_p"}
+    fields = {"user_agent": "pydantic-ai/2.66.0", "differences": "temperature top_p"}
     refused(key, "unknown_field", 400, **fields)
 
     english = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
     russian = words_of(logged_in(alice, "ru").get(f"/keys/{key.pk}/"))
 
-    assert "leave top_p unset in create(...)" in english
-    assert "не задавайте top_p в create(...)" in russian
+    assert "leave top_p unset in model_settings" in english
+    assert "не задавайте top_p в model_settings" in russian
     assert "leave top_p unset" not in russian
 
 
@@ -40,3 +40,33 @@ def test_every_switch_of_a_program_is_translated(row):
     with translation.override("ru"):
         texts = [translation.gettext(text) for text in row.switches.values()]
     assert not [text for text in texts if ENGLISH.search(text)]
+
+
+# Words of what to set and of what was read, which the names of settings do not have.
+ENGLISH_SETUP = re.compile(
+    r"\b(nothing|always|needs?|which|for (a|an|its)|in (a|an|the)|its|was run|"
+    r"with settings|the (same|check|test|header|prefix|list|set-up))\b"
+)
+
+
+@pytest.mark.parametrize("row", programs.table(), ids=lambda row: row.name)
+def test_what_to_set_in_a_program_is_translated(row):
+    with translation.override("ru"):
+        texts = [translation.gettext(text) for text in (row.setup, row.version) if text]
+    code = re.compile(r"`[^`]*`")
+    for text in texts:
+        assert not ENGLISH_SETUP.search(code.sub("", text)), text
+        assert not ENGLISH.search(code.sub("", text)), text
+
+
+def test_a_guess_names_the_programs_in_russian():
+    alice = account()
+    key = services.key_create(alice, "laptop").key
+    fields = {"user_agent": "OpenAI/Python 3.49.0", "differences": "stream"}
+    refused(key, "stream_unavailable", 400, **fields)
+
+    russian = words_of(logged_in(alice, "ru").get(f"/keys/{key.pk}/"))
+
+    assert "Отключите потоков" in russian
+    assert "LangChain: disable_streaming=True в ChatOpenAI(...) или invoke" in russian
+    assert "openai for Python: " not in russian

@@ -97,3 +97,27 @@ def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
 def test_a_wrong_name_of_a_value_is_an_error():
     with pytest.raises(KeyError):
         programs._filled_in("max_tokens=$MAX_TOKEN")
+
+
+def test_programs_with_the_same_requests_share_a_name():
+    found = programs.recognise("OpenAI/Python 3.49.0", ["stream", "stream_options"])
+
+    assert found and found.name == "llm / magentic" and not found.certain
+
+
+def test_a_program_is_alone_only_if_no_other_has_its_user_agent():
+    def alone(user_agent: str) -> bool:
+        found = programs.recognise(user_agent, ["temperature"])
+        return found is not None and found.alone
+
+    assert alone("pydantic-ai/2.66.0") and alone("curl/8.5.0")
+    # Other programs use these libraries, whether they are in the table or not.
+    assert not alone("python-httpx/0.28.1")
+    assert not alone("OpenAI/Python 3.49.0")
+
+
+def test_the_first_row_with_the_user_agent_of_a_library_is_the_library():
+    agents = {row.user_agent.pattern for row in TABLE if row.library}
+    for agent in agents:
+        rows = [row for row in TABLE if row.user_agent.pattern == agent]
+        assert [row.library for row in rows] == [True] + [False] * (len(rows) - 1)

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from readback import differences
+from readback import differences, programs
 from readback.cabinet.models import JournalEntry, UnmatchedRequest
 from readback.contract import REFUSALS
 from readback.differences import ADVICE, FIELD_ADVICE
-from readback.programs import RecognisedProgram
+from readback.programs import RecognisedProgram, Switch
 
 _CODES = list(REFUSALS)
 # The codes of a body that is readable JSON, in the order of the contract.
@@ -34,10 +34,10 @@ class Change(NamedTuple):
 
     advice: str
     differences: list[str]
-    # What to set in the program that sent the request; empty if that is not known.
-    switch: str
-    # The program has no such setting.
-    is_impossible: bool
+    # What to set in the programs that may have sent the request.
+    switches: tuple[Switch, ...]
+    # Those of these programs that have no such setting.
+    impossible_in: str
 
     @property
     def names(self) -> str:
@@ -65,12 +65,13 @@ class ExplainedEntry(NamedTuple):
         """What works and what to change, as it is shown."""
         if not self.changes:
             return (self.works, self.sentence, self.hint)
-        is_named = any(each.switch or each.is_impossible for each in self.changes)
+        is_named = any(each.switches or each.impossible_in for each in self.changes)
         return (self.works, self.changes, self.program if is_named else None)
 
     @property
-    def cannot_comply(self) -> bool:
-        return any(change.is_impossible for change in self.changes)
+    def cannot_comply(self) -> str:
+        """The programs that cannot be made to comply; empty if there are none."""
+        return next(filter(None, (each.impossible_in for each in self.changes)), "")
 
     @property
     def is_connected(self) -> bool:
@@ -126,16 +127,17 @@ def changes(
     ids: Iterable[str], program: RecognisedProgram | None
 ) -> tuple[Change, ...]:
     """Return what to change; differences that one change removes are together."""
-    found: dict[tuple[str, str, bool], list[str]] = {}
+    found: dict[tuple[str, tuple[Switch, ...], str], list[str]] = {}
     for difference in ids:
-        switch = program.switch(difference) if program else ""
-        impossible = program is not None and program.cannot_remove(difference)
-        # Not of "", under which a catalogue has its header.
-        key = (advice(difference), switch and _(switch), impossible)
+        told = program.switches(difference) if program else []
+        switches = tuple(Switch(name, _(text)) for name, text in told)
+        hopeless = program.cannot_remove(difference) if program else []
+        impossible_in = programs.names(hopeless)
+        key = (advice(difference), switches, impossible_in)
         found.setdefault(key, []).append(difference)
     return tuple(
-        Change(advice, together, switch, impossible)
-        for (advice, switch, impossible), together in found.items()
+        Change(advice, together, switches, impossible_in)
+        for (advice, switches, impossible_in), together in found.items()
     )
 
 
@@ -174,11 +176,10 @@ def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
 
 def _finding(entry: JournalEntry) -> str:
     """Return the detail without the advice that the API adds to its end."""
-    advised, program = [], entry.recognised
-    for difference in entry.differences.split():
-        advised.append(differences.advice(difference))
-        if program:
-            advised += [program.instruction(difference), program.cannot_comply]
+    ids, program = entry.differences.split(), entry.recognised
+    advised = [differences.advice(each) for each in ids]
+    if program:
+        advised += [program.hint(ids, connected=each) for each in (True, False)]
     finding, before = entry.detail, ""
     while finding != before:
         before = finding

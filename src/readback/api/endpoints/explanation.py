@@ -4,7 +4,7 @@ The first finding is a whole sentence, the others follow in a few words. The hin
 for the program that sent the request, if it is recognised.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from readback import programs
@@ -25,7 +25,9 @@ class Explanation(NamedTuple):
 
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     first, *others = findings
-    ids = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
+    found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
+    # Names of fields that no program is known to send must not push out the others.
+    ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = _hint(programs.recognise(user_agent, ids), ids)
     room = MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
     also = _also([other.short for other in others], room)
@@ -46,25 +48,18 @@ def _also(shorts: Sequence[str], room: int) -> str:
     return f"Also: {len(shorts)} more."
 
 
-def _hint(program: RecognisedProgram | None, differences: Collection[str]) -> str:
-    """Return the one thing that helps most against these differences."""
-    general = advice(next(iter(differences)))
-    special = _special_hint(program, differences) if program else ""
-    if program and program.certain:
-        return special or general
-    return f"{general} {special}".strip()
+def _hint(program: RecognisedProgram | None, differences: Sequence[str]) -> str:
+    """Return what helps most; the general thing first if the program is a guess."""
+    general = advice(differences[0])
+    if program is None:
+        return general
+    special = program.hint(differences, connected=True)
+    return special or general if program.alone else f"{general} {special}".rstrip()
 
 
-def _special_hint(program: RecognisedProgram, differences: Collection[str]) -> str:
-    if any(map(program.cannot_remove, differences)):
-        return program.cannot_comply
-    return next(filter(None, map(program.instruction, differences)), "")
-
-
-def _joined(differences: Collection[str]) -> str:
+def _joined(differences: Sequence[str]) -> str:
     """Return the ids as the journal stores them, as many as there is room for."""
-    # Names of fields that nobody knows must not push out the others.
-    joined = " ".join(sorted(differences, key=lambda each: each not in ADVICE))
+    joined = " ".join(differences)
     if len(joined) <= JOURNAL_DIFFERENCES_LENGTH:
         return joined
     return joined[: JOURNAL_DIFFERENCES_LENGTH + 1].rpartition(" ")[0]

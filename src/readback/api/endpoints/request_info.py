@@ -78,9 +78,10 @@ def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
     from_browser = head.first(b"origin") is not None
     miss = explain_not_found(head.method, head.target, from_browser=from_browser)
     program = miss.difference and recognise(user_agent, [miss.difference])
-    if program and (instruction := program.instruction(miss.difference)):
-        return miss._replace(sentence=f"{miss.sentence} {instruction}")
-    return miss
+    if not program:
+        return miss
+    hint = program.hint([miss.difference], connected=False)
+    return miss._replace(sentence=f"{miss.sentence} {hint}".rstrip())
 
 
 def explain_media_type(head: Head) -> str:

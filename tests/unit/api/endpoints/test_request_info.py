@@ -54,3 +54,52 @@ def test_a_path_that_is_no_mistake_of_a_program_has_no_hint() -> None:
     plain = not_found_detail(b"GET /favicon.ico", b"zebra/1")
 
     assert not_found_detail(b"GET /favicon.ico", b"Agents/Python 0.24.0") == plain
+
+
+@pytest.mark.parametrize("agent", [b"python-httpx/0.28.1", b"python-requests/2.34.2"])
+def test_a_base_url_without_the_version_is_told_about_the_version(agent) -> None:
+    detail = not_found_detail(b"POST /chat/completions", agent)
+
+    assert detail.startswith("/v1 is missing at the end of the base URL.")
+    assert "must end in /v1, without a slash after it." in detail
+
+
+@pytest.mark.parametrize("path", [b"/openai/v1", b"/v1/openai/v1"])
+def test_a_client_that_no_base_url_helps_is_told_what_to_use(path) -> None:
+    detail = not_found_detail(
+        b"POST " + path + b"/chat/completions", b"Groq/Python 1.7.0"
+    )
+
+    assert detail.endswith(
+        "groq for Python: it adds /openai/v1 to every base URL, so none works; use "
+        "openai for Python instead."
+    )
+
+
+@pytest.mark.parametrize(
+    "path, agent, why",
+    [
+        (
+            b"/v1/messages",
+            b"Anthropic/Python 2.8.0",
+            "the API of Anthropic; use",
+        ),
+        (b"/v1/v1/messages", b"Anthropic/Python 2.8.0", "the API of Anthropic; use"),
+        (b"/v1/api/chat", b"ollama-python/0.6.3", "the API of Ollama; use"),
+        (
+            b"/v1/v1/chat/completions",
+            b"mistral-client-python/3.7.0",
+            "server_url with",
+        ),
+        (b"/v1/v1/chat/completions", b"Together/Python 3.0.0", "base_url without /v1"),
+    ],
+)
+def test_the_library_of_another_service_is_told_what_to_do(path, agent, why) -> None:
+    assert why in not_found_detail(b"POST " + path, agent)
+
+
+def test_everything_that_llama_index_needs_is_told_at_once() -> None:
+    detail = not_found_detail(b"POST /v1/completions", b"OpenAI/Python 2.54.0")
+
+    assert "If you use LlamaIndex: is_chat_model=True" in detail
+    assert "additional_kwargs={'temperature': openai.omit}" in detail
