@@ -17,7 +17,7 @@ FONT_SIZES = "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
 def test_tables_of_the_documentation_show_every_column(open_page, locale):
     """Also what a code means, to which every refusal links."""
     page = open_page(locale=locale, viewport=NARROW)
-    for path in ("/docs/errors", "/docs/connect"):
+    for path in ("/docs/errors", "/docs/connect", "/docs/programs"):
         page.goto(path)
         assert page.locator(".document td").evaluate_all(ARE_ON_SCREEN), path
 
