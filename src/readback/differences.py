@@ -11,10 +11,14 @@ from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREF
 
 # A field whose name is not repeated to anybody, because it could be anything.
 UNNAMED = "*"
+# The path shows that the base URL is wrong.
+BASE_URL = "base_url"
+# The body is refused unread.
+BODY_TOO_LARGE = "body.too_large"
 
 # What to change, whatever the program.
 ADVICE = {
-    "base_url": f"Correct the base URL: it ends in {VERSION_PREFIX}.",
+    BASE_URL: f"Correct the base URL: it ends in {VERSION_PREFIX}.",
     "/responses": "Switch from the Responses API to Chat Completions.",
     "/completions": "Switch from the old Completions endpoint to Chat Completions.",
     "/messages": "Choose an OpenAI-compatible provider instead of Anthropic.",
@@ -25,6 +29,7 @@ ADVICE = {
     "/files": "Turn off file upload.",
     "/uploads": "Turn off file upload.",
     "content-type": "Send the header Content-Type: application/json.",
+    BODY_TOO_LARGE: f"Shorten the text to {MAX_CONTENT_BYTES} bytes in UTF-8.",
     "json": "Write the body with a JSON library.",
     "model": f"Set the model to {MODEL}.",
     "messages": "Send exactly one message.",

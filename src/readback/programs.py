@@ -14,6 +14,7 @@ from string import Template
 from typing import Literal, NamedTuple
 
 from readback.contract import MAX_TOKENS, MODEL, VERSION_PREFIX
+from readback.differences import BASE_URL
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {
@@ -23,8 +24,9 @@ _CONTRACT = {
 }
 # In `cannot`: every difference of a body.
 _EVERY = "*"
-_BASE_URL = "base_url"
-_CONNECTED = "but this answer shows that its address and its key are right"
+_CONNECTED = ", but this answer shows that its address and its key are right"
+# The answer to a wrong path proves no key: it is sent before the key is looked at.
+_NOT_CONNECTED = "; test its key, its address and the network with curl or the probe"
 # How many programs an advice names if the request does not tell which one sent it.
 _NAMED = 3
 _INSTRUCTION_LENGTH = 350
@@ -56,7 +58,7 @@ class Program(NamedTuple):
     def cannot_remove(self, difference: str) -> bool:
         if difference in self.switches:
             return False
-        every = _EVERY in self.cannot and difference != _BASE_URL
+        every = _EVERY in self.cannot and difference != BASE_URL
         return every or difference in self.cannot
 
 
@@ -145,7 +147,7 @@ class RecognisedProgram(NamedTuple):
 
     def _cannot(self, row: Program, connected: bool) -> str:
         subject = row.name if self.alone else f"If you use {row.name}, it"
-        rest = f", {_CONNECTED}" if connected else ""
+        rest = _CONNECTED if connected else _NOT_CONNECTED
         return f"{subject} cannot be made to comply{rest}."
 
     def _tells_more(self, switch: Switch, difference: str) -> bool:

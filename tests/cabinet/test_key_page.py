@@ -361,3 +361,23 @@ def test_mallory_cannot_change_the_key_of_alice(key, action):
     assert Key.objects.get().revoked_at is None
     assert Key.objects.get().label == "laptop"
     assert JournalEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "code, status, agent, difference, program",
+    [
+        ("request_too_large", 413, "QwenCode/0.24.4 (linux; arm64)", "body.too_large",
+         "Qwen Code"),
+        ("not_found", 404, "codex_exec/0.166.0 (Debian)", "/responses", "Codex"),
+    ],
+)  # fmt: skip
+def test_an_agent_that_cannot_comply_is_told_that_this_is_fine(
+    alice, key, code, status, agent, difference, program
+):
+    refused(key, code, status, "x", **sent_by(agent, difference))
+
+    english = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
+    russian = words_of(logged_in(alice, "ru").get(f"/keys/{key.pk}/"))
+
+    assert f"{program} cannot be made to comply. That is fine" in english
+    assert f"{program} cannot" not in russian

@@ -45,3 +45,16 @@ def test_details_leave_out_that_a_program_cannot_comply():
         )
         row.recognised = recognised
         assert refusals.explain(row).finding == "It differs."
+
+
+def test_details_leave_out_that_a_program_cannot_switch():
+    recognised = programs.recognise("codex_exec/0.166.0", ["/responses"])
+    assert recognised
+    row = JournalEntry(
+        accepted=False,
+        code="not_found",
+        detail=f"It differs. {recognised.hint(['/responses'], connected=False)}",
+        differences="/responses",
+        user_agent="codex_exec/0.166.0",
+    )
+    assert refusals.explain(row).finding == "It differs."

@@ -27,6 +27,8 @@ WORDS = {
     "messages.history": "earlier messages",
     "message.content": "content",
     "/responses": "the Responses API",
+    "/messages": "the Anthropic API",
+    "/v1beta": "the Gemini API",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from clients import calls, drivers, page, results
 from clients.__main__ import run_all
-from clients.paths import LOCKS, PAGE
+from clients.paths import LOCKS, NODE, PAGE
 from clients.scenarios import (
     DEFAULT,
     NO_VERSION,
@@ -70,7 +70,7 @@ def test_every_program_that_was_run_has_a_driver_or_a_recorded_request():
 def test_a_driver_runs_in_an_environment_that_exists(client: drivers.Client):
     locks = {path.stem for path in LOCKS.glob("*.txt")}
 
-    assert client.environment in {"dev", "node", "system", *locks}
+    assert client.environment in {"dev", "system", *NODE, *locks}
 
 
 def test_every_environment_is_locked_and_used():

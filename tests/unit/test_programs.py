@@ -99,6 +99,48 @@ def test_a_wrong_name_of_a_value_is_an_error():
         programs._filled_in("max_tokens=$MAX_TOKEN")
 
 
+@pytest.mark.parametrize(
+    "user_agent, name",
+    [
+        ("codex_cli_rs/0.166.0 (Debian 12.0.0; aarch64) xterm", "Codex"),
+        ("Codex Desktop/0.166.0 (Mac OS 26.1.0; arm64)", "Codex"),
+        ("codex-tui/0.166.0 (Debian 12.0.0; aarch64)", "Codex"),
+        ("claude-cli/2.1.197 (external, sdk-cli)", "Claude Code"),
+        ("GeminiCLI-tui/0.61.0/gemini-3-pro (linux; arm64; terminal)", "Gemini CLI"),
+        ("opencode/1.18.18 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14",
+         "opencode"),
+        ("QwenCode/0.24.4 (linux; arm64)", "Qwen Code"),
+        ("Charm-Crush/0.90.0 (https://charm.land/crush)", "Crush"),
+    ],
+)  # fmt: skip
+def test_an_agent_is_recognised_by_its_user_agent(user_agent: str, name: str):
+    found = programs.recognise(user_agent, ["stream", "tools"])
+
+    assert found and found.name == name and found.certain
+
+
+def test_promptfoo_is_a_guess_from_the_two_fields_that_it_adds():
+    found = programs.recognise("node", ["temperature", "max_tokens"])
+    alone = programs.recognise("node", ["temperature"])
+
+    assert found and found.name == "promptfoo" and not found.certain
+    assert "omitDefaults: true" in found.hint(["temperature"], connected=True)
+    assert alone and alone.name == "fetch of Node"
+
+
+def test_a_request_without_a_user_agent_may_be_of_goose():
+    sent = ["messages.system", "stream", "stream_options", "tools", "max_tokens"]
+    found = programs.recognise("", sent)
+
+    assert found and found.name == "goose" and not found.certain
+    assert programs.recognise("") is None
+
+
+@each_program()
+def test_a_program_that_can_never_comply_can_still_correct_its_base_url(row: Program):
+    assert "base_url" in row.cannot or not row.cannot_remove("base_url")
+
+
 def test_programs_with_the_same_requests_share_a_name():
     found = programs.recognise("OpenAI/Python 3.49.0", ["stream", "stream_options"])
 

@@ -13,14 +13,17 @@ from time import monotonic
 from readback import logs
 from readback.api.data.journal import EventFields, Journal, Tally
 from readback.api.data.keyring import Record
-from readback.api.endpoints.explanation import Explanation
+from readback.api.endpoints.explanation import Explanation, explain
+from readback.api.endpoints.refusal import Finding
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.head import Head
+from readback.api.http.refused import REQUEST_TOO_LARGE
 from readback.api.http.repeat import RepeatableAnswer
 from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MAX_BODY_BYTES, REFUSALS
+from readback.differences import BODY_TOO_LARGE
 
 log = logging.getLogger("readback.api")
 
@@ -75,6 +78,9 @@ class Exchange:
     def refuse(
         self, code: str, detail: str, differences: str = "", retry_after: int = 0
     ) -> bytes:
+        if code == REQUEST_TOO_LARGE:
+            finding = Finding(code, (BODY_TOO_LARGE,), detail, "")
+            _, detail, differences = explain([finding], self._info.user_agent)
         explained = self._info.asks_to_explain or self._record.explains_refusals
         answer = self._replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence

@@ -8,12 +8,11 @@ import re
 from typing import NamedTuple
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
+from readback.differences import BASE_URL
 from readback.keys import contains_key
 
 # No mistake needs more to be recognised, so a long target costs no more time.
 _EXAMINED_BYTES = 512
-# The difference of a request whose path shows that the base URL is wrong.
-BASE_URL = "base_url"
 
 _METHODS = {MODELS_PATH: "GET", CHAT_PATH: "POST"}
 _TAILS = tuple(path.removeprefix(VERSION_PREFIX) for path in _METHODS)
@@ -45,7 +44,8 @@ _KEY_PARAMETER = re.compile(
     r"[?&](?:[\w-]*[_-])?(?:api|auth)?(?:key|token)=.", re.IGNORECASE
 )
 
-# Other APIs: what to change in a client that uses them. The keys are the differences.
+# Other APIs: after a semicolon, what to change in a client that uses them. The keys are
+# the differences.
 _COMPATIBLE = "; choose an OpenAI-compatible provider with Chat Completions."
 _AZURE = "/openai/deployments"
 _ADVICE = {
@@ -69,6 +69,11 @@ _OTHER_APIS = [
     NearMiss(f"{advice} {_AVAILABLE}.", difference)
     for difference, advice in _ADVICE.items()
 ]
+# Their sentences for a program that cannot follow the advice.
+WITHOUT_ADVICE = {
+    difference: f"{advice.rstrip('.').partition(';')[0]}. {_AVAILABLE}."
+    for difference, advice in _ADVICE.items()
+}
 # With one group for each of them.
 _PATH_OF_OTHER_API = re.compile(
     "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in _ADVICE)

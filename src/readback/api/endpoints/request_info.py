@@ -8,7 +8,11 @@ import re
 from dataclasses import dataclass
 
 from readback import keys
-from readback.api.endpoints.near_misses import NearMiss, explain_not_found
+from readback.api.endpoints.near_misses import (
+    WITHOUT_ADVICE,
+    NearMiss,
+    explain_not_found,
+)
 from readback.api.endpoints.presented_key import Credentials, credentials_in, times
 from readback.api.http.head import Head
 from readback.client_address import forwarded_address
@@ -80,8 +84,10 @@ def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
     program = miss.difference and recognise(user_agent, [miss.difference])
     if not program:
         return miss
-    hint = program.hint([miss.difference], connected=False)
-    return miss._replace(sentence=f"{miss.sentence} {hint}".rstrip())
+    sentence, hint = miss.sentence, program.hint([miss.difference], connected=False)
+    if program.alone and program.cannot_remove(miss.difference):
+        sentence = WITHOUT_ADVICE.get(miss.difference, sentence)
+    return miss._replace(sentence=f"{sentence} {hint}".rstrip())
 
 
 def explain_media_type(head: Head) -> str:

@@ -56,6 +56,38 @@ def test_a_path_that_is_no_mistake_of_a_program_has_no_hint() -> None:
     assert not_found_detail(b"GET /favicon.ico", b"Agents/Python 0.24.0") == plain
 
 
+@pytest.mark.parametrize(
+    "path, user_agent, program",
+    [
+        (b"/v1/responses", b"codex_cli_rs/0.166.0 (Debian 12.0.0; aarch64)", "Codex"),
+        (b"/responses", b"codex_exec/0.166.0 (Debian 12.0.0; aarch64)", "Codex"),
+        (b"/v1/messages?beta=true", b"claude-cli/2.1.197 (external, cli)",
+         "Claude Code"),
+        (b"/v1beta/models/x:streamGenerateContent?alt=sse", b"GeminiCLI-tui/0.61.0/x",
+         "Gemini CLI"),
+        (b"/v1/v1beta/models/x:streamGenerateContent", b"GeminiCLI/0.9.0/x",
+         "Gemini CLI"),
+    ],
+)  # fmt: skip
+def test_a_program_without_chat_completions_is_not_told_to_switch(
+    path: bytes, user_agent: bytes, program: str
+) -> None:
+    detail = not_found_detail(b"POST " + path, user_agent)
+
+    assert "switch it" not in detail and "choose an" not in detail
+    assert f"{program} cannot be made to comply" in detail
+    assert "test its key, its address and the network with curl or the probe" in detail
+    # The key has not been looked at.
+    assert "right" not in detail
+
+
+def test_an_agent_with_a_wrong_base_url_is_told_to_correct_it() -> None:
+    detail = not_found_detail(b"POST /chat/completions", b"opencode/1.18.18 ai-sdk/4")
+
+    assert "baseURL of the provider in opencode.json must end in /v1" in detail
+    assert "cannot" not in detail
+
+
 @pytest.mark.parametrize("agent", [b"python-httpx/0.28.1", b"python-requests/2.34.2"])
 def test_a_base_url_without_the_version_is_told_about_the_version(agent) -> None:
     detail = not_found_detail(b"POST /chat/completions", agent)
