@@ -20,6 +20,9 @@ SHOWN_LENGTH = 300
 _ISOLATED = {
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "https_proxy": "http://127.0.0.1:9",
+    # Some programs use the proxy for HTTPS for everything.
+    "NO_PROXY": "127.0.0.1",
+    "no_proxy": "127.0.0.1",
     "ANONYMIZED_TELEMETRY": "False",
     "CREWAI_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "1",

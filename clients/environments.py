@@ -1,7 +1,8 @@
 """The environments in which the clients run.
 
 - `dev`: the environment of this project, with the clients that its tests use.
-- `node`: the packages of node/package-lock.json.
+- `node`, `node-agents`, `node-promptfoo`: the packages of NAME/package-lock.json. An
+  environment can contain its own version of Node.
 - `system`: a program on PATH, such as curl.
 - any other name: the locked versions of python/NAME.txt, installed by uv, because these
   clients exclude each other.
@@ -10,6 +11,7 @@ Whatever cannot be installed raises `NotInstalled` with the reason.
 """
 
 import json
+import platform
 import re
 import shutil
 import subprocess
@@ -22,7 +24,8 @@ from clients.drivers import Client
 from clients.paths import LOCKS, NODE, WORKSPACE
 
 INSTALL_SECONDS = 900
-_NODE_FOLDER = WORKSPACE / "node"
+# What npm calls the processors that Python calls this.
+_PROCESSORS = {"aarch64": "arm64", "x86_64": "x64"}
 # Several clients share an environment, which is installed once.
 _INSTALLING = Lock()
 
@@ -42,10 +45,10 @@ def _command(client: Client) -> list[str]:
         case "dev":
             # -P keeps the folder of the drivers off Python's path.
             return [sys.executable, "-P", str(client.driver)]
-        case "node":
-            node = _node()
+        case name if name in NODE:
+            node = _node(name)
             # A module finds its packages beside itself or above.
-            return [node, str(shutil.copy2(client.driver, _NODE_FOLDER))]
+            return [node, str(shutil.copy2(client.driver, WORKSPACE / name))]
         case "system":
             _require(client.package)
             return [_require("sh"), str(client.driver)]
@@ -58,11 +61,11 @@ def version(client: Client) -> str:
     match client.environment:
         case "dev":
             return _package_version(Path(sys.executable), client.package)
-        case "node" if client.package:
-            package = _NODE_FOLDER / "node_modules" / client.package / "package.json"
+        case name if name in NODE and client.package:
+            package = _modules(name) / client.package / "package.json"
             return str(json.loads(package.read_text(encoding="utf-8"))["version"])
-        case "node":
-            return _first_number(_run([_node(), "--version"]))
+        case name if name in NODE:
+            return _first_number(_run([_node(name), "--version"]))
         case "system":
             return _first_number(_run([client.package, "--version"]))
         case name:
@@ -84,16 +87,20 @@ def _python(name: str) -> Path:
 
 
 @cache
-def _node() -> str:
+def _node(name: str) -> str:
+    """Install an environment of Node; return the Node that runs its drivers."""
     node, npm = _require("node"), _require("npm")
-    _NODE_FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        if not (NODE / name).is_file():
-            raise NotInstalled(f"there is no {name} for Node")
-        shutil.copy(NODE / name, _NODE_FOLDER)
-    prefix = ["--prefix", str(_NODE_FOLDER)]
-    _run([npm, "ci", "--ignore-scripts", "--silent", *prefix])
-    return node
+    shutil.copytree(NODE[name], WORKSPACE / name, dirs_exist_ok=True)
+    prefix = ["--prefix", str(WORKSPACE / name)]
+    # Not `ci`, which wants the optional packages of every platform to be locked.
+    _run([npm, "install", "--ignore-scripts", "--silent", *prefix])
+    processor = _PROCESSORS.get(platform.machine(), "")
+    own = _modules(name) / f"node-linux-{processor}" / "bin" / "node"
+    return str(own) if own.is_file() else node
+
+
+def _modules(name: str) -> Path:
+    return WORKSPACE / name / "node_modules"
 
 
 def _require(program: str) -> str:

@@ -1,6 +1,7 @@
 """The page docs/clients.md, written from the results and the table of programs."""
 
 from collections.abc import Iterable, Iterator
+from http import HTTPStatus
 
 from clients import results
 from clients.calls import Call
@@ -176,6 +177,8 @@ def _key_outcome(call: Call) -> str:
     if not call.requests:
         return f"not sent: {_local_error(call.shown)}"
     last = call.requests[-1]
+    if last.status == HTTPStatus.NOT_FOUND:
+        return "not tested: the path is refused first"
     if is_refused_for_its_form(last):
         return "accepted"
     return f"refused with {last.status} `{last.code}`"
@@ -192,6 +195,8 @@ def _section(result: Result) -> Iterator[str]:
     seen = {code: result.calls.get(name) for name, code in _REFUSALS.items()}
     if own := result.refused_as_it_comes:
         seen["400" if own == 400 else f"{own}, as it comes"] = result.calls[DEFAULT]
+    if own != 400 and not result.complies:
+        seen[f"{own}, explained"] = seen.pop("400, explained")
     yield from _table(
         "refusal | what the user sees",
         (

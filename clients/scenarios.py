@@ -32,7 +32,7 @@ KEY_AND_SPACE, KEY_AND_NEWLINE = "key and space", "key and newline"
 ADDED_FIELDS = {"temperature": 0.7}
 EXPLAIN = {"Prefer": "explain"}
 # Refusals of known keys, which are in the journal, by their status.
-_IN_JOURNAL = (400, 404, 415)
+_IN_JOURNAL = (400, 404, 413, 415)
 _MALFORMED = "malformed_request"
 
 
@@ -53,6 +53,10 @@ class Result:
         """The variant that complies; the one as it comes if none does."""
         settings = self.calls.get(SETTINGS)
         return SETTINGS if settings and settings.accepted else DEFAULT
+
+    @property
+    def complies(self) -> bool:
+        return self.calls[self.variant].accepted
 
     @property
     def refused_as_it_comes(self) -> int:
@@ -127,8 +131,11 @@ class _Caller:
     site: Site
 
     def bad_requests(self, result: Result) -> dict[str, Call]:
-        """Let the client be refused with 400; add a field if it sends none itself."""
-        if result.refused_as_it_comes == 400:
+        """Let the client be refused with 400; add a field if it sends none itself.
+
+        A client that no variant makes comply is refused for its own request.
+        """
+        if not result.complies or result.refused_as_it_comes == 400:
             explained = Treatment(added_headers=EXPLAIN)
             return {EXPLAINED: self.call(DEFAULT, treatment=explained)}
         added = Treatment(added_fields=ADDED_FIELDS)
