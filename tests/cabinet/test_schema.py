@@ -3,6 +3,8 @@
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from readback.cabinet import schema, selectors, services
 from tests.cabinet.parallel import in_parallel
@@ -53,6 +55,24 @@ def test_the_address_is_recorded_only_when_it_changes():
 
     history = [address.base_url for address in selectors.address_history()]
     assert history == ["http://one/v1", "http://two/v1", "http://one/v1"]
+
+
+def test_the_files_of_migrations_are_those_that_django_finds():
+    loader = MigrationLoader(connection)
+
+    assert schema._files() == set(loader.disk_migrations)
+
+
+@pytest.mark.parametrize("app", ["cabinet", "sessions"])
+def test_the_last_migration_of_an_app_is_pending_until_it_is_recorded(app):
+    [last] = MigrationLoader(connection).graph.leaf_nodes(app)
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied(*last)
+    try:
+        assert schema.pending() == [".".join(last)]
+    finally:
+        recorder.record_applied(*last)
+    assert schema.pending() == []
 
 
 def _plan(query: str, *parameters: object) -> str:

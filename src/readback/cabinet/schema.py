@@ -8,11 +8,14 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import iter_modules
 
+from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
 from readback.cabinet import private_files
 
@@ -48,9 +51,24 @@ def is_new(applied: list[str]) -> bool:
 
 def pending() -> list[str]:
     """Return the names of the migrations that are not applied yet."""
+    # Almost always there are none. To see this by the names of the files alone saves
+    # every start and every command a fifth of Django's part of it.
+    if _files() <= MigrationRecorder(connection).applied_migrations().keys():
+        return []
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def _files() -> set[tuple[str, str]]:
+    """Return app and name of each migration that this version has."""
+    return {
+        (app.label, file.name)
+        for app in apps.get_app_configs()
+        for file in iter_modules([str(Path(app.path, "migrations"))])
+        # As Django does, leave out what an editor or an operator has put beside them.
+        if not file.ispkg and file.name[0] not in "_~"
+    }
 
 
 def unknown() -> list[str]:
