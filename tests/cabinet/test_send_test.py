@@ -229,7 +229,7 @@ def test_whatever_is_entered_as_a_key_gets_an_answer_and_is_not_shown(
 
 @ON_SQLITE
 def test_a_revoked_key_and_a_key_of_another_account_are_told_apart(alice, key, api):
-    other = api.new_key("another account")
+    other = api.new_key()
     accepted = words_of(send(alice, key, key=other))
     api.revoke_key(other)
     models = Api.of(api).with_key(other).models

@@ -5,7 +5,6 @@ options provide is skipped. Otherwise servers are started here, each as a proces
 """
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -63,14 +62,14 @@ def api(pytestconfig: pytest.Config, own_server: Server | None) -> Api:
 def new_key(own_server: Server | None) -> KeyMaker:
     if own_server is None:
         pytest.skip("needs its own keys, so not with --base-url")
-    return key_maker(own_server)
+    return own_server.new_key
 
 
 @pytest.fixture(scope="session")
 def revoked_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
     if own_server is None:
         return _given(pytestconfig, "--revoked-key")
-    key = own_server.new_key("revoked")
+    key = own_server.new_key()
     assert _is_accepted(own_server, key)
     own_server.revoke_key(key)
     return _until_refused(own_server, key)
@@ -80,7 +79,9 @@ def revoked_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
 def expired_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
     if own_server is None:
         return _given(pytestconfig, "--expired-key")
-    key = own_server.new_key("expired", expires_in="1s")
+    key = own_server.run(
+        "key", "create", own_server.account_email, "--expires-in", "1s"
+    ).strip()
     return _until_refused(own_server, key)
 
 
@@ -96,11 +97,6 @@ def failure_limited_server(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     yield from _extra_server(pytestconfig, tmp_path_factory, FAILURE_LIMITED)
-
-
-def key_maker(server: Server) -> KeyMaker:
-    numbers = count(1)
-    return lambda: server.new_key(f"conformance {next(numbers)}")
 
 
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:

@@ -164,7 +164,7 @@ def test_a_revoked_key_is_refused_on_an_open_connection(
 ) -> None:
     if own_server is None:
         pytest.skip("needs its own keys, so not with --base-url")
-    leaver = api.with_key(own_server.new_key("leaver"))
+    leaver = api.with_key(own_server.new_key())
     raw = leaver.chat_bytes(draft())
     with api.endpoint.connect() as connection:
         for _ in range(3):

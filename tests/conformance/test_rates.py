@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from tests.conformance.conftest import key_maker
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -27,7 +26,7 @@ BURST = 3
 
 @pytest.fixture(scope="module")
 def new_strict_key(strict_server: Server):
-    return key_maker(strict_server)
+    return strict_server.new_key
 
 
 @pytest.fixture

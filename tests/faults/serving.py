@@ -13,7 +13,6 @@ from tests.support import migrated
 from tests.support.commands import (
     environment_with,
     free_port,
-    run_readback,
     start_server,
 )
 from tests.support.database import Database
@@ -34,9 +33,10 @@ class Running:
     @cached_property
     def key(self) -> str:
         """A key of Alice, who has no account before somebody asks for this."""
-        run_readback(self.environment, "account", "create", EMAIL, "--confirmed")
-        created = run_readback(self.environment, "key", "create", EMAIL)
-        return created.stdout.strip()
+        path = Path(self.environment["READBACK_DATA_DIR"], "readback.sqlite3")
+        return _add_key(
+            self.environment.get("READBACK_DATABASE_URL", f"sqlite:///{path}")
+        )
 
     @property
     def api_address(self) -> tuple[str, int]:
@@ -98,8 +98,7 @@ def api_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
         }
     )
     migrated.provide(environment)
-    database, key = Database(environment["READBACK_DATABASE_URL"]), keys.mint()
-    database.add_keys(database.add_account(EMAIL), [key])
+    key = _add_key(environment["READBACK_DATABASE_URL"])
     ops = f"http://{environment['READBACK_OPS_BIND']}"
     err = folder / "stderr"
     process = start_server(["api"], environment, stdout=folder / "stdout", stderr=err)
@@ -128,3 +127,10 @@ def api_server(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
         process.send_signal(signal.SIGTERM)
         exit_code = process.wait(PATIENCE)
     assert exit_code == 0, err.read_text()
+
+
+def _add_key(url: str) -> str:
+    """Add an account of Alice to a database, and return its key."""
+    database, key = Database(url), keys.mint()
+    database.add_keys(database.add_account(EMAIL), [key])
+    return key

@@ -78,7 +78,7 @@ def _few_public_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _revoked_key(readback: Server) -> str:
-    key = readback.new_key("revoked")
+    key = readback.new_key()
     readback.revoke_key(key)
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(headers=headers, timeout=60) as client:

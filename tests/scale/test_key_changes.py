@@ -153,7 +153,7 @@ def test_a_new_key_is_accepted_on_its_first_use_by_every_worker(site):
 
 
 def test_a_key_from_the_command_line_is_accepted_on_its_first_use(site):
-    key = site.server.new_key("first use")
+    key = site.server.new_key()
     assert exchange(site.endpoint, models(site.endpoint, key)).status == 200
 
 

@@ -1,5 +1,6 @@
 """Everything also works through PgBouncer in transaction mode."""
 
+import json
 import os
 import subprocess
 import tempfile
@@ -75,10 +76,14 @@ def test_everything_works_through_two_pooled_sessions(
         assert exchange(site.endpoint, unknown).status == 401
         wait_until(lambda: site.database.usage(key) == {("models", ""): 20}, "counted")
 
-        by_command = server.new_key("through the pool")
+        by_command = server.run("key", "create", server.account_email).strip()
         known = models(site.endpoint, by_command)
         assert exchange(site.endpoint, known).status == 200
-        server.revoke_key(by_command)
+        listed = json.loads(server.run("key", "list", server.account_email, "--json"))
+        [made] = [
+            each["id"] for each in listed if each["masked"].endswith(by_command[-4:])
+        ]
+        server.run("key", "revoke", str(made), "--yes")
         wait_until(lambda: exchange(site.endpoint, known).status == 401, "revoked")
 
         assert readiness(server.ops_url) == (200, [])

@@ -1,12 +1,11 @@
 """A whole server as a process, with an account and a key.
 
-It is started, used and stopped as an operator does it: by the command line, the
-environment and signals. Nothing here looks inside the package.
+It is started and stopped as an operator does it: by the command line, the environment
+and signals. Keys are written to its database; tests/cli has the commands for them.
 """
 
 import json
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from readback import keys
 from tests.support import migrated
 from tests.support.commands import (
     Process,
@@ -21,6 +21,7 @@ from tests.support.commands import (
     run_readback,
     start_server,
 )
+from tests.support.database import Database
 from tests.support.waiting import wait_until
 
 START_SECONDS = 60.0
@@ -56,18 +57,24 @@ class Server:
         """Run a command on the data of this server; return its stdout."""
         return run_readback(self.environment, *arguments).stdout
 
-    def new_key(self, name: str, expires_in: str | None = None) -> str:
-        expiry = ["--expires-in", expires_in] if expires_in else []
-        created = self.run("key", "create", self.account_email, "--name", name, *expiry)
-        return created.strip()
+    @property
+    def database(self) -> Database:
+        default = f"sqlite:///{self.data_dir}/readback.sqlite3"
+        return Database(self.environment.get("READBACK_DATABASE_URL", default))
+
+    def new_key(self) -> str:
+        """Add a key to the account: `readback key create` without its process."""
+        account = "SELECT id FROM cabinet_user WHERE email = ?"
+        key = keys.mint()
+        self.database.add_keys(self.database.value(account, self.account_email), [key])
+        return key
 
     def revoke_key(self, key: str) -> None:
-        """Revoke a key by the id that `key list` shows next to its last characters."""
-        listing = self.run("key", "list", self.account_email)
-        [row] = [line for line in listing.splitlines() if f"…{key[-4:]}" in line]
-        first_word = re.search(r"[0-9A-Za-z-]+", row)
-        assert first_word, row
-        self.run("key", "revoke", first_word[0], "--yes")
+        """Revoke a key: `readback key revoke` without its process."""
+        self.database.rows(
+            "UPDATE cabinet_key SET revoked_at = ? WHERE digest = ?",
+            *(self.database.moment(0), keys.digest(key.encode())),
+        )
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The listeners and the server of the wire tests."""
 
 from collections.abc import Iterator
-from itertools import count
 
 import pytest
 
@@ -35,10 +34,7 @@ def api(server: Server) -> Api:
     return Api.of(server)
 
 
-_numbers = count(1)
-
-
 @pytest.fixture
 def new_key(server: Server) -> str:
     """A key that no worker has seen."""
-    return server.new_key(f"wire {next(_numbers)}")
+    return server.new_key()

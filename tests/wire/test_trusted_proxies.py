@@ -57,7 +57,7 @@ def test_a_client_has_one_failure_rate_however_its_address_is_written(
 
 
 def test_the_journal_shows_the_client_and_not_the_proxy(server: Server) -> None:
-    key = server.new_key("behind a proxy")
+    key = server.new_key()
     assert status(server, key, "203.0.113.77, 192.0.2.3:50000") == 200
     digest = keys.digest(key.encode())
     path = next(server.folder.glob("data/**/*.sqlite3"))
