@@ -69,3 +69,44 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     assert "Connection refused" in sentence
     # Nothing was installed in part, so the environment is not created again.
     assert not (tmp_path / ".venv" / "unfinished").exists()
+
+
+# A run of one test, which fails every second time.
+FAKE_TESTS = """\
+import pathlib, sys
+[report] = [word[11:] for word in sys.argv if word.startswith("--junitxml=")]
+runs = pathlib.Path("runs")
+runs.write_text(runs.read_text() + "x" if runs.exists() else "x")
+number = len(runs.read_text())
+failure = "" if number % 2 else "<failure/>"
+pathlib.Path(report).write_text(
+    f'<testsuites><testsuite tests="1" skipped="0">'
+    f'<testcase file="tests/test_it.py" name="test_it">{failure}</testcase>'
+    f"</testsuite></testsuites>"
+)
+print(f"Using --randomly-seed={number}\\nwhat run {number} printed")
+sys.exit(1 if failure else 0)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_what_a_failed_run_printed_is_kept_and_named(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    script = shutil.copy(ROOT / "scripts" / "repeat-tests", tmp_path / "scripts")
+    (tmp_path / "fake.py").write_text(FAKE_TESTS)
+    make = f"test:\n\t@'{sys.executable}' -S fake.py $(ARGS)\n"
+    (tmp_path / "Makefile").write_text(make)
+    kept = tmp_path / "kept"
+    kept.mkdir()
+
+    done = run(script, "4", TMPDIR=str(kept))
+
+    assert done.returncode == 1, done.stderr
+    assert "4 runs, 2 with a failure." in done.stdout
+    row = done.stdout.splitlines()[-1]
+    failed, test, seeds, outputs = row.strip("| ").split(" | ")
+    assert (failed, test, seeds) == ("2 of 4", "`tests/test_it.py::test_it`", "2, 4")
+    for number, output in zip((2, 4), outputs.split(", "), strict=True):
+        assert f"what run {number} printed\n" in Path(output).read_text()
+    # Nothing else stays.
+    assert len(list(kept.iterdir())) == 2
