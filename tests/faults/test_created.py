@@ -76,7 +76,7 @@ def test_two_workers_that_answer_at_once_give_out_different_values(
         ThreadPoolExecutor(2) as pool,
     ):
         api = Api.of(server)
-        parts = list(pool.map(lambda each: ask(api, each, 1700), connections))
+        parts = list(pool.map(lambda each: ask(api, each, 800), connections))
     given = [created for part in parts for created in part]
     assert len(set(given)) == len(given)
 
@@ -190,8 +190,8 @@ def test_workers_that_signals_have_added_repeat_no_value(tmp_path: Path) -> None
             )
         most = len(worker_pids(server))
         assert most == 1 + ADDED_WORKERS
-        bursts = [p.submit(ask_anew, api, 100) for _ in range(8)]
+        bursts = [p.submit(ask_anew, api, 60) for _ in range(8)]
         os.kill(master, signal.SIGHUP)
-        bursts += [p.submit(ask_anew, api, 100) for _ in range(16)]
+        bursts += [p.submit(ask_anew, api, 60) for _ in range(16)]
         given = [created for burst in bursts for created in burst.result()]
-    assert len(set(given)) == len(given) == 2400
+    assert len(set(given)) == len(given) == 24 * 60
