@@ -1,6 +1,7 @@
 """A database is restored while two workers serve: ids then belong to other keys."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -135,4 +136,33 @@ def assert_whole(site: Site) -> None:
     wait_until(
         lambda: readiness(site.server.ops_url, "/readyz/strict") == (200, []),
         "every worker completes its rounds",
+    )
+
+
+def test_a_restore_and_a_transaction_do_not_wait_for_each_other(
+    start: Callable[..., Site], tmp_path: Path, postgresql: Postgres
+) -> None:
+    """PostgreSQL would end either of them after a second."""
+    site = start("postgresql", READBACK_WORKERS="1")
+    restorer = Restorer(site, tmp_path, postgresql)
+    with restorer.changed_backup():
+        pass
+    with ThreadPoolExecutor(1) as pool, site.database.connected() as writer:
+        # Like a worker that writes usage, and reads who owns the keys.
+        with writer.transaction():
+            writer.execute("LOCK TABLE cabinet_usage IN ROW EXCLUSIVE MODE")
+            restored = pool.submit(restorer.restore)
+            wait_until(lambda: has_begun(site.database), "the restore has begun")
+            writer.execute("LOCK TABLE cabinet_user IN ACCESS SHARE MODE")
+        restored.result()
+
+
+def has_begun(database: Database) -> bool:
+    """Return whether the restore waits for a lock, or for a moment without locks."""
+    return bool(
+        database.rows(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name IN ('pg_restore', 'psql')"
+            " AND (wait_event_type = 'Lock' OR wait_event = 'PgSleep')"
+        )
     )
