@@ -75,6 +75,18 @@ def test_the_last_migration_of_an_app_is_pending_until_it_is_recorded(app):
     assert schema.pending() == []
 
 
+def test_a_migration_of_a_newer_version_is_unknown_and_that_of_others_is_not():
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("cabinet", "9999_newer")
+    recorder.record_applied("an_app_of_others", "0001_initial")
+    try:
+        assert schema.unknown() == ["cabinet.9999_newer"]
+    finally:
+        recorder.record_unapplied("cabinet", "9999_newer")
+        recorder.record_unapplied("an_app_of_others", "0001_initial")
+    assert schema.unknown() == []
+
+
 def _plan(query: str, *parameters: object) -> str:
     explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
     with connection.cursor() as cursor:
