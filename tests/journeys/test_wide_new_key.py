@@ -16,6 +16,9 @@ POSITIONS = """() => {
 def test_the_latest_request_stays_in_view_and_covers_nothing(a_member):
     alice = a_member(viewport=DESKTOP)
     alice.create_key()
+    # What other journeys have sent without a key is no longer shown then.
+    alice.send_request()
+    alice.expect_to_see("Your text came back unchanged.")
     top, bottom, below = alice.page.evaluate(POSITIONS)
 
     assert 0 <= top < DESKTOP["height"] / 2
