@@ -8,7 +8,7 @@ import gc
 from collections.abc import Generator, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -17,6 +17,7 @@ from hypothesis.internal.conjecture import providers
 from tests.quick import is_quick
 
 if TYPE_CHECKING:
+    from tests.scheduling import FewBrowsers
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
@@ -61,6 +62,15 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.core.global_force_seed = seed
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Any
+) -> "FewBrowsers | None":
+    from tests.scheduling import FewBrowsers
+
+    return FewBrowsers(config, log) if config.getoption("dist") == "loadscope" else None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("readback", "conformance of a running server")
     group.addoption("--base-url", help="its address, ending in /v1")
@@ -95,19 +105,15 @@ def pytest_collection_modifyitems(
     """
     if config.getoption("--quick"):
         items[:] = [item for item in items if is_quick(item)]
-    rank = {folder: number for number, folder in enumerate(_LONG)}
-    items.sort(key=lambda item: rank.get(_folder(item), len(_LONG)))
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    waiting = [file for file in files if _folder_of(file) == _WAITING]
-    working = [file for file in files if _folder_of(file) != _WAITING]
+    rank = {folder: number for number, folder in enumerate(_LONG)}
+    ordered = sorted(files, key=lambda file: rank.get(_folder_of(file), len(_LONG)))
+    waiting = [file for file in ordered if _folder_of(file) == _WAITING]
+    working = [file for file in ordered if _folder_of(file) != _WAITING]
     pairs = zip_longest(working, waiting)
     items[:] = [item for pair in pairs for file in pair if file for item in files[file]]
-
-
-def _folder(item: pytest.Item) -> str:
-    return _folder_of(item.path)
 
 
 def _folder_of(file: Path) -> str:
