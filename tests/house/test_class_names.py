@@ -4,6 +4,8 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+from tests.support.files import statements_in
+
 PACKAGE = Path(__file__).parents[2] / "src" / "readback"
 # Django's name for the options of a model or a form.
 MANY_BY_DESIGN = {"Meta"}
@@ -16,7 +18,7 @@ def test_no_two_classes_have_the_same_name() -> None:
         node.name
         for path in PACKAGE.rglob("*.py")
         if path.parent.name not in left_out
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements_in(path)
         if isinstance(node, ast.ClassDef)
     )
     assert len(names) > 100

@@ -8,6 +8,8 @@ from pathlib import Path
 
 # Environments that the tests of clients install inside tests/.
 _INSTALLED = {".venv", "node_modules"}
+# The lists of statements inside a statement.
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def python_files(folder: Path) -> Iterator[Path]:
@@ -21,10 +23,19 @@ def python_files(folder: Path) -> Iterator[Path]:
 def imports_of(path: Path) -> frozenset[str]:
     """Return the full names that a file imports: `a.b` for `from a import b`."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements_in(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(found)
+
+
+def statements_in(path: Path) -> Iterator[ast.AST]:
+    """Yield every statement of a file, and not its expressions, which are far more."""
+    found: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    for node in found:
+        for name in _BLOCKS:
+            found += getattr(node, name, ())
+    yield from found
