@@ -19,8 +19,6 @@ from readback.cabinet.models import User
 
 LIFETIME = timedelta(days=7)
 
-_signer = signing.Signer(salt="readback.cabinet.email_undo")
-
 
 class UndoToken(NamedTuple):
     """Who gets which address back, and when it was changed (Unix time)."""
@@ -31,7 +29,7 @@ class UndoToken(NamedTuple):
 
     @property
     def text(self) -> str:
-        return _signer.sign_object(list(self))
+        return _signer().sign_object(list(self))
 
     @property
     def changed(self) -> datetime:
@@ -41,10 +39,14 @@ class UndoToken(NamedTuple):
 def read(text: str) -> UndoToken | None:
     """Return the token, unless it is forged or too old."""
     try:
-        token = UndoToken(*_signer.unsign_object(text))
+        token = UndoToken(*_signer().unsign_object(text))
     except signing.BadSignature:
         return None
     return token if token.changed > timezone.now() - LIFETIME else None
+
+
+def _signer() -> signing.Signer:
+    return signing.Signer(salt="readback.cabinet.email_undo")
 
 
 def is_usable(token: UndoToken, account: User) -> bool:
