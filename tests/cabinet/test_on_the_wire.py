@@ -43,7 +43,9 @@ def server(tmp_path_factory, mails) -> Iterator[CabinetServer]:
 
 @pytest.fixture
 def browser(server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, headers=PROXIED, timeout=60) as client:
+    with httpx.Client(
+        base_url=server.url, headers=PROXIED, timeout=60, verify=False
+    ) as client:
         yield client
 
 
@@ -259,7 +261,7 @@ def test_a_form_from_another_origin_is_refused(browser):
 
 def test_on_loopback_cookies_have_plain_names(tmp_path):
     with cabinet_server(tmp_path, {}) as server:
-        response = httpx.get(f"{server.url}/accounts/login/")
+        response = httpx.get(f"{server.url}/accounts/login/", verify=False)
 
     assert response.headers["set-cookie"].startswith("csrf=")
     assert "secure" not in response.headers["set-cookie"].lower()
