@@ -100,6 +100,8 @@ def call_held_up(call: Callable[[], bool], after: int, meanwhile: Callable) -> b
         return trace
 
     before = sys.gettrace()
+    # Python 3.12 checks this only once, when tracing begins.
+    sys._getframe().f_trace_opcodes = True
     sys.settrace(trace)
     try:
         return call()
