@@ -7,19 +7,19 @@ there are. If all places that a party may take are in use, it replaces the party
 has been inactive longest.
 
 The rate is a GCRA (generic cell rate algorithm): the time at which the party's bucket
-is full again. Each worker has a cell of its own for it in a slot, which only that
-worker writes; the latest of the cells counts. So a worker that is held up between
-reading and writing gives nothing back of what the others have counted meanwhile. Two
-workers that count at the same instant may count as one: about one request in five
-hundred if they do nothing but answer one key. That is the price of not locking.
+is full again. It is the sum of two numbers: the intervals that all its requests have
+taken, and a start, which is moved up whenever the bucket has been full. Each worker
+adds its intervals in a cell of its own, so none is lost, however the workers interrupt
+each other: they can exceed a burst by one request each. A start that is written late is
+too early by no more than its worker was held up.
 
 A `created` is never given out twice by two workers. For it, too, each worker has a cell
 of its own, and a slot has a turn: the worker that used it last. A worker numbers an
 answer from its own cell alone, and looks at the turn before it sends the answer. If the
 turn is another worker's, it takes the turn, reads the cells of all workers and makes
 sure that its number is higher (`settle`). A worker that loses the turn meanwhile does
-the same, so no two workers keep the same number. A worker that has the turn need not
-read the others' cells for the rate, either.
+the same, so no two workers keep the same number. The sum of the intervals is kept for
+the worker that has the turn, which need not read all cells for the rate, either.
 
 Such a cell contains more than a `created`: in its upper half, how often `created` has
 begun again from the present. So the highest cell is always the newest, and so is the
@@ -44,10 +44,11 @@ from readback.shared_counters import rows_for
 
 _PROBES = 8
 _RECENT = 1024
-# A slot has its owner, whose turn it is, and the workers' cells for when the bucket is
-# full again (on the machine's monotonic clock). If answers are numbered, then where the
-# last runs of `created` have ended, and the workers' cells for that. They are adjacent,
-# so that a party touches one page of memory; pages that are never touched cost nothing.
+# A slot has its owner, whose turn it is, the start (on the machine's monotonic clock),
+# the sum, and the workers' cells. If answers are numbered, then where the last runs of
+# `created` have ended, and the workers' cells for that. They are adjacent, so that a
+# party touches one page of memory; pages that are never touched cost nothing.
+_RATE_NUMBERS = 4
 _RUNS = 4
 _NOBODY = 0
 # A run ends when `created` goes back, or forward by more than this.
@@ -73,26 +74,29 @@ class Rates:
         extra_numbers: int = 0,
     ) -> None:
         self._interval = 1.0 / rate
-        # Slightly more than the burst, because sums of intervals are not exact.
-        self._allowance = (burst + 0.01) * self._interval
+        # How far ahead of the time a bucket may be full. Slightly more than the burst
+        # without the request, because sums of intervals are not exact.
+        self._allowance = (burst - 1 + 0.01) * self._interval
         self._slots = slots
         # One for each worker that may run at the same time.
         self._cells_per_slot = rows_for(workers)
-        self._width = 2 + self._cells_per_slot + extra_numbers
+        self._width = _RATE_NUMBERS + self._cells_per_slot + extra_numbers
         # Where parties were found last; the owner of the slot is checked again.
         self._recent: dict[bytes, tuple[int, int]] = {}
         self._memory = memoryview(mmap.mmap(-1, slots * self._width * 8))
         # A slot is identified by its first index, which is valid in all these views.
         self._owner = self._memory.cast("Q")
         self.turn = self._memory[8:].cast("q")
-        self._full_at = self._memory[16:].cast("d")
+        self._start = self._memory[16:].cast("d")
+        self._sum = self._memory[24:].cast("d")
+        self._taken = self._memory[8 * _RATE_NUMBERS :].cast("d")
         self.join(0)
 
     def join(self, worker: int) -> None:
         """Say which worker this process is. Call this after the fork."""
         self.worker = worker + 1
         self._own = worker
-        self._own_full_at = self._full_at[worker:]
+        self._own_taken = self._taken[worker:]
 
     def slot(self, party: bytes) -> int:
         """Return the slot of a party; assign one if it has none."""
@@ -111,7 +115,7 @@ class Rates:
         for place in places:
             if self._owner[place] == owner:
                 return place
-        free = min(places, key=self._latest_full_at)  # an empty slot has 0
+        free = min(places, key=self._full_at)  # an empty slot has 0
         if self._owner[free]:
             self._clear(free)
         self._owner[free] = owner
@@ -128,27 +132,32 @@ class Rates:
     def take(self, slot: int, now: float) -> bool:
         """Count one request; return False if it is beyond the rate."""
         if self.turn[slot] == self.worker:
-            full_at = self._own_full_at[slot]
+            taken = self._sum[slot]
         else:
-            full_at = self._latest_full_at(slot)
+            taken = self._sum_of_cells(slot)
             # Whoever has the turn must read all cells again.
             self.turn[slot] = _NOBODY
+        full_at = self._start[slot] + taken
         if full_at < now:
+            self._start[slot] = now - taken
             full_at = now
-        full_at += self._interval
         if full_at - now > self._allowance:
             return False
-        self._own_full_at[slot] = full_at
+        interval = self._interval
+        self._own_taken[slot] += interval
+        self._sum[slot] = taken + interval
         return True
 
     def retry_after(self, slot: int) -> int:
         """Return in how many whole seconds a request will be within the rate."""
-        full_at = self._latest_full_at(slot)
-        wait = full_at + self._interval - self._allowance - time.monotonic()
+        wait = self._full_at(slot) - self._allowance - time.monotonic()
         return max(1, ceil(wait))
 
-    def _latest_full_at(self, slot: int) -> float:
-        return max(self._full_at[slot : slot + self._cells_per_slot])
+    def _full_at(self, slot: int) -> float:
+        return self._start[slot] + self._sum_of_cells(slot)
+
+    def _sum_of_cells(self, slot: int) -> float:
+        return sum(self._taken[slot : slot + self._cells_per_slot])
 
 
 class Limiter(Rates):
@@ -163,7 +172,7 @@ class Limiter(Rates):
 
     def join(self, worker: int) -> None:
         super().join(worker)
-        run_ends = 8 * (2 + self._cells_per_slot)
+        run_ends = 8 * (_RATE_NUMBERS + self._cells_per_slot)
         cells = run_ends + 8 * _RUNS
         self._run_ends = self._memory[run_ends:].cast("q")
         self._cells = self._memory[cells:].cast("q")
@@ -181,15 +190,18 @@ class Limiter(Rates):
         """
         # The code of `take` and `number`, without the calls: most requests pass here.
         if self.turn[slot] == self.worker:
-            full_at = self._own_full_at[slot]
+            taken = self._sum[slot]
         else:  # `settle` will take the turn
-            full_at = self._latest_full_at(slot)
+            taken = self._sum_of_cells(slot)
+        full_at = self._start[slot] + taken
         if full_at < now:
+            self._start[slot] = now - taken
             full_at = now
-        full_at += self._interval
         if full_at - now > self._allowance:
             return 0
-        self._own_full_at[slot] = full_at
+        interval = self._interval
+        self._own_taken[slot] += interval
+        self._sum[slot] = taken + interval
         created = self._created[slot] + 1
         if now >= self._second_ends or not self._second <= created <= self._latest:
             return self._renumber(slot, now)
@@ -220,7 +232,7 @@ class Limiter(Rates):
             if highest >= mine:
                 self._mine[slot] = self._next(slot, highest + 1, now)
             # The others may have counted since this worker did.
-            self._own_full_at[slot] = self._latest_full_at(slot)
+            self._sum[slot] = self._sum_of_cells(slot)
             with self._barrier:
                 pass
             if self.turn[slot] == self.worker:
