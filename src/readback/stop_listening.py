@@ -17,6 +17,7 @@ from contextlib import suppress
 # packet that has come with a lower hop limit. Senders begin with 64 or 128.
 _IP_MINTTL, _IPV6_MINHOPCOUNT = 21, 73
 _MOST_HOPS = 255
+_DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
 
 
 class ListenerHold:
@@ -68,9 +69,9 @@ def let_in() -> None:
     A connection inherits from its listening socket that packets are dropped. What was
     dropped is sent again by the client.
     """
-    if sys.platform != "linux":
+    if sys.platform != "linux" or not os.path.isdir(_DESCRIPTORS):
         return
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
+    for descriptor in map(int, os.listdir(_DESCRIPTORS)):
         with suppress(OSError):  # it is not a socket, or is closed by now
             connection = socket.socket(fileno=descriptor)
             try:
