@@ -30,7 +30,8 @@ _NOT_CONNECTED = "; test its key, its address and the network with curl or the p
 # How many programs an advice names if the request does not tell which one sent it.
 _NAMED = 3
 _INSTRUCTION_LENGTH = 350
-# So many differences of its own tell a program from others that use its library.
+# A program that has at least this many differences is told from the others that use the
+# same library.
 _TELLING = 3
 
 
@@ -113,11 +114,11 @@ class RecognisedProgram(NamedTuple):
         told: dict[str, list[str]] = {}
         room = _INSTRUCTION_LENGTH
         for program, text in self._all_switches(differences):
-            texts = told.get(program, [])
-            fits = len(f"{program}: {text}; ") <= room
-            if fits and text not in texts and (texts or len(told) < _NAMED):
+            texts, size = told.get(program, []), len(f"{program}: {text}; ")
+            may_be_named = texts or len(told) < _NAMED
+            if size <= room and text not in texts and may_be_named:
                 told[program] = [*texts, text]
-                room -= len(f"{program}: {text}; ")
+                room -= size
         if not told:
             return ""
         named = "; ".join(

@@ -13,6 +13,7 @@ from readback.api.http.head_cache import CREDENTIAL_FIELDS
 
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 _PREFIX = keys.PREFIX.encode()
+_IS_PLACEHOLDER = "This is a placeholder. Put a key from the cabinet in its place."
 
 # How the keys of other services begin.
 _OTHER_SERVICES = {
@@ -144,13 +145,12 @@ def _name_mistake(key: bytes) -> str:
         )
     if word == _DUMMY_OF_LLM:
         return (
-            "This is a placeholder. Put a key from the cabinet in its place. If you "
-            "use llm: store the key with llm keys set, and add its name to the model "
-            "as api_key_name in extra-openai-models.yaml."
+            f"{_IS_PLACEHOLDER} If you use llm: store the key with llm keys set, and "
+            "add its name to the model as api_key_name in extra-openai-models.yaml."
         )
     in_brackets = bare != unquoted
     if _PLACEHOLDER.fullmatch(word) or (in_brackets and not bare.startswith(_PREFIX)):
-        return "This is a placeholder. Put a key from the cabinet in its place."
+        return _IS_PLACEHOLDER
     if _SPACE.search(key):
         return (
             "The key contains a space, a line break or an invisible character; copy it "
