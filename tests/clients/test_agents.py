@@ -1,16 +1,13 @@
 """Agents send more than a request may have; their users learn what that proves."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
 from readback import keys
-from tests.clients.test_buttons import Site
-from tests.support.database import Database
+from tests.clients.test_buttons import Site, site_with_account
 from tests.support.server import Server
-from tests.support.waiting import PATIENCE
 
 QWEN_CODE = "QwenCode/0.24.4 (linux; arm64)"
 # What Qwen Code sends for one word: its prompt, its tools and the descriptions of both.
@@ -19,11 +16,8 @@ BODY = b"x" * 60_533
 
 @pytest.fixture(scope="module")
 def site(server: Server) -> Iterator[Site]:
-    path = Path(server.environment["READBACK_DATA_DIR"]) / "readback.sqlite3"
-    database = Database(f"sqlite:///{path}")
-    account = database.add_account("agents@example.com")
-    with httpx.Client(timeout=PATIENCE) as client:
-        yield Site(server, database, account, client)
+    with site_with_account(server, "agents@example.com") as site:
+        yield site
 
 
 def post(site: Site, key: str, user_agent: str, **request: object) -> httpx.Response:

@@ -7,6 +7,7 @@ presses again. One answer must be enough to make the request comply.
 import json
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,13 +101,19 @@ class Site(NamedTuple):
         return Row(detail, user_agent, differences.split())
 
 
-@pytest.fixture(scope="module")
-def site(server: Server) -> Iterator[Site]:
+@contextmanager
+def site_with_account(server: Server, address: str) -> Iterator[Site]:
     path = Path(server.environment["READBACK_DATA_DIR"]) / "readback.sqlite3"
     database = Database(f"sqlite:///{path}")
-    account = database.add_account("buttons@example.com")
+    account = database.add_account(address)
     with httpx.Client(timeout=PATIENCE) as client:
         yield Site(server, database, account, client)
+
+
+@pytest.fixture(scope="module")
+def site(server: Server) -> Iterator[Site]:
+    with site_with_account(server, "buttons@example.com") as site:
+        yield site
 
 
 class Pressed(NamedTuple):
