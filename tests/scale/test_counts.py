@@ -49,7 +49,7 @@ def without_known_key(site: Site) -> list[tuple[bytes, int, str, str]]:
     ]
 
 
-# So many that they are written in several rounds.
+# Enough requests to be written in several rounds.
 @pytest.mark.parametrize(
     "number", [5_000, pytest.param(20_000, marks=pytest.mark.long)]
 )
