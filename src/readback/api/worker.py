@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import uvloop
 from gunicorn.workers.base import Worker
@@ -45,6 +45,8 @@ from readback.stop_listening import (
     let_in,
     turn_away,
 )
+
+Result = TypeVar("Result")
 
 BACKLOG = 2048
 # What the kernel keeps per connection and direction; it doubles the number for its own
@@ -110,12 +112,11 @@ class ApiWorker(Worker):
         self._tick()  # so that the first answer has a date
         # gunicorn wraps the sockets.
         *listeners, ops_listener = [cast(Any, each).sock for each in self.sockets]
-        ops = partial(Connection, self._ops_connections)
-        ops_server = await _accept(ops, ops_listener)
         self._accepting = Accepting(
             listeners, self.place, self.shared.places, self._accept_api()
         )
         await self._accepting.update()
+        ops_server = await self._tick_during(self._accept_ops(ops_listener))
         # These objects live as long as the process, so the collector can ignore them.
         gc.collect()
         gc.freeze()
@@ -138,7 +139,7 @@ class ApiWorker(Worker):
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
-        health = Health(self._counters)
+        self._health = health = Health(self._counters)
         self._rounds = health.rounds
         self._journal = Journal(self._counters, self._rounds.note)
         self._unmatched = UnmatchedRequests(
@@ -183,6 +184,21 @@ class ApiWorker(Worker):
             # Before the first byte of a head, and no longer than for the head itself.
             ssl_handshake_timeout=self.config.head_timeout,
         )
+
+    async def _accept_ops(self, listener: socket.socket) -> asyncio.Server:
+        """Accept checks of readiness, once this worker knows the answer.
+
+        A balancer that watches this replica must not hear that it is not ready only
+        because a new worker has not reached the database yet. Until then its checks go
+        to another worker, or wait.
+        """
+        while self._lifecycle.is_watched and not (
+            self._keyring.is_trusted or self._health.reading.error
+        ):
+            if self._stopping.is_set():
+                break
+            await asyncio.sleep(_MOMENT_SECONDS)
+        return await _accept(partial(Connection, self._ops_connections), listener)
 
     async def _stop(self, ops_server: asyncio.Server) -> None:
         """End all connections, so that no request is lost on the longest path."""
@@ -235,7 +251,7 @@ class ApiWorker(Worker):
         busy = self._api_connections.connections
         return _HANDSHAKE_SECONDS if busy else _MOMENT_SECONDS
 
-    async def _tick_during(self, work: Coroutine[Any, Any, object]) -> None:
+    async def _tick_during(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Call the periodic work until this coroutine has ended."""
         task = asyncio.create_task(work)
         while not task.done():
@@ -247,7 +263,7 @@ class ApiWorker(Worker):
             except Exception as error:
                 self._rounds.note(error)
             await asyncio.wait([task], timeout=SWEEP_SECONDS)
-        task.result()
+        return task.result()
 
     def _tick(self) -> None:
         """Begin a round. A step that fails does not keep the others from being done."""
