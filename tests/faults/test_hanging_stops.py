@@ -1,6 +1,7 @@
 """A stop while a worker hangs: new clients are refused, and do not wait for its end."""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -76,7 +77,9 @@ def test_the_api_refuses_clients_while_one_of_two_workers_hangs(
                 wait_until_refused(api.endpoint)
         wait_until(lambda: has_ended(server.pid), "the server has ended")
         log = (server.folder / "stderr").read_text()
-    assert "Traceback" not in log and "error" not in log.lower(), log
+    # The worker that hangs may hold the lock of the database.
+    others = [line for line in log.splitlines() if "SQLITE_BUSY" not in line]
+    assert not re.search("Traceback|error", "\n".join(others), re.IGNORECASE), log
 
 
 def test_the_api_refuses_clients_while_its_only_worker_hangs(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.support.namespaces import Namespaces
 
 _MACHINE = "probe"
 _PROBE = """
-import json, resource, sys
+import ctypes, json, resource, sys
 from concurrent.futures import ThreadPoolExecutor
 from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
@@ -39,6 +39,8 @@ def probe(url):
     return results, report.seconds
 with ThreadPoolExecutor(len(urls)) as pool:
     if files:
+        # Opened when a thread is ended at exit, if it is not loaded by then.
+        ctypes.CDLL("libgcc_s.so.1")
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     print(json.dumps(list(pool.map(probe, urls))))
 """
