@@ -21,7 +21,7 @@ from readback.api.endpoints.replies import Replies
 from readback.api.http.connection import Connection
 from readback.api.http.head import Head
 from readback.api.http.registry import ConnectionRegistry, Limits
-from readback.api.http.repeat import RepeatableAnswer
+from readback.api.http.repeat import Repetition
 from readback.logs import describe_error
 
 log = logging.getLogger(__name__)
@@ -51,14 +51,26 @@ class Echo:
         self.replies = Replies()
         self.replies.tick(time.time())
 
+    read_fields = frozenset([b"content-type"])
+
     def describe(self, head: Head) -> Head:
         return head
 
     def contains_secret(self, data: bytes) -> bool:
         return False
 
+    def find(
+        self, kind: Head, key: bytes, forwarded: bytes, connection: Connection
+    ) -> "EchoExchange | None":
+        return EchoExchange(self, kind)
+
     def begin(
-        self, head: Head, key: bytes, connection: Connection
+        self,
+        head: Head,
+        kind: Head,
+        key: bytes,
+        forwarded: bytes,
+        connection: Connection,
     ) -> "EchoExchange | bytes":
         if head.method == b"CONNECT":
             return NO_TUNNEL
@@ -83,10 +95,10 @@ class EchoExchange:
         self._greets = head.method in (b"GET", b"HEAD")
         self._media_type = b"text/plain" if self._greets else _media_type_of(head)
 
-    def answer(self, body: bytes) -> RepeatableAnswer:
-        return RepeatableAnswer(self._respond(body), self._repeat)
+    def repetition(self, body: bytes) -> Repetition:
+        return Repetition(self.answer_known)
 
-    def _respond(self, body: bytes) -> bytes:
+    def answer(self, body: bytes) -> bytes:
         self._echo.answered += 1
         content = GREETING if self._greets else body
         date = formatdate(usegmt=True).encode()
@@ -94,10 +106,10 @@ class EchoExchange:
         length = b"Content-Length: %d\r\n\r\n" % len(content)
         return head % (date, self._media_type) + length + content
 
-    def _repeat(self, data: bytes, start: int) -> bytes:
-        return self._respond(data[start:])
+    def answer_known(self, data: bytes, start: int) -> bytes:
+        return self.answer(data[start:])
 
-    def refuse(self, code: str, detail: str) -> bytes:
+    def refuse(self, code: str, detail: str, size: int) -> bytes:
         return self._echo.refuse(code, detail)
 
     def fail(self, error: Exception, head: Head | None) -> bytes:

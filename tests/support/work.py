@@ -43,6 +43,7 @@ VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 # Twice the number of request ids drawn at once, so each count includes two draws.
 REQUESTS = 512
 UNLIMITED = 10_000_000
+KEYS = 64
 PORT = 8000
 CHAT = "/v1/chat/completions"
 TEXT = "Radio check: how do you read me? Say again please."  # 50 bytes
@@ -100,7 +101,7 @@ class ManualLoop:
 
 
 class Worker:
-    """The data plane of one worker, with one known key and no database."""
+    """The data plane of one worker behind a proxy, with no database."""
 
     def __init__(self) -> None:
         settings = config.read({})
@@ -108,11 +109,13 @@ class Worker:
         rates = Limiter(UNLIMITED, UNLIMITED)
         self.lookups: list[bytes] = []
         self.keyring = Keyring(rates, self.lookups.append, settings.database_grace)
-        self.key = keys.mint()
-        self._add_key(keys.digest(self.key.encode()))
+        self.keys = [keys.mint() for _ in range(KEYS)]
+        self.key = self.keys[0]
+        for key in self.keys:
+            self._add_key(keys.digest(key.encode()))
         services = Services(Replies(), rates, Journal(row))
         failures = Limiter(UNLIMITED, UNLIMITED)
-        self.api = Api(services, self.keyring, failures, row, 0, UnmatchedRequests())
+        self.api = Api(services, self.keyring, failures, row, 1, UnmatchedRequests())
         self.registry = ConnectionRegistry(self.api, limits(settings))
         self.loop = ManualLoop()
 
@@ -148,11 +151,15 @@ class Case:
         self.new_connections = new_connections
 
 
-def cases(key: str) -> dict[str, Case]:
+def cases(known: list[str]) -> dict[str, Case]:
     """Return every kind of request that is counted; the names are in the record."""
+    key = known[0]
     valid = _chat(key)
     return {
         "the same head again": Case(200, valid),
+        "another key and address": Case(
+            200, *(_behind_proxy(_chat(key), n) for n, key in enumerate(known))
+        ),
         "another head": Case(200, valid, _with_user_agent(valid)),
         "a fresh connection": Case(200, valid, new_connections=True),
         "the models": Case(200, request("GET", "/v1/models", _fields(key))),
@@ -170,7 +177,7 @@ def count() -> dict[str, Work]:
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
     try:
         return {
-            name: _work_of(worker, case) for name, case in cases(worker.key).items()
+            name: _work_of(worker, case) for name, case in cases(worker.keys).items()
         }
     finally:
         asyncio._set_running_loop(None)
@@ -213,6 +220,11 @@ def _chat(key: str, path: str = CHAT, **extra: object) -> bytes:
 
 def _with_user_agent(raw: bytes) -> bytes:
     return raw.replace(b"\r\n", b"\r\nUser-Agent: another\r\n", 1)
+
+
+def _behind_proxy(raw: bytes, number: int) -> bytes:
+    line = b"\r\nX-Forwarded-For: 192.0.2.%d\r\n" % number
+    return raw.replace(b"\r\n", line, 1)
 
 
 def _work_of(worker: Worker, case: Case) -> Work:

@@ -30,16 +30,19 @@ class Ordered(Echo):
 
         self.parsed = 0
 
-    def begin(self, head, key, connection):  # type: ignore[no-untyped-def]
+    def find(self, kind, key, forwarded, connection):  # type: ignore[no-untyped-def]
+        return None
+
+    def begin(self, head, kind, key, forwarded, connection):  # type: ignore[no-untyped-def]
         self.parsed += 1
         return OrderedExchange(self, head)
 
 
 class OrderedExchange(EchoExchange):
-    def _respond(self, body: bytes) -> bytes:
+    def answer(self, body: bytes) -> bytes:
         assert isinstance(self._echo, Ordered)
         self._echo.order.append(body)
-        return super()._respond(body)
+        return super().answer(body)
 
 
 @pytest.fixture

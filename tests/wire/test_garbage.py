@@ -8,6 +8,7 @@ from tests.support.raw_requests import (
     assert_closing_refusal,
     pieces_of,
     post,
+    post_body,
     post_chunks,
     statuses,
 )
@@ -111,12 +112,14 @@ def test_more_empty_lines_before_a_request_are_refused(
         assert statuses(after_another) == [200, 400]
 
 
-def test_empty_lines_between_repeated_requests_do_not_add_up(echo: Endpoint) -> None:
-    # The second and later requests are recognised by their bytes; an empty line before
-    # each of them counts for that one alone, however it arrives.
+@pytest.mark.parametrize("same", [True, False])
+def test_empty_lines_between_requests_do_not_add_up(echo: Endpoint, same: bool) -> None:
+    # The second and later requests are recognised by their bytes or lines; an empty
+    # line before each of them counts for that one alone, however it arrives.
     with echo.connect() as connection:
-        for _ in range(20):
-            connection.send_in_segments(b"\r\n", GOOD)
+        for number in range(20):
+            raw = GOOD if same else post_body(b"x" * number)
+            connection.send_in_segments(b"\r\n", raw)
             assert connection.read_answer().status == 200
 
 

@@ -31,8 +31,18 @@ SECRET = b"zyzzyva-in-the-body"
 class Failing(Echo):
     """Fails at the point that the target names."""
 
+    def find(
+        self, kind: Head, key: bytes, forwarded: bytes, connection: RequestOrigin
+    ) -> EchoExchange | None:
+        return None
+
     def begin(
-        self, head: Head, key: bytes, origin: RequestOrigin
+        self,
+        head: Head,
+        kind: Head,
+        key: bytes,
+        forwarded: bytes,
+        connection: RequestOrigin,
     ) -> EchoExchange | bytes:
         if head.target == b"/begin":
             raise RuntimeError(SECRET)
@@ -45,12 +55,12 @@ class FailingExchange(EchoExchange):
         self._target = head.target
         self._count = 0
 
-    def _respond(self, body: bytes) -> bytes:
+    def answer(self, body: bytes) -> bytes:
         self._count += 1
         works = {b"/answer": 0, b"/second": 1}.get(self._target, self._count)
         if self._count > works:
             raise RecursionError(body)
-        return super()._respond(body)
+        return super().answer(body)
 
 
 @pytest.mark.parametrize("place", [b"/begin", b"/answer"])
@@ -77,8 +87,9 @@ def test_an_internal_error_in_a_repeated_request_is_answered_too(
         caplog.at_level(logging.ERROR),
         listener.endpoint.connect() as connection,
     ):
-        connection.send(raw)
-        assert connection.read_answer().status == 200
+        for _ in range(2):  # the second one allows a third to be repeated
+            connection.send(raw)
+            assert connection.read_answer().status == 200
         connection.send(raw)
         assert_closing_refusal([connection.read_answer()], "internal_error")
         assert connection.rest() == b""

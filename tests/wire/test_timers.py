@@ -162,6 +162,7 @@ def test_a_used_connection_may_be_idle_for_longer_than_a_head_may_take(
 def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
     class Refusing:
         answered = 0
+        read_fields = frozenset()
 
         def describe(self, head):
             return head
@@ -169,7 +170,10 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
         def contains_secret(self, data):
             return False
 
-        def begin(self, head, key, origin):
+        def find(self, head, key, forwarded, origin):
+            return None
+
+        def begin(self, head, kind, key, forwarded, origin):
             return self.refuse("not_found", "")
 
         def refuse(self, code, detail, address=""):

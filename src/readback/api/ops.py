@@ -99,13 +99,27 @@ class Ops:
         self._counters = counters
         self._metrics = ApiMetrics(counters, config, lifecycle)
 
-    def describe(self, head: Head) -> Head:
-        return head
+    read_fields = frozenset([b"accept"])
+
+    def describe(self, head: Head) -> None:
+        return None
 
     def contains_secret(self, data: bytes) -> bool:
         return False  # no key is needed here
 
-    def begin(self, head: Head, key: bytes, origin: RequestOrigin) -> bytes:
+    def find(
+        self, info: None, key: bytes, forwarded: bytes, origin: RequestOrigin
+    ) -> None:
+        return None  # a connection is not used often enough for that
+
+    def begin(
+        self,
+        head: Head,
+        info: None,
+        key: bytes,
+        forwarded: bytes,
+        origin: RequestOrigin,
+    ) -> bytes:
         if head.method not in (b"GET", b"HEAD"):
             return self.refuse("not_found", "")
         if head.target == b"/healthz":

@@ -14,6 +14,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import Any
 
 from readback.api.data.store import KeyRow, KeyRows
 from readback.api.shared.limiter import Limiter
@@ -35,7 +36,8 @@ class Record:
 
     # fmt: off
     __slots__ = (
-        "accepted", "digest", "expires_at", "explains_refusals", "slot", "used_at",
+        "accepted", "digest", "exchange", "expires_at", "explains_refusals", "slot",
+        "used_at",
     )
     # fmt: on
 
@@ -46,6 +48,9 @@ class Record:
         self.expires_at: float | None = None
         self.explains_refusals = False
         self.accepted = False
+        # What answers its requests, as long as they come with the same head from the
+        # same address. Not by its type, whose module needs this one.
+        self.exchange: Any = None
 
 
 class DatabaseUnavailable:
@@ -219,6 +224,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
+            record.exchange = None  # which keeps the record, too
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:

@@ -10,12 +10,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from readback.api.endpoints.exchange import Exchange
+from readback.api.data.keyring import Record
+from readback.api.endpoints.exchange import Exchange, Services
 from readback.api.endpoints.explanation import Explanation, explain
 from readback.api.endpoints.long_texts import BACKSLASH, is_long, is_plain
 from readback.api.endpoints.refusal import Finding, examine
 from readback.api.endpoints.replies import Frame, frame_for
-from readback.api.http.repeat import RepeatableAnswer
+from readback.api.endpoints.request_info import RequestInfo
+from readback.api.http.repeat import Repetition
 from readback.contract import (
     MAX_CONTENT_BYTES,
     MAX_TOKENS,
@@ -49,6 +51,8 @@ _CONTENT_NAME = b'"content":'
 # A text that no client sends by chance; put in place of the real one by `split_body`.
 _SAMPLE_TEXT = "readback \u2194 sample"
 _SAMPLE = _encode(_SAMPLE_TEXT)
+# What is kept of a body for each key: everything but the text.
+_MAX_FRAME_BYTES = 1024
 
 
 class Chat(Exchange):
@@ -59,44 +63,135 @@ class Chat(Exchange):
     received again, only the text between them is decoded; it is sent back as received.
     """
 
+    __slots__ = ("_closing", "_opening")
+
+    def __init__(
+        self, services: Services, record: Record, info: RequestInfo, address: str
+    ) -> None:
+        super().__init__(services, record, info, address)
+        # What precedes and follows the text in the last body, with the quotes.
+        self._opening = self._closing = b""
+
+    def answer(self, body: bytes) -> bytes:
+        if self._refused_body and hash(body) == self._refused_body[0]:
+            return self._refuse_body(body, self._refused_body[1])
+        text = self._find_text(body)
+        if text is not None:
+            frame = frame_for(len(text), len(text) - 2)
+            return self._succeed(text, frame, len(body))
+        content = self._read(body)
+        if isinstance(content, Explanation):
+            self._refused_body = hash(body), content
+            return self._refuse_body(body, content)
+        text = _encode(content)
+        if len(body) - len(text) <= _MAX_FRAME_BYTES:
+            self._opening, self._closing = split_body(body, text) or (b"", b"")
+        frame = frame_for(len(text), len(content.encode()))
+        return self._succeed(text, frame, len(body))
+
+    def answer_known(self, data: bytes, start: int) -> bytes | None:
+        text = self._find_text(data[start:])
+        if text is None:
+            return self._answer_again(data, start)
+        record, limiter = self._record, self._limiter
+        now = record.used_at = monotonic()
+        slot = record.slot
+        if not record.accepted or not (created := limiter.admit(slot, now)):
+            return None
+        frame = frame_for(len(text), len(text) - 2)
+        answer = self._replies.completion(text, created, frame)
+        if limiter.turn[slot] != limiter.worker:
+            created = limiter.settle(slot, now)
+            answer = self._replies.completion(text, created, frame)
+        return self._count_success(answer, len(data) - start)
+
+    def repetition(self, body: bytes) -> Repetition:
+        if self._find_text(body) is None:
+            return super().repetition(body)
+        texts = RepeatedTexts(self, self._opening, self._closing, len(body))
+        return Repetition(texts.respond, self._opening)
+
+    def _find_text(self, body: bytes) -> bytes | None:
+        """Return the text, as JSON, of a body that differs in nothing else.
+
+        None also if the text has escapes, which we would write differently.
+        """
+        opening, closing = self._opening, self._closing
+        start, end = len(opening), len(body) - len(closing)
+        # If it is too long, it may have to be refused.
+        if not 0 < end - start <= MAX_CONTENT_BYTES:
+            return None
+        if not opening or body[:start] != opening or body[end:] != closing:
+            return None
+        text = body[start - 1 : end + 1]
+        try:
+            _decode_text(text)
+        except _DECODING_ERRORS:
+            return None
+        return None if BACKSLASH in text else text
+
+    def _succeed(self, text: bytes, frame: Frame, size: int) -> bytes:
+        """Return the success for a text whose request has been admitted."""
+        limiter, slot, now = self._limiter, self._record.slot, self._record.used_at
+        replies = self._replies
+        answer = replies.completion(text, limiter.number(slot, now), frame)
+        if limiter.turn[slot] != limiter.worker:
+            answer = replies.completion(text, limiter.settle(slot, now), frame)
+        return self._count_success(answer, size)
+
+    def _read(self, body: bytes) -> str | Explanation:
+        """Return the text of a body, or the reason to refuse it."""
+        content = read_content(body)
+        if isinstance(content, str) and not self.info.media_type_detail:
+            return content
+        return explain(self._findings(content), self.info.user_agent)
+
+    def _refuse_body(self, body: bytes, explanation: Explanation) -> bytes:
+        code, detail, differences = explanation
+        return self.refuse(code, detail, len(body), differences)
+
+    def _findings(self, content: str | list[Finding]) -> list[Finding]:
+        """Return what is wrong with a body and with the way it is declared."""
+        findings = [] if isinstance(content, str) else content
+        if not (detail := self.info.media_type_detail):
+            return findings
+        undeclared = Finding(
+            "unsupported_media_type", ("content-type",), detail, detail
+        )
+        # A body that is not JSON was not meant to be, or it is compressed.
+        others = [each for each in findings if each.code != "invalid_json"]
+        return [undeclared, *others]
+
+
+class RepeatedTexts:
+    """Answers bodies of one length that differ only in their text.
+
+    Most of the texts have no escapes.
+    """
+
     # fmt: off
     __slots__ = (
-        "_at_closing", "_at_text", "_closing", "_plain_frame", "_texts_are_long",
+        "_at_closing", "_at_text", "_chat", "_closing", "_limiter", "_plain_frame",
+        "_record", "_replies", "_size", "_texts_are_long",
     )
     # fmt: on
 
-    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
-        content = self._read(body)
-        if isinstance(content, Explanation):
-            return RepeatableAnswer(self.refuse(*content), self._repeat)
-        text, size = _encode(content), len(content.encode())
-        frame = frame_for(len(text), size)
-        answer = self._succeed(text, frame)
-        if not self._info.repeatable:
-            return answer
-        plain_bytes = len(text) - 2  # if the text has no escapes
-        # If that is too long, other texts of the same length may have to be refused.
-        parts = split_body(body, text) if plain_bytes <= MAX_CONTENT_BYTES else None
-        if parts is None:
-            return RepeatableAnswer(answer, self._repeat)
-        if size != plain_bytes:
-            frame = frame_for(len(text), plain_bytes)
-        opening, closing = parts
-        self._expect_texts(plain_bytes, closing, frame)
-        return RepeatableAnswer(answer, self._repeat_text, opening)
-
-    def _expect_texts(self, plain_bytes: int, closing: bytes, frame: Frame) -> None:
-        """Prepare for other texts of the same length, most of them without escapes."""
+    def __init__(self, chat: Chat, opening: bytes, closing: bytes, size: int) -> None:
+        self._chat = chat
+        self._record, self._limiter = chat._record, chat._limiter
+        self._replies = chat._replies
         self._closing = closing
+        self._size = size
+        plain_bytes = size - len(opening) - len(closing)
         # Where the closing and the text are, counted from the end of the body. The
         # quotes belong to the opening and the closing, and to the text as JSON.
         end = -len(closing)
         self._at_closing = slice(end, None)
         self._at_text = slice(end - plain_bytes - 1, end + 1)
-        self._plain_frame = frame
+        self._plain_frame = frame_for(plain_bytes + 2, plain_bytes)
         self._texts_are_long = is_long(plain_bytes)
 
-    def _repeat_text(self, data: bytes, start: int) -> bytes | None:
+    def respond(self, data: bytes, start: int) -> bytes | None:
         """Answer a body with the same beginning and end but perhaps another text."""
         if data[self._at_closing] != self._closing:
             return None
@@ -117,52 +212,14 @@ class Chat(Exchange):
         if limiter.turn[slot] != limiter.worker:
             answer = replies.completion(text, limiter.settle(slot, now), frame)
         # The code of `_count_success`, without the call.
-        tally = self._succeeded
+        chat = self._chat
+        tally = chat._succeeded
         if tally is None or not tally.open:
-            tally = self._open_success()
+            tally = chat._open_success()
         tally.requests += 1
+        tally.request_bytes = self._size
         tally.answer_bytes = len(answer)
         return answer
-
-    def _respond(self, body: bytes) -> bytes:
-        content = self._read(body)
-        if isinstance(content, Explanation):
-            return self.refuse(*content)
-        text = _encode(content)
-        return self._succeed(text, frame_for(len(text), len(content.encode())))
-
-    def _succeed(self, text: bytes, frame: Frame) -> bytes:
-        """Return the success for a text whose request has been admitted."""
-        limiter, slot, now = self._limiter, self._record.slot, self._record.used_at
-        replies = self._replies
-        answer = replies.completion(text, limiter.number(slot, now), frame)
-        if limiter.turn[slot] != limiter.worker:
-            answer = replies.completion(text, limiter.settle(slot, now), frame)
-        return self._count_success(answer)
-
-    def _read(self, body: bytes) -> str | Explanation:
-        """Return the text of a body, or the reason to refuse it."""
-        if self._refused_body and hash(body) == self._refused_body[0]:
-            return self._refused_body[1]
-        content = read_content(body)
-        if isinstance(content, str) and not self._info.media_type_detail:
-            return content
-        findings = self._findings(content)
-        explanation = explain(findings, self._info.user_agent)
-        self._refused_body = hash(body), explanation
-        return explanation
-
-    def _findings(self, content: str | list[Finding]) -> list[Finding]:
-        """Return what is wrong with a body and with the way it is declared."""
-        findings = [] if isinstance(content, str) else content
-        if not (detail := self._info.media_type_detail):
-            return findings
-        undeclared = Finding(
-            "unsupported_media_type", ("content-type",), detail, detail
-        )
-        # A body that is not JSON was not meant to be, or it is compressed.
-        others = [each for each in findings if each.code != "invalid_json"]
-        return [undeclared, *others]
 
 
 def split_body(body: bytes, text: bytes) -> tuple[bytes, bytes] | None:

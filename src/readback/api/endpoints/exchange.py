@@ -1,7 +1,7 @@
-"""The requests of one known key with one head on one connection.
+"""The requests of one known key with one head from one address.
 
-The base of the two endpoints. An exchange answers the first request after the parser,
-and the repetitions of the same head without it.
+The base of the two endpoints. An exchange answers requests on all connections: those
+that were read line by line, and the repetitions of a head on one connection.
 """
 
 import logging
@@ -19,7 +19,7 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.head import Head
 from readback.api.http.refused import REQUEST_TOO_LARGE
-from readback.api.http.repeat import RepeatableAnswer
+from readback.api.http.repeat import Repetition
 from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MAX_BODY_BYTES, REFUSALS
@@ -44,8 +44,8 @@ class Exchange:
 
     # fmt: off
     __slots__ = (
-        "_address", "_info", "_journal", "_limiter", "_record", "_refused",
-        "_refused_body", "_replies", "_succeeded",
+        "_journal", "_limiter", "_record", "_refused", "_refused_body", "_replies",
+        "_succeeded", "address", "info",
     )
     # fmt: on
     max_body = MAX_BODY_BYTES
@@ -57,8 +57,8 @@ class Exchange:
         self._limiter = services.limiter
         self._journal = services.journal
         self._record = record
-        self._info = info
-        self._address = address
+        self.info = info
+        self.address = address
         # Where the last success and the last refusal are counted.
         self._succeeded: Tally | None = None
         self._refused: Tally | None = None
@@ -72,16 +72,33 @@ class Exchange:
         record.used_at = now = monotonic()
         return self._limiter.take(record.slot, now)
 
-    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
-        return RepeatableAnswer(self._respond(body), self._repeat)
+    def answer(self, body: bytes) -> bytes:
+        raise NotImplementedError
+
+    def answer_known(self, data: bytes, start: int) -> bytes | None:
+        return self._answer_again(data, start)
+
+    def repetition(self, body: bytes) -> Repetition:
+        return Repetition(self._answer_again)
+
+    def _answer_again(self, data: bytes, start: int) -> bytes | None:
+        """Answer if the key is still accepted and within its rate."""
+        if self._record.accepted and self.admit():
+            return self.answer(data[start:])
+        return None
 
     def refuse(
-        self, code: str, detail: str, differences: str = "", retry_after: int = 0
+        self,
+        code: str,
+        detail: str,
+        size: int,
+        differences: str = "",
+        retry_after: int = 0,
     ) -> bytes:
         if code == REQUEST_TOO_LARGE:
             finding = Finding(code, (BODY_TOO_LARGE,), detail, "")
-            _, detail, differences = explain([finding], self._info.user_agent)
-        explained = self._info.asks_to_explain or self._record.explains_refusals
+            _, detail, differences = explain([finding], self.info.user_agent)
+        explained = self.info.asks_to_explain or self._record.explains_refusals
         answer = self._replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence
         tally = self._refused
@@ -89,41 +106,32 @@ class Exchange:
         if tally is None or not same or not tally.open:
             event = self._event(code, detail, differences)
             tally = self._refused = self._journal.open(event)
-        tally.count(self._info.request_bytes, len(answer))
+        tally.count(size, len(answer))
         return answer
 
     def fail(self, error: Exception, head: Head | None = None) -> bytes:
         answer = internal_error(self._replies, error)
         with suppress(Exception):  # what counts it may be what has failed
             event = self._event("internal_error", REFUSALS["internal_error"].sentence)
-            self._journal.note(event, self._info.request_bytes, len(answer))
+            size = head.content_length if head else 0
+            self._journal.note(event, size, len(answer))
         return answer
 
-    def _respond(self, body: bytes) -> bytes:
-        raise NotImplementedError
-
-    def _repeat(self, data: bytes, start: int) -> bytes | None:
-        """Answer again if the key is still accepted and within its rate."""
-        if self._record.accepted and self.admit():
-            return self._respond(data[start:])
-        return None
-
-    def _count_success(self, answer: bytes) -> bytes:
+    def _count_success(self, answer: bytes, size: int) -> bytes:
         tally = self._succeeded
         if tally is None or not tally.open:
             tally = self._open_success()
         tally.requests += 1
+        tally.request_bytes = size
         tally.answer_bytes = len(answer)
         return answer
 
     def _open_success(self) -> Tally:
         tally = self._succeeded = self._journal.open(self._event("", ""))
-        # Requests with the same head have the same size, so it is set once.
-        tally.request_bytes = self._info.request_bytes
         return tally
 
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
-        digest, info, address = self._record.digest, self._info, self._address
+        digest, info, address = self._record.digest, self.info, self.address
         return journal_event(digest, info, address, code, detail, differences)
 
 

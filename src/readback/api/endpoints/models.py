@@ -13,5 +13,5 @@ class ModelList(Exchange):
 
     __slots__ = ()
 
-    def _respond(self, body: bytes) -> bytes:
-        return self._count_success(self._replies.ok(BODY))
+    def answer(self, body: bytes) -> bytes:
+        return self._count_success(self._replies.ok(BODY), len(body))

@@ -35,12 +35,16 @@ _ENDPOINTS = {
     (b"GET", MODELS_PATH.encode()): MODELS,
     (b"POST", CHAT_PATH.encode()): CHAT,
 }
+# The fields that are read here, besides those that every head is examined for.
+READ_FIELDS = frozenset(
+    b"content-encoding content-type origin prefer user-agent".split()
+)
 _FOUND = NearMiss("")
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class RequestInfo:
     """What a head says. A detail is the reason to refuse it; empty if there is none."""
 
@@ -52,8 +56,6 @@ class RequestInfo:
     user_agent: str
     asks_to_explain: bool  # in the body of a refusal, beyond the contract
     forwarded_address: str | None
-    request_bytes: int  # as declared
-    repeatable: bool
 
 
 def describe(head: Head, trusted_proxies: int) -> RequestInfo:
@@ -68,9 +70,9 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
         media_type_detail=explain_media_type(head),
         user_agent=user_agent,
         asks_to_explain=_prefers(head, b"explain"),
-        forwarded_address=_forwarded_address(head, trusted_proxies),
-        request_bytes=head.content_length,
-        repeatable=head.repeatable,
+        forwarded_address=forwarded(
+            b",".join(head.all(b"x-forwarded-for")), trusted_proxies
+        ),
     )
 
 
@@ -137,6 +139,6 @@ def _without_text(quoted: re.Match[bytes]) -> bytes:
     return b"" if quoted[0] == b'""' else b'"'
 
 
-def _forwarded_address(head: Head, trusted_proxies: int) -> str | None:
-    header = b",".join(head.all(b"x-forwarded-for")).decode("ascii", "replace")
-    return forwarded_address(header, trusted_proxies)
+def forwarded(value: bytes, trusted_proxies: int) -> str | None:
+    """Return the client's address in an X-Forwarded-For; None if it has none."""
+    return forwarded_address(value.decode("ascii", "replace").strip(), trusted_proxies)

@@ -6,7 +6,8 @@ contract: path and method, key, rate. Nothing here decodes a body.
 
 import asyncio
 import time
-from functools import partial
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from readback import keys
 from readback.api.data.keyring import Found, Keyring, Record
@@ -21,17 +22,25 @@ from readback.api.endpoints.exchange import (
 from readback.api.endpoints.models import ModelList
 from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import PresentedKey, presented_key
-from readback.api.endpoints.request_info import RequestInfo, describe, endpoint_of
+from readback.api.endpoints.request_info import (
+    READ_FIELDS,
+    RequestInfo,
+    describe,
+    endpoint_of,
+    forwarded,
+)
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
-from readback.api.http.repeat import RepeatableAnswer, Respond
+from readback.api.http.repeat import RepeatableAnswer, Repetition, Respond
 from readback.api.shared.limiter import Rates
 from readback.contract import CHAT, MODELS, OTHER
 from readback.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
+# Values of X-Forwarded-For whose address is remembered.
+_ADDRESSES_KEPT = 4096
 
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
@@ -46,6 +55,14 @@ _NOT_LOOKED_UP = (
     "The key could not be looked up because the database is unavailable; this does not "
     "mean that the key is wrong."
 )
+
+
+class _Received(NamedTuple):
+    """A request whose head has been read."""
+
+    info: RequestInfo
+    address: str  # the client's
+    size: int  # of the body, as declared
 
 
 class Api:
@@ -65,7 +82,12 @@ class Api:
         self._failures = failures
         self._counters = counters
         self._trusted_proxies = trusted_proxies
+        self._forwarded = lru_cache(_ADDRESSES_KEPT)(
+            partial(forwarded, trusted_proxies=trusted_proxies)
+        )
         self._unmatched = unmatched
+
+    read_fields = READ_FIELDS
 
     def describe(self, head: Head) -> RequestInfo:
         return describe(head, self._trusted_proxies)
@@ -73,27 +95,40 @@ class Api:
     def contains_secret(self, data: bytes) -> bool:
         return keys.contains_key(data)
 
+    def find(
+        self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
+    ) -> Exchange | None:
+        if info.credentials.key is not None or info.not_found_detail:
+            return None
+        record = self._keyring.find(keys.digest(key))
+        if record is None:
+            return None
+        return self._exchange(info, record, self._address(info, forwarded, origin))
+
     def begin(
-        self, info: RequestInfo, key: bytes, origin: RequestOrigin
+        self,
+        head: Head,
+        info: RequestInfo,
+        key: bytes,
+        forwarded: bytes,
+        origin: RequestOrigin,
     ) -> Outcome | None:
         presented, elsewhere = info.credentials
         digest = presented.digest if presented else keys.digest(key)
-        address = info.forwarded_address
-        if address is None:
-            address = origin.address
+        address = self._address(info, forwarded, origin)
+        request = _Received(info, address, head.content_length)
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
-            return self._admit(info, record, address)
+            return self._admit(request, record)
         # Why a key cannot exist matters only now, and costs more than to find it.
         presented = presented or presented_key(key, elsewhere)
         if info.not_found_detail:
-            return _repeatable(partial(self._not_found, info, presented, address))
+            return _repeatable(partial(self._not_found, request, presented))
         if presented.detail:
-            return _repeatable(partial(self._not_a_key, info, presented, address))
+            return _repeatable(partial(self._not_a_key, request, presented))
         if self._keyring.is_absent(digest):
-            return _repeatable(partial(self._absent_key, info, presented, address))
-        look_up_done = partial(self._look_up_done, origin, info, address)
-        self._keyring.wait(digest, look_up_done)
+            return _repeatable(partial(self._absent_key, request, presented))
+        self._keyring.wait(digest, partial(self._look_up_done, origin, request))
         return None
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
@@ -106,20 +141,24 @@ class Api:
     def fail(self, error: Exception, head: Head | None) -> bytes:
         return self._fail(endpoint_of(head) if head else OTHER, error)
 
+    def _address(
+        self, info: RequestInfo, forwarded: bytes, origin: RequestOrigin
+    ) -> str:
+        """Return the client's address."""
+        address = self._forwarded(forwarded) if forwarded else info.forwarded_address
+        return origin.address if address is None else address
+
     def _look_up_done(
-        self,
-        origin: RequestOrigin,
-        info: RequestInfo,
-        address: str,
-        found: Found,
+        self, origin: RequestOrigin, request: _Received, found: Found
     ) -> None:
         """Continue with a request that has waited for its key to be looked up."""
         outcome: Outcome
+        info = request.info
         try:
             if found is None:
-                outcome = self._refuse_key(info, address, _UNKNOWN_KEY)
+                outcome = self._refuse_key(request, _UNKNOWN_KEY)
             elif isinstance(found, Record):
-                outcome = self._admit(info, found, address)
+                outcome = self._admit(request, found)
             else:
                 outcome = self._refuse(
                     info.endpoint,
@@ -133,84 +172,74 @@ class Api:
             outcome = self._fail(info.endpoint, error)
         origin.resume(outcome)
 
-    def _admit(
-        self, info: RequestInfo, record: Record, address: str
-    ) -> Exchange | bytes:
-        exchange = _EXCHANGES[info.endpoint](self._services, record, info, address)
+    def _admit(self, request: _Received, record: Record) -> Exchange | bytes:
+        info, address, size = request
+        exchange = self._exchange(info, record, address)
         try:
             if not record.accepted:
-                limited = self._count_failure(info, address, _KEY_NOT_ACCEPTED)
-                return limited or exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED)
+                return self._count_failure(request, _KEY_NOT_ACCEPTED) or (
+                    exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
+                )
             if not exchange.admit():
                 wait = self._services.limiter.retry_after(record.slot)
                 detail = f"This key has used up its rate; retry in {wait} s."
-                return exchange.refuse("rate_limited", detail, retry_after=wait)
+                return exchange.refuse("rate_limited", detail, size, retry_after=wait)
         except Exception as error:
             return exchange.fail(error)
+        return exchange
+
+    def _exchange(self, info: RequestInfo, record: Record, address: str) -> Exchange:
+        exchange: Exchange | None = record.exchange
+        if exchange is None or exchange.info is not info or exchange.address != address:
+            kind = _EXCHANGES[info.endpoint]
+            exchange = record.exchange = kind(self._services, record, info, address)
         return exchange
 
     # Refusals that a client may repeat. `data` and `start` are those of a `Respond`
     # function; what the message contains makes no difference here.
 
     def _not_a_key(
-        self,
-        info: RequestInfo,
-        presented: PresentedKey,
-        address: str,
-        data: bytes,
-        start: int,
+        self, request: _Received, presented: PresentedKey, data: bytes, start: int
     ) -> bytes:
-        return self._refuse_key(info, address, presented.detail)
+        return self._refuse_key(request, presented.detail)
 
     def _absent_key(
-        self,
-        info: RequestInfo,
-        presented: PresentedKey,
-        address: str,
-        data: bytes,
-        start: int,
+        self, request: _Received, presented: PresentedKey, data: bytes, start: int
     ) -> bytes | None:
         if self._keyring.is_absent(presented.digest):
-            return self._refuse_key(info, address, _UNKNOWN_KEY)
+            return self._refuse_key(request, _UNKNOWN_KEY)
         return None
 
     def _not_found(
-        self,
-        info: RequestInfo,
-        presented: PresentedKey,
-        address: str,
-        data: bytes,
-        start: int,
+        self, request: _Received, presented: PresentedKey, data: bytes, start: int
     ) -> bytes:
+        info = request.info
         answer = self._services.replies.refusal(
             "not_found", info.not_found_detail, explained=info.asks_to_explain
         )
         if presented.detail:
-            self._count_not_found(info, address)
+            self._count_not_found(request)
         else:
             # Only the journal needs the key's owner, so that can wait.
             asyncio.get_running_loop().call_soon(
-                self._attribute, info, presented, address, len(answer)
+                self._attribute, request, presented, len(answer)
             )
         return answer
 
     def _attribute(
-        self,
-        info: RequestInfo,
-        presented: PresentedKey,
-        address: str,
-        answer_bytes: int,
+        self, request: _Received, presented: PresentedKey, answer_bytes: int
     ) -> None:
         """Enter a 404 into the journal of the key that it was sent with, if any."""
+        info, address, size = request
 
         def enter(found: Found) -> None:
             if not isinstance(found, Record):
-                return self._count_not_found(info, address)
+                return self._count_not_found(request)
             detail, difference = info.not_found_detail, info.not_found_difference
             event = journal_event(
                 found.digest, info, address, "not_found", detail, difference
             )
-            self._services.journal.note(event, info.request_bytes, answer_bytes)
+            self._services.journal.note(event, size, answer_bytes)
 
         record = self._keyring.find(presented.digest)
         if record is not None or self._keyring.is_absent(presented.digest):
@@ -220,15 +249,15 @@ class Api:
 
     # Refusals without a journal: no key is known.
 
-    def _refuse_key(self, info: RequestInfo, address: str, detail: str) -> bytes:
-        return self._count_failure(info, address, detail) or self._refuse(
+    def _refuse_key(self, request: _Received, detail: str) -> bytes:
+        info = request.info
+        return self._count_failure(request, detail) or self._refuse(
             info.endpoint, "invalid_key", detail, explained=info.asks_to_explain
         )
 
-    def _count_failure(
-        self, info: RequestInfo, address: str, detail: str
-    ) -> bytes | None:
+    def _count_failure(self, request: _Received, detail: str) -> bytes | None:
         """Count a failed authentication; return a refusal if there are too many."""
+        info, address, _ = request
         slot = self._failures.slot(address.encode())
         if self._failures.take(slot, time.monotonic()):
             self._unmatched.count(
@@ -248,7 +277,8 @@ class Api:
             explained=info.asks_to_explain,
         )
 
-    def _count_not_found(self, info: RequestInfo, address: str) -> None:
+    def _count_not_found(self, request: _Received) -> None:
+        info, address, _ = request
         self._counters.add((OTHER, "not_found"))
         # The probe imitates other programs, which nobody is waiting for.
         if info.not_found_detail != PROBE.sentence:
@@ -276,4 +306,4 @@ class Api:
 def _repeatable(refuse: Respond) -> RepeatableAnswer:
     answer = refuse(b"", 0)
     assert answer is not None
-    return RepeatableAnswer(answer, refuse)
+    return RepeatableAnswer(answer, Repetition(refuse))

@@ -2,6 +2,8 @@
 
 from readback.api.http.head import HEAD_END, Head
 
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
 
 def complete(
     answer: bytes, head: Head | None, *, closing: bool, bodiless: bool

@@ -4,16 +4,16 @@ A connection finds the messages in what it receives, keeps their order and deadl
 and meets the duties that RFC 9112 gives to a server. It asks a handler what to answer.
 Its states are explained in `states.py`.
 
-A repeated request takes the fast path: `data_received` recognises it by its bytes
-(`repeat.py`), and so does `_read_messages` if several arrive at once. All others go
-through `_work`, one message at a time.
+A request that repeats the last one is recognised by its bytes (`repeat.py`), one whose
+kind of head and key are known by its lines (`head_cache.py`). All others go through
+`_work`, one message at a time.
 """
 
 import asyncio
 from math import inf
 from typing import cast
 
-from readback.api.http.answer import complete
+from readback.api.http.answer import CONTINUE, complete
 from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.flow_control import FlowControl
 from readback.api.http.handler import Outcome, Responder
@@ -21,10 +21,8 @@ from readback.api.http.head import Head
 from readback.api.http.receive_buffer import ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
-from readback.api.http.repeat import Repeat, RepeatableAnswer
+from readback.api.http.repeat import Repeat, RepeatableAnswer, Repetition
 from readback.api.http.states import BODY, HEAD, LINGER, QUEUED, SKIP, WAITING
-
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Connection(asyncio.Protocol):
@@ -33,8 +31,8 @@ class Connection(asyncio.Protocol):
     # fmt: off
     __slots__ = (
         "_buffer", "_chunks", "_deadline", "_flow", "_head", "_head_bytes",
-        "_received_eof", "_registry", "_repeat", "_repeat_when_idle", "_responder",
-        "_skip_bytes", "_state", "_transport", "address", "opened_at",
+        "_is_repeated", "_received_eof", "_registry", "_repeat", "_repeat_when_idle",
+        "_responder", "_skip_bytes", "_state", "_transport", "address", "opened_at",
     )
     # fmt: on
 
@@ -48,7 +46,7 @@ class Connection(asyncio.Protocol):
         self._buffer = ReceiveBuffer()
         # The message being read; between messages, only the last head is kept.
         self._head: Head | None = None
-        self._head_bytes = b""
+        self._head_bytes, self._is_repeated = b"", False
         self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
         self._skip_bytes = 0
@@ -73,17 +71,18 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         repeat = self._repeat
-        if repeat is not None:
-            try:
-                answer = repeat.answer(data)
-            except Exception as error:
-                self._responder = repeat.responder
-                return self._fail(error)
-            if answer is not None:
-                self._deadline = self._registry.idle_deadline
-                return self._transport.write(answer)
+        try:
+            if repeat is None or (answer := repeat.answer(data)) is None:
+                answer = self._answer_known(data)
+        except Exception as error:
+            if repeat is not None:
+                self._responder = self._responder or repeat.responder
+            return self._fail(error)
+        if answer is None:
             self._repeat = None
-        self._receive(data)
+            return self._receive(data)
+        self._deadline = self._registry.idle_deadline
+        self._transport.write(answer)
 
     def eof_received(self) -> bool:
         # RFC 9112 §9.6: a client may close its side and still read. Complete requests
@@ -96,7 +95,8 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading, too, from a client that does not read our answers."""
-        self._flow.pause_writing(self._within(self._registry.limits.drain_seconds))
+        registry = self._registry
+        self._flow.pause_writing(registry.now + registry.limits.drain_seconds)
         self._pace_reading()
 
     def resume_writing(self) -> None:
@@ -129,7 +129,8 @@ class Connection(asyncio.Protocol):
     def end_if_idle(self, linger_seconds: float) -> None:
         # RFC 9112 §9.6: a request that is on its way must not be met with a reset.
         if self._is_idle() and not self._transport.is_closing():
-            self._state, self._deadline = LINGER, self._within(linger_seconds)
+            self._state = LINGER
+            self._deadline = self._registry.now + linger_seconds
             if not self._flow.close_for_writing():
                 self._close()
 
@@ -137,6 +138,32 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     # Reading: one message at a time.
+
+    def _answer_known(self, data: bytes) -> bytes | None:
+        """Return the answer to a whole message with a known head and a known key."""
+        registry, buffer = self._registry, self._buffer
+        if (
+            self._state != HEAD
+            or buffer.unread
+            or buffer.empty_lines  # whose count has to end
+            or not self._flow.writable
+            or self.opened_at < registry.retire_before
+        ):
+            return None
+        message = registry.heads.find_message(data, registry.limits.head_bytes)
+        # If the last head was the same, perhaps it can be repeated soon.
+        if message is None or message[0] == self._head_bytes:
+            return None
+        head_bytes, info, key, forwarded = message
+        responder = registry.handler.find(info, key, forwarded, self)
+        start = len(head_bytes)
+        if responder is None or len(data) - start > responder.max_body:
+            return None
+        self._head_bytes = head_bytes
+        self._responder = responder  # which counts an error
+        answer = responder.answer_known(data, start)
+        self._responder = None
+        return answer
 
     def _receive(self, data: bytes) -> None:
         if self._state == LINGER:
@@ -231,15 +258,15 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, data: bytes) -> None:
         registry = self._registry
-        head, info, key = registry.heads.read(data)
+        head, info, key, forwarded = registry.heads.read(data)
+        self._is_repeated = data == self._head_bytes
         self._head, self._head_bytes = head, data
         self._buffer.drop_head()
         if head.chunked:
             self._chunks = ChunkedBody(registry.limits.head_bytes)
-        outcome = registry.handler.begin(info, key, self)
+        outcome = registry.handler.begin(head, info, key, forwarded, self)
         if outcome is None:
-            self._state = WAITING
-            self._deadline = inf
+            self._state, self._deadline = WAITING, inf
         else:
             self._proceed(outcome)
 
@@ -247,14 +274,16 @@ class Connection(asyncio.Protocol):
         """Answer a request at once, or read its body."""
         head = self._head
         assert head is not None
-        if isinstance(outcome, (bytes, RepeatableAnswer)):
-            return self._answer_early(head, self._remember(outcome))
+        if isinstance(outcome, bytes):
+            return self._answer_early(head, outcome)
+        if isinstance(outcome, RepeatableAnswer):
+            self._remember(outcome.repetition)
+            return self._answer_early(head, outcome.answer)
         self._responder = outcome
         if head.content_length > outcome.max_body:
             raise oversized(outcome.max_body, f"{head.content_length} are declared")
         if not head.has_body:
-            self._send(self._remember(outcome.answer(b"")))
-            return
+            return self._respond(outcome, b"")
         self._state = BODY
         self._deadline = self._registry.body_deadline
         # RFC 9110 §10.1.1: not if part of the body is already here.
@@ -268,10 +297,9 @@ class Connection(asyncio.Protocol):
             body = self._buffer.take(head.content_length)
         else:
             body = self._buffer.take_chunks(chunks, responder.max_body)
-        if body is None:
-            return False
-        self._send(self._remember(responder.answer(body)))
-        return True
+        if body is not None:
+            self._respond(responder, body)
+        return body is not None
 
     def _skip_body(self) -> bool:
         self._skip_bytes -= self._buffer.skip(self._skip_bytes)
@@ -282,16 +310,19 @@ class Connection(asyncio.Protocol):
 
     # Answering.
 
-    def _remember(self, answered: RepeatableAnswer | bytes) -> bytes:
-        """Return the bytes of an answer; keep how to repeat it, if it may be."""
-        if isinstance(answered, bytes):
-            return answered
+    def _respond(self, responder: Responder, body: bytes) -> None:
+        answer = responder.answer(body)
+        if self._is_repeated:
+            self._remember(responder.repetition(body))
+        self._send(answer)
+
+    def _remember(self, repetition: Repetition) -> None:
+        """Keep how to answer the head again, if it may be repeated."""
         head, data = self._head, self._head_bytes
-        if head is not None and head.repeatable:
-            prefix, length = data + answered.opening, len(data) + head.content_length
-            respond, responder = answered.respond, self._responder
-            self._repeat_when_idle = Repeat(prefix, length, respond, responder)
-        return answered.answer
+        if head is not None and head.repeatable and self._is_repeated:
+            respond, opening = repetition
+            prefix, length = data + opening, len(data) + head.content_length
+            self._repeat_when_idle = Repeat(prefix, length, respond, self._responder)
 
     def _answer_early(self, head: Head, answer: bytes) -> None:
         """Answer before the body is read, which must never be parsed as a request.
@@ -300,8 +331,7 @@ class Connection(asyncio.Protocol):
         """
         if not head.has_body:
             self._send(answer)
-            return
-        if not head.may_skip_body(self._registry.limits.dropped_body_bytes):
+        elif not head.may_skip_body(self._registry.limits.dropped_body_bytes):
             self._send(answer, last=True)
         elif self._send(answer):
             self._state = SKIP
@@ -314,9 +344,8 @@ class Connection(asyncio.Protocol):
         self._chunks = None
         self._state = HEAD
         self._deadline = self._registry.idle_deadline
-        client_closes = head is not None and not head.keep_alive
         last = last or self.opened_at < self._registry.retire_before
-        closing = last or client_closes
+        closing = last or (head is not None and not head.keep_alive)
         if closing or not (head and head.repeatable):
             # Of a head that was refused, its bytes tell the method.
             bodiless = (
@@ -329,14 +358,15 @@ class Connection(asyncio.Protocol):
         self._state, self._repeat = LINGER, None
         self._deadline = self._registry.linger_deadline
         done = self._received_eof or self._transport.is_closing()
-        still_sending = last or self._buffer.unread > 0
-        if done or not (self._flow.close_for_writing() or still_sending):
+        sending = last or self._buffer.unread > 0
+        if done or not (self._flow.close_for_writing() or sending):
             self._close()
         return False
 
     def _refusal(self, code: str, detail: str) -> bytes:
         if self._responder:
-            return self._responder.refuse(code, detail)
+            size = self._head.content_length if self._head else 0
+            return self._responder.refuse(code, detail, size)
         return self._registry.handler.refuse(code, detail, self.address)
 
     def _fail(self, error: Exception) -> None:
@@ -361,9 +391,6 @@ class Connection(asyncio.Protocol):
 
     def _close(self) -> None:
         self._flow.close(self._registry.now, self._registry.limits.drain_seconds)
-
-    def _within(self, seconds: float) -> float:
-        return self._registry.now + seconds
 
     def _is_idle(self) -> bool:
         return self._state == HEAD and not self._buffer.unread

@@ -7,7 +7,7 @@ handlers. Only interfaces live here, so that neither side imports the other's co
 from typing import Protocol, TypeVar
 
 from readback.api.http.head import Head
-from readback.api.http.repeat import RepeatableAnswer
+from readback.api.http.repeat import RepeatableAnswer, Repetition
 
 Info = TypeVar("Info")
 
@@ -17,11 +17,23 @@ class Responder(Protocol):
 
     max_body: int
 
-    def answer(self, body: bytes) -> RepeatableAnswer | bytes:
-        """Return the answer to the request. Called once."""
+    def answer(self, body: bytes) -> bytes:
+        """Return the answer to the request."""
 
-    def refuse(self, code: str, detail: str) -> bytes:
-        """Return a refusal because of the size or the speed of the body."""
+    def answer_known(self, data: bytes, start: int) -> bytes | None:
+        """Return the answer to a message whose body begins at `start`.
+
+        Or None, without having counted it: then it has to be read the long way.
+        """
+
+    def repetition(self, body: bytes) -> Repetition:
+        """Return how to answer the same head again, after the answer to this body."""
+
+    def refuse(self, code: str, detail: str, size: int) -> bytes:
+        """Return a refusal because of the size or the speed of the body.
+
+        The size is the declared one.
+        """
 
     def fail(self, error: Exception, head: Head | None) -> bytes:
         """Log an unexpected exception, and return the answer for it."""
@@ -44,6 +56,10 @@ class RequestOrigin(Protocol):
 class Handler(Protocol[Info]):
     """What a listener serves. Answers are complete but for the Connection header."""
 
+    # The names of the fields that `describe` reads, in lower case. It gets no others,
+    # but those of `HeadCache`, and not the length of the body.
+    read_fields: frozenset[bytes]
+
     def describe(self, head: Head) -> Info:
         """Return what `begin` needs to know of a head.
 
@@ -55,10 +71,25 @@ class Handler(Protocol[Info]):
     def contains_secret(self, data: bytes) -> bool:
         """Return whether the bytes of a head, without its key, must not be kept."""
 
-    def begin(self, info: Info, key: bytes, origin: RequestOrigin) -> Outcome | None:
+    def find(
+        self, info: Info, key: bytes, forwarded: bytes, origin: RequestOrigin
+    ) -> Responder | None:
+        """Return what answers a request whose key is known, if nothing speaks against.
+
+        Otherwise None, and `begin` decides.
+        """
+
+    def begin(
+        self,
+        head: Head,
+        info: Info,
+        key: bytes,
+        forwarded: bytes,
+        origin: RequestOrigin,
+    ) -> Outcome | None:
         """Decide on a request; None means that `resume` will be called later.
 
-        The key is what `HeadCache` has cut out of the head.
+        The key and the forwarded addresses are what `HeadCache` has cut out.
         """
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:

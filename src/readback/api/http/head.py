@@ -6,6 +6,7 @@ about sockets, time or what is served.
 """
 
 import re
+from copy import copy
 from typing import NoReturn
 
 from httptools import HttpParserError, HttpRequestParser
@@ -57,7 +58,6 @@ class Head:
         "content_length",
         "expects_continue",
         "fields",
-        "has_body",
         "is_http_10",
         "keep_alive",
         "method",
@@ -85,8 +85,6 @@ class Head:
         # and Python refuses to convert thousands of digits.
         length = (self.first(b"content-length") or b"").lstrip(b"0")
         self.content_length = int(length or b"0")
-        # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
-        self.has_body = self.chunked or self.content_length > 0
         # RFC 9110 §10.1.1: an HTTP/1.0 client does not understand 100 (Continue).
         expectation = (self.first(b"expect") or b"").lower()
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
@@ -101,6 +99,17 @@ class Head:
             if key == name:
                 return value
         return None
+
+    def with_length(self, length: int) -> "Head":
+        """Return the head with another Content-Length."""
+        head = copy(self)
+        head.content_length = length
+        return head
+
+    @property
+    def has_body(self) -> bool:
+        """RFC 9112 §6: Content-Length or Transfer-Encoding signals a body."""
+        return self.chunked or self.content_length > 0
 
     def may_skip_body(self, limit: int) -> bool:
         """Return whether the body can be dropped, so that the connection stays open."""

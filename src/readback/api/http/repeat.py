@@ -3,8 +3,8 @@
 Clients repeat themselves: the same head, and often a body that begins the same way.
 Recognising such a message by its bytes is safe only if all of these hold:
 
-1. The same head has been parsed, validated and answered on this connection, and that
-   answer said that it may be repeated (`RepeatableAnswer`).
+1. The same head has been parsed, validated and answered twice on this connection, and
+   the responder said how to repeat the answer (`Repetition`).
 2. The connection is exactly between two messages. It asks only then, so the bytes
    compared here are the beginning of a message, never the inside of a body.
 3. The bytes begin with the same prefix: the whole head, and the part of the body that
@@ -17,23 +17,25 @@ decided again for every request, by the function that the answer has handed over
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 # Takes a whole message and where in it the prefix ends; returns the answer, or None if
 # the message has to be parsed after all.
 Respond = Callable[[bytes, int], bytes | None]
 
 
-class RepeatableAnswer:
-    """An answer, and how to answer the same head again."""
+class Repetition(NamedTuple):
+    """How to answer the same head again."""
 
-    __slots__ = ("answer", "opening", "respond")
+    respond: Respond
+    opening: bytes = b""  # how the body must begin, too
 
-    def __init__(self, answer: bytes, respond: Respond, opening: bytes = b"") -> None:
-        self.answer = answer
-        self.respond = respond
-        # How the body must begin, too.
-        self.opening = opening
+
+class RepeatableAnswer(NamedTuple):
+    """An answer that does not depend on a body, and how to repeat it."""
+
+    answer: bytes
+    repetition: Repetition
 
 
 class Repeat:

@@ -1,4 +1,6 @@
-"""A cached head, or one that differs only in its key, is read like a new one."""
+"""A head of a known kind is read like a new one, whatever differs in it."""
+
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,8 @@ MAX_FIELDS = 100
 
 class Methods:
     """A handler that wants to know nothing but the method."""
+
+    read_fields = frozenset([b"x-old"])
 
     def describe(self, head: Head) -> bytes:
         return head.method
@@ -36,23 +40,29 @@ TWICE = (
 
 
 def read_head(data: bytes) -> tuple[Head, bytes]:
-    head, info, key = CACHE.read(data)
+    head, info, key, _forwarded = CACHE.read(data)
     assert info == head.method
     return head, key
 
 
-def meaning(head: Head, key: bytes) -> tuple[object, ...]:
-    """Return everything that a head contains, with the key back in its place."""
+def meaning(head: Head, key: bytes = b"", forwarded: bytes = b"") -> list[object]:
+    """Return everything that is read of a head, with what was cut out of it."""
     fields = [
         (name, value + b" " + key if key and name == b"authorization" else value)
         for name, value in head.fields
+        if name in CACHE._read_fields
+        and (value or name != b"x-forwarded-for")
+        and name != b"content-length"
     ]
-    names = sorted(set(Head.__slots__) - {"fields"})
-    return fields, *(getattr(head, name) for name in names)
+    if forwarded.strip():
+        fields.append((b"x-forwarded-for", forwarded.strip()))
+    names = sorted({*Head.__slots__, "has_body"} - {"fields"})
+    return [sorted(fields), *(getattr(head, name) for name in names)]
 
 
-def assert_read_as_if_new(data: bytes) -> None:
-    assert meaning(*read_head(data)) == meaning(parse(data, MAX_FIELDS), b"")
+def assert_read_as_if_new(data: bytes, cache: HeadCache[bytes] = CACHE) -> None:
+    head, _, key, forwarded = cache.read(data)
+    assert meaning(head, key, forwarded) == meaning(parse(data, MAX_FIELDS))
 
 
 KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
@@ -142,11 +152,118 @@ def test_a_head_with_a_secret_that_is_not_cut_out_is_not_kept(line: bytes) -> No
     data = HEAD.replace(b"Authorization: Bearer %b", line) % ()
     for _ in range(2):
         cache.read(data)
-    assert cache._known == {}
+    assert b"PASSWORD" not in repr((cache._kinds, cache._lines)).encode()
+
+
+# Lines of which none, one or several may be in a head, in any order.
+VARYING = st.one_of(
+    KEYS.map(b"Authorization: Bearer %b".__mod__),
+    KEYS.map(b"authorization: Bearer %b".__mod__),
+    KEYS.map(b"X-Request-Id: %b".__mod__),
+    KEYS.map(b"traceparent:%b".__mod__),
+    st.from_regex(rb"X-Forwarded-For: [0-9a-f.:, ]{0,20}", fullmatch=True),
+    st.from_regex(rb"(?i:X-Forwarded-For): ?[a-z, ]{0,9}", fullmatch=True),
+    st.sampled_from(
+        [
+            b"Content-Length: 5",
+            b"Content-Length: 70",
+            b"Content-Length: 007",
+            b"Content-Length: ",
+            b"Content-Length: 5, 5",
+            b"Content-Length: 99999999999",
+            b"Content-Length: " + b"9" * 5000,
+            b"Content-Length: " + b"0" * 20 + b"5",
+            b"content-length:  6",
+            b"Transfer-Encoding: chunked",
+            b"Connection: close",
+            b"Expect: 100-continue",
+            b"X-Old: 1",
+            b"Accept: */*",
+            b"X-Name: \xc3\xa4",
+            b"Cookie: a=b",
+            b"AUTHORIZATION: Basic YTpi",
+        ]
+    ),
+)
+
+
+@given(st.lists(st.lists(VARYING, max_size=6), min_size=2, max_size=8))
+def test_any_mixture_of_lines_is_read_like_a_new_head(
+    heads: list[list[bytes]],
+) -> None:
+    cache = HeadCache(Methods(), MAX_FIELDS)
+    for lines in [*heads, *heads]:
+        data = b"\r\n".join([b"GET / HTTP/1.1", b"Host: x", *lines, b"", b""])
+        try:
+            parse(data, MAX_FIELDS)
+        except Refused as refused:
+            with pytest.raises(Refused) as again:
+                cache.read(data)
+            assert again.value.args == refused.args
+        else:
+            assert_read_as_if_new(data, cache)
+
+
+def test_heads_that_differ_in_what_nobody_reads_are_of_one_kind() -> None:
+    cache = HeadCache(Methods(), MAX_FIELDS)
+    lines = b"X-Forwarded-For: 10.0.0.%d\r\nX-Request-Id: %d\r\nContent-Length: %d\r\n"
+    data = HEAD.replace(b"Content-Length: 5\r\n", lines)
+    cache.read(data % (b"alice", 1, 1, 1))
+    cache.read(data % (b"bob", 2, 2, 2))
+    for number in range(3, 100):
+        found = cache.find(data % (b"key%d" % number, number, number, number))
+        assert found
+        assert found[2:] == (b"key%d" % number, b"10.0.0.%d" % number, number)
+    assert len(cache._kinds) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"X-Request-Id : 1",
+        b"X-Request-Id: a\x00b",
+        b"X-Request-Id: a\nb",
+        b" X-Request-Id: 1",
+        b"X Request-Id: 1",
+        b"X-Request-Id",
+        b"Content-Length: 6",
+        b"Transfer-Encoding: chunked",
+        b"Host: y",
+    ],
+)
+def test_an_invalid_line_is_refused_where_an_unread_one_was(line: bytes) -> None:
+    data = HEAD.replace(b"Content-Length", b"%b\r\nContent-Length")
+    for number in range(3):
+        read_head(data % (b"alice", b"X-Request-Id: %d" % number))
+    with pytest.raises(Refused):
+        read_head(data % (b"alice", line))
+
+
+def test_a_handler_gets_no_field_that_it_does_not_name() -> None:
+    head, _ = read_head(b"GET / HTTP/1.1\r\nHost: x\r\nX-New: 1\r\nX-Old: 2\r\n\r\n")
+    assert head.fields == [(b"host", b"x"), (b"x-old", b"2")]
 
 
 def test_the_cache_is_bounded() -> None:
+    cache = HeadCache(Methods(), MAX_FIELDS)
     for number in range(10_000):
-        read_head(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
-        read_head(HEAD % b"key%d" % number)
-    assert len(CACHE._known) <= 512
+        head = b"GET /%d HTTP/1.1\r\nHost: x\r\nX-Id: %d\r\n\r\n"
+        cache.read(head % (number, number))
+        cache.read(HEAD % b"key%d" % number)
+    assert len(cache._kinds) <= 512
+    assert len(cache._lines) <= 2048 + 10
+
+
+def test_heads_made_to_be_different_fill_little_memory() -> None:
+    cache = HeadCache(Methods(), MAX_FIELDS)
+    fields, width = 36, 2000 // 36 - 10
+    many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            cache.read(b"GET /%d HTTP/1.1\r\nHost: x\r\n%b\r\n" % (number, many))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(cache._kinds) == 500
+    assert kept < 6 << 20, kept

@@ -6,6 +6,8 @@ from readback.api.http.registry import ConnectionRegistry, Limits
 
 
 class Handler:
+    read_fields = frozenset()
+
     def __init__(self) -> None:
         self.errors: list[Exception] = []
 

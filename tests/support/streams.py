@@ -1,0 +1,58 @@
+"""What a connection of the API answers to packets, without a network."""
+
+import re
+from typing import Any
+
+from readback.api.http.connection import Connection
+from tests.support.work import StoringTransport, Worker
+
+# What differs between two equal answers.
+_ID = re.compile(rb'(X-Request-Id: |"id":")[0-9a-f-]{36}')
+_CREATED = re.compile(rb'"created":[0-9]{10}')
+# An interim answer may depend on the cuts.
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class RecordingTransport(StoringTransport):
+    """Collects everything that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = bytearray()
+        self._finished = False
+
+    def write(self, data: Any) -> None:
+        assert not self.closing, "an answer after the connection was closed"
+        assert not self._finished, "an answer after the last one"
+        self.written += data
+
+    def write_eof(self) -> None:
+        self._finished = True
+
+    def abort(self) -> None:
+        self.closing = True
+
+
+def answers_of(worker: Worker, pieces: list[bytes]) -> bytes:
+    """Return everything that a new connection answers to these packets."""
+    connection, transport = Connection(worker.registry), RecordingTransport()
+    connection.connection_made(transport)
+    for piece in pieces:
+        if not transport.closing:
+            connection.data_received(piece)
+            _settle(worker)
+    if not transport.closing:
+        connection.eof_received()
+        _settle(worker)
+    connection.connection_lost(None)
+    return _comparable(bytes(transport.written))
+
+
+def _comparable(answers: bytes) -> bytes:
+    answers = _ID.sub(rb"\g<1>" + b"0" * 36, answers.replace(_CONTINUE, b""))
+    return _CREATED.sub(b'"created":' + b"0" * 10, answers)
+
+
+def _settle(worker: Worker) -> None:
+    while worker.loop.callbacks or worker.lookups:
+        worker.settle()

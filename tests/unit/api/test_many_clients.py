@@ -1,0 +1,142 @@
+"""Many clients on one connection are answered as if each had its own.
+
+Behind a proxy, one connection carries the requests of many clients. Whatever is kept
+from one request for the next, every answer and every row of a journal is the same as on
+a new connection to a worker that has read nothing yet.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.api import CHAT, MODELS, compact, draft
+from tests.support.keys import mistyped
+from tests.support.streams import answers_of
+from tests.support.wire import request
+from tests.support.work import Worker
+
+from readback.api.http.head_cache import HeadCache
+
+Row = tuple[object, ...]
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    worker = Worker()
+    # The API asks `get_running_loop` for its loop, which now returns this one.
+    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
+    yield worker
+    asyncio._set_running_loop(None)
+
+
+# What differs between the requests of one stream: few values, so that most of them are
+# of a kind that was read before.
+TEMPLATES = st.sampled_from(
+    [
+        ("chat", ["X-Forwarded-For"]),
+        ("chat", ["X-Forwarded-For", "X-Request-Id"]),
+        ("chat", ["X-Request-Id", "User-Agent"]),
+        ("chat", ["Prefer", "X-Forwarded-For"]),
+        ("models", ["X-Forwarded-For", "User-Agent"]),
+        ("nowhere", ["X-Forwarded-For"]),
+    ]
+)
+VALUES = {
+    "X-Forwarded-For": st.sampled_from(
+        [
+            "192.0.2.1",
+            "198.51.100.1",
+            "198.51.100.1, 203.0.113.1",
+            "",
+            " 192.0.2.1 ",
+            "x",
+        ]
+    ),
+    "X-Request-Id": st.text("01", max_size=3),
+    "User-Agent": st.sampled_from(["one/1", "two/2"]),
+    "Prefer": st.just("explain"),
+}
+BODIES = st.one_of(
+    st.text("ab", min_size=1, max_size=3).map(draft),
+    st.sampled_from([draft("two\nlines"), draft("два"), draft("x", stream=True), {}]),
+).map(compact)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[tuple[int, bool, bytes]]:
+    """Return requests: the number of a key, whether it is mistyped, and the bytes."""
+    templates = draw(st.lists(TEMPLATES, min_size=1, max_size=2))
+    return [
+        (
+            draw(st.integers(0, 1)),
+            draw(st.integers(0, 9)) == 0,
+            _request(draw, *draw(st.sampled_from(templates))),
+        )
+        for _ in range(draw(st.integers(2, 10)))
+    ]
+
+
+def _request(draw: st.DrawFn, kind: str, names: list[str]) -> bytes:
+    lines = [
+        ("Host", "x"),
+        ("Content-Type", "application/json"),
+        ("Authorization", "$"),
+    ]
+    lines += [(name, draw(VALUES[name])) for name in names]
+    if kind != "chat":
+        return request("GET", MODELS if kind == "models" else "/nowhere", lines)
+    body = draw(BODIES)
+    return request("POST", CHAT, [*lines, ("Content-Length", str(len(body)))], body)
+
+
+@settings(max_examples=60)
+@given(drawn=streams(), places=st.lists(st.floats(0, 1), max_size=12))
+def test_every_request_is_answered_as_on_a_new_connection(
+    worker: Worker, drawn: list[tuple[int, bool, bytes]], places: list[float]
+) -> None:
+    raw = [_with_key(worker, *each) for each in drawn]
+    stream = b"".join(raw)
+    marks = sorted({0, len(stream), *(int(place * len(stream)) for place in places)})
+    split = [stream[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+
+    alone, rows = b"", Counter[Row]()
+    for each in raw:
+        _forget(worker)
+        alone += answers_of(worker, [each])
+        rows += _rows(worker)
+    assert _on_one_connection(worker, raw) == (alone, rows)
+    assert _on_one_connection(worker, [*raw, *raw]) == (alone + alone, rows + rows)
+    assert _on_one_connection(worker, [stream]) == (alone, rows)
+    assert _on_one_connection(worker, split) == (alone, rows)
+
+
+def _with_key(worker: Worker, number: int, wrong: bool, raw: bytes) -> bytes:
+    key = worker.keys[number]
+    key = mistyped(key) if wrong else key
+    return raw.replace(b"Authorization: $", b"Authorization: Bearer " + key.encode())
+
+
+def _on_one_connection(
+    worker: Worker, packets: Sequence[bytes]
+) -> tuple[bytes, Counter[Row]]:
+    _forget(worker)
+    return answers_of(worker, list(packets)), _rows(worker)
+
+
+def _forget(worker: Worker) -> None:
+    """Forget everything that is kept from one request for the next."""
+    max_fields = worker.registry.limits.head_fields
+    worker.registry.heads = HeadCache(worker.api, max_fields)
+    for record in worker.keyring._records.values():
+        record.exchange = None
+
+
+def _rows(worker: Worker) -> Counter[Row]:
+    """Return what the journal would be written, with the number of requests."""
+    journal = worker.api._services.journal
+    journal.close(0.0, lambda digest: 0)
+    return Counter({tuple(tally.event): tally.requests for tally in journal.fetch()})
