@@ -13,7 +13,18 @@ from tests.support import work as work_per_request
 
 from bench import cabinet as cabinet_benchmark
 from bench import fixed_rate as fixed_rate_load
-from bench import fleet_model, goals, load, plan, render, runs, scale_page, scale_plan
+from bench import (
+    fleet_model,
+    goals,
+    load,
+    plan,
+    render,
+    runs,
+    scale_page,
+    scale_plan,
+    tls_load,
+    traffic_page,
+)
 from bench import flood as flood_benchmark
 from bench import growth as growth_benchmark
 from bench import instructions as instructions_benchmark
@@ -83,7 +94,7 @@ def main() -> None:
 def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
     """Compare Readback with its peers and check the goals.
 
-    Takes about twenty minutes. Installs what is missing, or says what to install.
+    Takes about half an hour. Installs what is missing, or says what to install.
     Results are saved after each measurement, so you can stop at any time. A complete
     run updates bench/results, docs/performance.md and the README.
     """
@@ -155,6 +166,7 @@ def count_instructions(chosen_plan: Plan, progress: ProgressBar) -> None:
 def write_comparison() -> None:
     """Write everything that a run of the peers updates."""
     render.write_comparison()
+    traffic_page.write_sections()
     runs.write_section()
 
 
@@ -316,6 +328,16 @@ def fixed_rate(port: int, rate: float, seconds: float, connections: int) -> None
     request = sys.stdin.buffer.read()
     result = fixed_rate_load.measure(port, request, rate, seconds, connections)
     click.echo(json.dumps(result))
+
+
+@main.command("tls-connections", hidden=True)
+@click.option("--port", type=int, required=True)
+@click.option("--seconds", type=float, required=True)
+@click.option("--resume", is_flag=True)
+def tls_connections(port: int, seconds: float, resume: bool) -> None:
+    """Send the request on standard input on new TLS connections; print JSON."""
+    request = sys.stdin.buffer.read()
+    click.echo(json.dumps(tls_load.measure(port, request, seconds, resume)))
 
 
 @main.command(hidden=True)

@@ -6,12 +6,14 @@ round. Half of the rate that it reaches in round 1 is the fixed rate at which th
 latency of all servers is measured.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http.client import HTTPException
 from typing import Any
 
-from bench import conformance, install, load, proc, servers
+from bench import conformance, install, load, proc, servers, traffic
 from bench.errors import MeasurementError
+from bench.load import LoadResult
+from bench.messages import Request
 from bench.peer import Peer
 from bench.plan import Plan
 from bench.progress import ProgressBar
@@ -31,7 +33,7 @@ class Comparison:
         self._plan = plan
         self._progress = progress
         # The keys of the peers that can be measured.
-        self._keys: dict[str, str] = {}
+        self._keys: dict[str, list[str]] = {}
         self._fixed_rate = 0.0
         method = {
             "rounds": plan.rounds,
@@ -42,7 +44,7 @@ class Comparison:
         self._results = ResultsFile("peers", method, published)
         self._results.data["peers"] = {
             peer.name: {"title": peer.title, "family": peer.family, "key": peer.key}
-            | {"echoes": peer.echoes, "rounds": []}
+            | {"echoes": peer.echoes, "rounds": [], "traffic": {}}
             for peer in self._peers.values()
         }
 
@@ -85,16 +87,8 @@ class Comparison:
     def _measure(self, server: PeerServer, number: int) -> dict[str, Any]:
         if number == 1:
             conformance.check(server)
-        request, pids, seconds = server.request(), server.pids, self._plan.seconds
-        load.wrk(server.port, request, pids, self._plan.warm_up_seconds)
-        result = load.wrk(server.port, request, pids, seconds)
-        if not result.requests:
-            raise MeasurementError(f"no response within {seconds} s of load")
-        if result.refused or result.broken:
-            raise MeasurementError(
-                f"of {result.requests} requests {result.refused} were refused and "
-                f"{result.broken} failed"
-            )
+        request, seconds = server.request(), self._plan.seconds
+        result = self._load(server, [request])
         if server.peer.name == LIMIT and not self._fixed_rate:
             self._fixed_rate = round(result.rate / 2, -3)
             self._results.data["method"]["fixed_rate"] = self._fixed_rate
@@ -103,12 +97,37 @@ class Comparison:
             at_fixed_rate = load.fixed_rate(
                 server.port, request, self._fixed_rate, seconds
             )
+        memory = proc.memory(server.pids)
+        if server.peer.keeps_contract or server.peer.name == LIMIT:
+            self._measure_traffic(server)
         return result.as_json() | {
             "round": number,
             "start_seconds": server.start_seconds,
-            "memory_bytes": proc.memory(server.pids),
+            "memory_bytes": memory,
             "fixed_rate": at_fixed_rate,
         }
+
+    def _measure_traffic(self, server: PeerServer) -> None:
+        """Measure the other kinds of traffic, which the round does not contain."""
+        rounds = self._results.data["peers"][server.peer.name]["traffic"]
+        for name, requests_of in traffic.KINDS.items():
+            if name != traffic.ONE_KEY:
+                result = self._load(server, requests_of(server.keys))
+                rounds.setdefault(name, []).append(result.as_json())
+                efficiency = f"{result.per_cpu_second:,.0f} per CPU-second"
+                self._progress.print(f"         {name:<33} {efficiency:>31}")
+
+    def _load(self, server: PeerServer, requests: Sequence[Request]) -> LoadResult:
+        for seconds in (self._plan.warm_up_seconds, self._plan.seconds):
+            result = load.wrk(server.port, requests, server.pids, seconds)
+        if not result.requests:
+            raise MeasurementError(f"no response within {seconds} s of load")
+        if result.refused or result.broken:
+            raise MeasurementError(
+                f"of {result.requests} requests {result.refused} were refused and "
+                f"{result.broken} failed"
+            )
+        return result
 
     def _leave_out(self, peer: Peer, reason: str) -> None:
         """Do not measure a peer any further; record the reason."""

@@ -26,6 +26,10 @@ def _violations(server: PeerServer) -> Iterator[str]:
         status, _ = send(server.port, request.with_key(keys.mint()))
         if status < 400:
             yield "accepts a wrong key"
+    if peer.keeps_contract:
+        status, _ = send(server.port, request.with_key(server.keys[-1]))
+        if status != 200:
+            yield f"accepts only some of {len(server.keys)} keys"
     if peer.key == "present":
         status, _ = send(server.port, request.with_key(""))
         if status < 400:

@@ -16,6 +16,7 @@ from bench.plan import Plan
 from bench.progress import ProgressBar
 from bench.results import ResultsFile
 from bench.scenarios import SCENARIOS, Runner
+from bench.traffic import MANY_CLIENTS, MANY_KEYS, NEW_CONNECTIONS, ONE_KEY
 
 Rounds = list[dict[str, Any]]
 
@@ -34,6 +35,16 @@ class Measurements:
             raise MeasurementError(reason)
         rounds: Rounds = peer["rounds"]
         return rounds
+
+    def traffic(self, name: str, kind: str) -> Rounds:
+        """Return the rounds of a peer with one kind of traffic."""
+        rounds = self.peer(name)
+        if kind == ONE_KEY:
+            return rounds
+        found: dict[str, Rounds] = self._peers[name].get("traffic", {})
+        if not found.get(kind):
+            raise MeasurementError(f"there are no results for {name} with {kind}")
+        return found[kind]
 
     def family(self, family: str) -> list[Rounds]:
         found = [
@@ -92,9 +103,10 @@ def efficiency(rounds: Rounds) -> float:
     return float(median(row["per_cpu_second"] for row in rounds))
 
 
-def relative_to_peer(name: str) -> Callable[[Measurements], float]:
+def relative_to_peer(name: str, kind: str = ONE_KEY) -> Callable[[Measurements], float]:
     def ratio(found: Measurements) -> float:
-        return efficiency(found.peer("readback")) / efficiency(found.peer(name))
+        ours, theirs = (found.traffic(each, kind) for each in ("readback", name))
+        return efficiency(ours) / efficiency(theirs)
 
     return ratio
 
@@ -107,6 +119,8 @@ def relative_to_fastest_mock(found: Measurements) -> float:
 def relative_to_nginx(
     scenario: str, suffix: str = ""
 ) -> Callable[[Measurements], float]:
+    """Return the ratio of a scenario that is not a kind of traffic."""
+
     def ratio(found: Measurements) -> float:
         figures = found.scenario(scenario)
         ours, limit = figures[f"readback{suffix}"], figures[f"nginx{suffix}"]
@@ -171,6 +185,26 @@ GOALS = [
         "… relative to FastAPI on uvicorn", 25, relative_to_peer("fastapi"), unit=" ×"
     ),
     Goal("… relative to the fastest mock", 10, relative_to_fastest_mock, unit=" ×"),
+    Goal(f"{MANY_KEYS}, relative to nginx", 0.45, relative_to_peer("nginx", MANY_KEYS)),
+    Goal(
+        f"{MANY_CLIENTS}, relative to nginx",
+        0.4,
+        relative_to_peer("nginx", MANY_CLIENTS),
+    ),
+    Goal(
+        "… relative to Go net/http", 2, relative_to_peer("go", MANY_CLIENTS), unit=" ×"
+    ),
+    Goal(
+        f"{NEW_CONNECTIONS}, relative to nginx",
+        0.45,
+        relative_to_peer("nginx", NEW_CONNECTIONS),
+    ),
+    Goal(
+        "… relative to Go net/http",
+        1,
+        relative_to_peer("go", NEW_CONNECTIONS),
+        unit=" ×",
+    ),
     Goal(
         "8192 bytes of ASCII, relative to nginx",
         0.6,
@@ -218,11 +252,6 @@ GOALS = [
             "404, another path",
             "400, an unknown field",
         )
-    ),
-    Goal(
-        "a new connection for every request, relative to nginx",
-        0.6,
-        relative_to_nginx("reconnect"),
     ),
 ]
 

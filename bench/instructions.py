@@ -115,16 +115,16 @@ def _count_cases(peer: Peer, requests: int) -> dict[str, Any]:
     if peer.not_counted:
         raise MeasurementError(peer.not_counted)
     install.install(peer)
-    key = servers.prepare(peer)
+    keys = servers.prepare(peer)
     return {
         "cases": {
-            name: _count(peer, key, case, requests)
+            name: _count(peer, keys, case, requests)
             for name, case in cases_of(peer).items()
         }
     }
 
 
-def _count(peer: Peer, key: str, case: Case, requests: int) -> int:
+def _count(peer: Peer, keys: list[str], case: Case, requests: int) -> int:
     """Return the instructions per request of the process that answers them.
 
     A server also works on its own: Readback looks for changes twice a second. That work
@@ -135,7 +135,7 @@ def _count(peer: Peer, key: str, case: Case, requests: int) -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
         servers.running(
-            peer, key, case.content, settings, wrapper=_valgrind(folder)
+            peer, keys, case.content, settings, wrapper=_valgrind(folder)
         ) as server,
     ):
         request = server.request(case.content)

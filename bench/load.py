@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from bench import proc
 from bench.messages import Request
@@ -53,41 +54,44 @@ class LoadResult:
 
 def wrk(
     port: int,
-    request: Request,
+    requests: Sequence[Request],
     pids: list[int],
     seconds: float,
     batch: int = 1,
-    other_keys: Sequence[str] = (),
+    threads: int = 1,
 ) -> LoadResult:
-    """Load a server whose processes are `pids`.
+    """Load a server whose processes are `pids`; the connections share the requests.
 
-    Each connection sends `batch` requests at once, then waits for all responses. Other
-    keys are used by as many other threads of wrk, which share the connections.
+    They send them in turn, `batch` copies of each at once, and then wait for all
+    responses. With as many threads as requests, each thread repeats one of them.
     """
-    with tempfile.NamedTemporaryFile() as body:
-        body.write(request.body)
-        body.flush()
-        url = f"http://127.0.0.1:{port}{request.path}"
-        headers = [f"{name}: {value}" for name, value in request.headers.items()]
-        headers += [f"Authorization: Bearer {key}" for key in other_keys]
-        threads = 1 + len(other_keys)
+    with tempfile.NamedTemporaryFile() as file:
+        for request in requests:
+            file.write(request.to_bytes(port) * batch + b"\0")
+        file.flush()
         command = ["wrk", "--threads", str(threads), "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{max(1, round(seconds))}s", "--timeout", "10s"]
-        command += ["--script", str(SCRIPT), url, "--"]
-        command += [str(batch), request.method, body.name, *headers]
-        before = _Reading.take(pids)
-        with proc.on_core(-1):
-            output = _run(command).decode()
-        after = _Reading.take(pids)
+        command += ["--script", str(SCRIPT), f"http://127.0.0.1:{port}/", "--"]
+        result, cpu = measure_cpu([*command, file.name], pids)
+    return LoadResult(seconds=result.pop("microseconds") / 1e6, **(result | cpu))
+
+
+def measure_cpu(
+    command: list[str], pids: list[int], data: bytes = b""
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Run a load generator; return its report, and the CPU used meanwhile.
+
+    The report is the JSON at the end of what it prints.
+    """
+    before = _Reading.take(pids)
+    with proc.on_core(-1):
+        output = _run(command, data).decode()
+    after = _Reading.take(pids)
     cpu = after.server - before.server
     others = after.machine - before.machine - cpu - (after.own - before.own)
-    result = json.loads(output.rpartition("RESULT ")[2])
-    return LoadResult(
-        seconds=result.pop("microseconds") / 1e6,
-        cpu_seconds=cpu,
-        others_share=max(0.0, round(others / (after.clock - before.clock), 3)),
-        **result,
-    )
+    share = max(0.0, round(others / (after.clock - before.clock), 3))
+    report: dict[str, Any] = json.loads(output.rpartition("RESULT ")[2])
+    return report, {"cpu_seconds": cpu, "others_share": share}
 
 
 def fixed_rate(
@@ -101,6 +105,16 @@ def fixed_rate(
         output = _run(command, request.to_bytes(port))
     result: dict[str, float] = json.loads(output)
     return result
+
+
+def tls_connections(
+    port: int, request: Request, pids: list[int], seconds: float, resume: bool
+) -> dict[str, float]:
+    """Open a TLS connection for each request; return the figures of the server."""
+    command = [sys.executable, "-m", "bench", "tls-connections", "--port", str(port)]
+    command += ["--seconds", str(seconds)] + ["--resume"] * resume
+    report, cpu = measure_cpu(command, pids, request.closing().to_bytes(port))
+    return report | cpu | {"per_cpu_second": report["requests"] / cpu["cpu_seconds"]}
 
 
 def raise_file_limit() -> None:

@@ -35,6 +35,7 @@ class Request:
     method: str = "POST"
     path: str = PATH
     extra_fields: dict[str, object] = field(default_factory=dict)
+    forwarded_for: str = ""
     close: bool = False
 
     @property
@@ -47,6 +48,8 @@ class Request:
         headers = {"Content-Type": "application/json"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
+        if self.forwarded_for:
+            headers["X-Forwarded-For"] = self.forwarded_for
         if self.close:
             headers["Connection"] = "close"
         return headers
@@ -72,6 +75,10 @@ class Request:
     def with_fields(self, **fields: object) -> "Request":
         """Add fields to the body, or replace those it has."""
         return replace(self, extra_fields=fields)
+
+    def forwarded(self, address: str) -> "Request":
+        """Add the address of a client, as a balancer does."""
+        return replace(self, forwarded_for=address)
 
     def closing(self) -> "Request":
         """Ask the server to close the connection after its response."""

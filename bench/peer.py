@@ -27,6 +27,10 @@ class Peer:
     environment: dict[str, str] = field(default_factory=dict)
     not_counted: str = ""
 
+    @property
+    def keeps_contract(self) -> bool:
+        return self.echoes and self.key == "checked"
+
 
 def load_peers() -> dict[str, Peer]:
     with (BENCH / "peers.toml").open("rb") as file:

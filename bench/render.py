@@ -12,9 +12,11 @@ from typing import Any
 
 from bench import goals, instructions, plots, results
 from bench.errors import MeasurementError
+from bench.goals import Measurements, Rounds
 from bench.paths import ROOT
 from bench.plots import Bar, Span
 from bench.results import spread
+from bench.traffic import MANY_CLIENTS, ONE_KEY
 
 PAGE = ROOT / "docs" / "performance.md"
 README = ROOT / "README.md"
@@ -246,24 +248,27 @@ def goal_table() -> str:
 
 
 def summary(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
-    chosen = [measured["peers"].get(each, {}) for each in IN_README]
-    shown = [peer for peer in peers if peer in chosen]
-    limit = efficiency(measured["peers"]["nginx"])
+    found = Measurements(published=True)
+    names = {peer["title"]: name for name, peer in measured["peers"].items()}
     rows = [
         [
             title(peer),
-            rounded(efficiency(peer)),
-            f"{efficiency(peer) / limit:.3g}",
+            *(traffic_cell(found, name, kind) for kind in (ONE_KEY, MANY_CLIENTS)),
             milliseconds(median_of(peer, "p99")),
         ]
-        for peer in shown
+        for peer in peers
+        if (name := names[peer["title"]]) in IN_README
     ]
-    heads = ["server", "requests per CPU-second", "relative to nginx"]
-    heads += ["p99 with 32 connections"]
+    heads = ["server", "one client, repeated", "1,000 clients behind a balancer"]
+    heads += ["p99, one client"]
     picture = f"![{EFFICIENCY_TITLE}](docs/pictures/{EFFICIENCY_PICTURE.name})"
     machine = measured["machine"]
-    when = f"{measured['date'][:10]}, {machine['cpu']}, one worker each, 50-byte text."
-    return f"{picture}\n\n{table(heads, rows)}\n\n{when}"
+    what = (
+        "Requests per CPU-second of the server, and in brackets relative to nginx with "
+        f"the same traffic: {measured['date'][:10]}, {machine['cpu']}, one worker "
+        "each, 50-byte text."
+    )
+    return f"{picture}\n\n{table(heads, rows)}\n\n{what}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -278,6 +283,24 @@ def median_of(peer: Peer, figure: str) -> float:
 
 def efficiency(peer: Peer) -> float:
     return median_of(peer, "per_cpu_second")
+
+
+def traffic_cell(found: Measurements, name: str, kind: str) -> str:
+    """Return the efficiency of a peer with one kind of traffic, if it was measured."""
+    try:
+        return relative(found.traffic(name, kind), found.traffic("nginx", kind))
+    except MeasurementError:
+        return "–"
+
+
+def relative(ours: Rounds, limit: Rounds) -> str:
+    """Return requests per CPU-second, and in brackets the ratio to the limit's."""
+    each, highest = goals.efficiency(ours), goals.efficiency(limit)
+    return f"{rounded(each)} ({each / highest:.3g})"
+
+
+def keeps_contract(peer: Peer) -> bool:
+    return bool(peer["echoes"] and peer["key"] == "checked")
 
 
 def is_readback(peer: Peer) -> bool:

@@ -10,19 +10,21 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from bench import goals, proc, render, results
+from bench import goals, proc, render, results, traffic
 from bench.errors import MeasurementError
 from bench.goals import Measurements
 from bench.paths import ROOT
 
 Run = dict[str, Any]
 PEERS = ("nginx", "uvloop", "readback")
-SCENARIOS = ("sizes", "reconnect", "pipelined", "workers")
+SCENARIOS = ("sizes", "pipelined", "workers")
 RATIOS: dict[str, Callable[[Measurements], float]] = {
     "50 bytes": goals.relative_to_peer("nginx"),
+    "1,000 keys": goals.relative_to_peer("nginx", traffic.MANY_KEYS),
+    "with their addresses": goals.relative_to_peer("nginx", traffic.MANY_CLIENTS),
+    "new connections": goals.relative_to_peer("nginx", traffic.NEW_CONNECTIONS),
     "8192 bytes of ASCII": goals.relative_to_nginx("sizes", "_ascii"),
     "8192 bytes of Cyrillic": goals.relative_to_nginx("sizes", "_cyrillic"),
-    "new connections": goals.relative_to_nginx("reconnect"),
     "pipelined": goals.relative_to_nginx("pipelined"),
     "two workers of one, one key": goals.two_workers(),
     "two workers of one, many keys": goals.two_workers("_keys"),

@@ -11,6 +11,7 @@ from bench.fleet_limits import limits_of
 from bench.fleet_model import Demand, Figures, Fleet, plan
 from bench.paths import ROOT
 from bench.scale_costs import figures_of
+from bench.traffic import NEW_CONNECTIONS
 
 PAGE = ROOT / "docs" / "scale.md"
 PICTURE = render.PICTURES / "scale.svg"
@@ -143,7 +144,7 @@ def _request_costs(found: Row) -> list[list[str]]:
     checks, each = found["checks"], "one replica, one balancer, no requests"
     http, http2 = found["balancer_http"], found["balancer_http2"]
     per_new_connection = 1 / goals.efficiency(
-        _goals().scenario("reconnect")["readback"]
+        _goals().traffic("readback", NEW_CONNECTIONS)
     )
     return [
         *_curve("a request, worker", found["request"]),

@@ -5,13 +5,16 @@ compared are measured alternately, as in the comparison.
 """
 
 import socket
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from tests.support.authority import Authority
 from tests.support.keys import mistyped
 
-from bench import install, load, messages, proc, servers
+from bench import install, load, messages, proc, servers, traffic
 from bench.errors import MeasurementError
 from bench.load import LoadResult
 from bench.messages import Request
@@ -26,6 +29,13 @@ PIPELINED_REQUESTS = 16
 # Connections that are opened at once to see how two workers share them, and how often.
 DISTRIBUTED_CONNECTIONS = 64
 DISTRIBUTIONS = 30
+# The servers that are measured with TLS, and the kinds of handshakes.
+TLS_SERVERS = {
+    "nginx": "nginx (constant response)",
+    "go": "Go net/http",
+    "readback": "**Readback**",
+}
+HANDSHAKES = {"full": "full handshake", "resumed": "resumed session"}
 
 
 class Runner:
@@ -34,7 +44,7 @@ class Runner:
     def __init__(self, plan: Plan, progress: ProgressBar) -> None:
         self.plan = plan
         self.progress = progress
-        self._keys: dict[str, str] = {}
+        self._keys: dict[str, list[str]] = {}
 
     @contextmanager
     def running(self, name: str, **options: Any) -> Iterator[PeerServer]:
@@ -45,19 +55,18 @@ class Runner:
         with servers.running(peer, self._keys[name], **options) as server:
             yield server
 
-    def warm_up(
-        self, server: PeerServer, request: Request, other_keys: Sequence[str] = ()
-    ) -> None:
-        seconds = self.plan.warm_up_seconds
-        load.wrk(server.port, request, server.pids, seconds, other_keys=other_keys)
+    def warm_up(self, server: PeerServer, *requests: Request) -> None:
+        self._load(server, requests, self.plan.warm_up_seconds)
 
-    def load(
-        self, server: PeerServer, request: Request, other_keys: Sequence[str] = ()
+    def load(self, server: PeerServer, *requests: Request) -> LoadResult:
+        """Load a server; each request is repeated by a thread of its own."""
+        return self._load(server, requests, self.plan.seconds)
+
+    def _load(
+        self, server: PeerServer, requests: Sequence[Request], seconds: float
     ) -> LoadResult:
-        seconds = self.plan.seconds
-        return load.wrk(
-            server.port, request, server.pids, seconds, other_keys=other_keys
-        )
+        threads = len(requests)
+        return load.wrk(server.port, requests, server.pids, seconds, threads=threads)
 
     def rounds(self) -> range:
         return range(self.plan.rounds)
@@ -85,19 +94,15 @@ def workers(runner: Runner) -> Figures:
     no key is used by two workers.
     """
     figures: Figures = {"smaller_shares": []}
-    other_keys: list[str] = []
     for _ in runner.rounds():
         for count in (1, 2):
             settings = {"READBACK_WORKERS": str(count)}
             with runner.running("readback", settings=settings, core=None) as server:
-                other_keys = other_keys or servers.add_keys(
-                    server.peer, load.CONNECTIONS - 1
-                )
-                request = server.request()
-                for name, others in ((f"{count}", []), (f"{count}_keys", other_keys)):
-                    runner.warm_up(server, request, others)
-                    loaded = _accepted(runner.load(server, request, others))
-                    _append(figures, name, loaded)
+                requests = traffic.many_clients(server.keys[: load.CONNECTIONS])
+                for name, sent in (("", requests[:1]), ("_keys", requests)):
+                    runner.warm_up(server, *sent)
+                    loaded = _accepted(runner.load(server, *sent))
+                    _append(figures, f"{count}{name}", loaded)
                 if count == 2 and not figures["smaller_shares"]:
                     shares = [_smaller_share(server) for _ in range(DISTRIBUTIONS)]
                     figures["smaller_shares"] = shares
@@ -129,7 +134,7 @@ def memory(runner: Runner) -> Figures:
         for target in (runner.plan.few_requests, runner.plan.many_requests):
             while done < target:
                 seconds = 1 if target == runner.plan.few_requests else 5
-                done += load.wrk(server.port, request, server.pids, seconds).requests
+                done += load.wrk(server.port, [request], server.pids, seconds).requests
                 runner.progress.describe(f"memory: {done:,} of {target:,} requests")
             figures["requests"].append(done)
             figures["bytes"].append(proc.resident_memory(proc.busiest(server.pids)))
@@ -155,16 +160,36 @@ def refusals(runner: Runner) -> Figures:
     return figures
 
 
-def reconnect(runner: Runner) -> Figures:
-    """Measure nginx and Readback with a new connection for every request."""
+def tls(runner: Runner) -> Figures:
+    """Measure a new TLS connection for every request."""
     figures: Figures = {}
-    for _ in runner.rounds():
-        for name in ("nginx", "readback"):
-            with runner.running(name) as server:
-                request = server.request().closing()
-                runner.warm_up(server, request)
-                _append(figures, name, _accepted(runner.load(server, request)))
+    with tempfile.TemporaryDirectory() as folder:
+        certificate = Authority(Path(folder)).issue("127.0.0.1")
+        for _ in runner.rounds():
+            for name in TLS_SERVERS:
+                try:
+                    _measure_tls(runner, name, certificate, figures)
+                except MeasurementError as error:
+                    if name != "go":  # it may not be installed
+                        raise
+                    figures["go_not_measured"] = str(error)
     return figures
+
+
+def _measure_tls(
+    runner: Runner, name: str, certificate: Path, figures: Figures
+) -> None:
+    with runner.running(name, certificate=certificate) as server:
+        for kind in HANDSHAKES:
+            for seconds in (runner.plan.warm_up_seconds, runner.plan.seconds):
+                result = load.tls_connections(
+                    server.port,
+                    server.request(),
+                    server.pids,
+                    seconds,
+                    resume=kind == "resumed",
+                )
+            _append(figures, f"{name}_{kind}", result)
 
 
 def pipelined(runner: Runner) -> Figures:
@@ -178,7 +203,7 @@ def pipelined(runner: Runner) -> Figures:
                 request = server.request()
                 for seconds in (plan.warm_up_seconds, plan.seconds):
                     result = load.wrk(
-                        server.port, request, server.pids, seconds, PIPELINED_REQUESTS
+                        server.port, [request], server.pids, seconds, PIPELINED_REQUESTS
                     )
                 _append(figures, name, _accepted(result))
     return figures
@@ -190,7 +215,7 @@ SCENARIOS: dict[str, Callable[[Runner], Figures]] = {
     "idle": idle,
     "memory": memory,
     "refusals": refusals,
-    "reconnect": reconnect,
+    "tls": tls,
     "pipelined": pipelined,
 }
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.support.database import Database
 
-from bench import messages, proc
+from bench import messages, proc, tls_load, traffic
 from bench.errors import MeasurementError
 from bench.messages import Request
 from bench.paths import GO_PROGRAM, NPM, PEERS, WORKSPACE, venv
@@ -38,20 +38,25 @@ class PeerServer:
 
     peer: Peer
     port: int
-    key: str
+    keys: Sequence[str]
     pid: int
     start_seconds: float
 
     def request(self, content: str = messages.SHORT) -> Request:
-        return Request(self.key, content)
+        """Return what a client with the first key repeats."""
+        [request] = traffic.one_key(self.keys)
+        return request.with_content(content)
 
     @property
     def pids(self) -> list[int]:
         return proc.process_tree(self.pid)
 
 
-def prepare(peer: Peer) -> str:
-    """Create an empty folder for a peer; return the key that it will accept."""
+def prepare(peer: Peer) -> list[str]:
+    """Create an empty folder for a peer; return the keys that it will accept.
+
+    A mock accepts only the first.
+    """
     folder = _folder(peer)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -64,39 +69,51 @@ def prepare(peer: Peer) -> str:
             failed = " ".join(command[1:])
             raise MeasurementError(f"{failed} failed: {done.stderr.strip()}")
         output = done.stdout
-    return output.splitlines()[-1].strip() if peer.prints_key else key
+    accepted = [key, *(keys.mint() for _ in range(traffic.KEYS - 1))]
+    if peer.prints_key:
+        accepted[0] = output.splitlines()[-1].strip()
+        _add_keys(peer, accepted[1:])
+    _key_file(peer).write_text("\n".join(accepted) + "\n")
+    return accepted
 
 
 @contextmanager
 def running(
     peer: Peer,
-    key: str,
+    accepted: Sequence[str],
     content: str = messages.SHORT,
     settings: Mapping[str, str] | None = None,
     core: int | None = 0,
     wrapper: Sequence[str] = (),
+    certificate: Path | None = None,
 ) -> Iterator[PeerServer]:
     """Start a peer, wait for its first response, and stop it on exit.
 
     `core=None` means all cores. `wrapper` is a command that runs the peer's command.
+    With a certificate, which includes its key, the peer serves TLS, if it can.
     """
-    port = _free_port()
-    _write_files(peer, key, port, content)
+    key, port = accepted[0], _free_port()
+    _write_files(peer, key, port, content, certificate)
     command = _fill(peer.start, _values(peer, key, port, content))
-    environment = _environment(peer, key, port, settings or {})
+    environment = _environment(peer, key, port, settings or {}, certificate)
     started = time.perf_counter()
     process = _start(peer, [*wrapper, *command], environment, core)
     try:
-        _wait_for_response(peer, process, port, Request(key, content))
+        request = Request(key, content)
+        _wait_for_response(peer, process, port, request, tls=bool(certificate))
         start_seconds = time.perf_counter() - started
-        yield PeerServer(peer, port, key, process.pid, start_seconds)
+        yield PeerServer(peer, port, accepted, process.pid, start_seconds)
     finally:
         stop(process, STOP_SECONDS)
 
 
-def send(port: int, request: Request) -> tuple[int, bytes]:
+def send(port: int, request: Request, tls: bool = False) -> tuple[int, bytes]:
     """Send one request on a new connection; return the status and the body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    if tls:
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", port, timeout=10, context=tls_load.trusting_context()
+        )
     try:
         connection.request(request.method, request.path, request.body, request.headers)
         response = connection.getresponse()
@@ -125,12 +142,16 @@ def _start(
 
 
 def _wait_for_response(
-    peer: Peer, process: "subprocess.Popen[bytes]", port: int, request: Request
+    peer: Peer,
+    process: "subprocess.Popen[bytes]",
+    port: int,
+    request: Request,
+    tls: bool,
 ) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with suppress(OSError, http.client.HTTPException):
-            status, _ = send(port, request)
+            status, _ = send(port, request, tls)
             if status == 200:
                 return
         if process.poll() is not None:
@@ -151,22 +172,30 @@ def stop(process: "subprocess.Popen[bytes]", seconds: float) -> None:
     process.wait()
 
 
-def add_keys(peer: Peer, number: int) -> list[str]:
-    """Add keys to the account that `prepare` has created; return them."""
+def _add_keys(peer: Peer, added: Sequence[str]) -> None:
+    """Add keys to the account that the peer's commands have created."""
     database = Database(f"sqlite:///{_folder(peer)}/readback.sqlite3")
-    account = database.value("SELECT id FROM cabinet_user")
-    added = [keys.mint() for _ in range(number)]
-    database.add_keys(account, added)
-    return added
+    database.add_keys(database.value("SELECT id FROM cabinet_user"), added)
+
+
+def _key_file(peer: Peer) -> Path:
+    return _folder(peer) / "keys"
 
 
 def _folder(peer: Peer) -> Path:
     return WORKSPACE / "work" / peer.name
 
 
-def _write_files(peer: Peer, key: str, port: int, content: str) -> None:
+def _write_files(
+    peer: Peer, key: str, port: int, content: str, certificate: Path | None
+) -> None:
     (_folder(peer) / "response.json").write_bytes(messages.response_body(content))
     values = _values(peer, key, port, content)
+    values["tls"] = (
+        f" ssl; ssl_certificate {certificate}; ssl_certificate_key {certificate}"
+        if certificate
+        else ""
+    )
     for name in peer.files:
         text = (PEERS / name).read_text(encoding="utf-8")
         [filled] = _fill([text], values)
@@ -174,12 +203,20 @@ def _write_files(peer: Peer, key: str, port: int, content: str) -> None:
 
 
 def _environment(
-    peer: Peer, key: str, port: int, settings: Mapping[str, str]
+    peer: Peer,
+    key: str,
+    port: int,
+    settings: Mapping[str, str],
+    certificate: Path | None = None,
 ) -> dict[str, str]:
     values = _values(peer, key, port, messages.SHORT)
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
     own = {k: _fill([v], values)[0] for k, v in peer.environment.items()}
-    return inherited | {"BENCH_KEY": key} | own | dict(settings)
+    ours = {"BENCH_KEYS": str(_key_file(peer))}
+    if certificate:
+        names = ("BENCH_CERTIFICATE", "READBACK_TLS_CERTIFICATE", "READBACK_TLS_KEY")
+        ours |= dict.fromkeys(names, str(certificate))
+    return inherited | ours | own | dict(settings)
 
 
 def _values(peer: Peer, key: str, port: int, content: str) -> dict[str, str]:

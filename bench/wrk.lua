@@ -1,31 +1,31 @@
--- The request that wrk sends, and its report as JSON.
--- Arguments: the number of requests to send at once on a connection, the method, a file
--- with the body, then "Name: value" for each header. If a name is repeated, each thread
--- takes one of its values, in turn.
+-- The requests that wrk sends, and its report as JSON.
+-- Argument: a file with requests, each followed by a NUL byte. With as many threads as
+-- requests, each thread repeats its own; otherwise each thread sends them all in turn.
 
-local threads = 0
+local threads = {}
 
 function setup(thread)
-  thread:set("thread_number", threads)
-  threads = threads + 1
+  thread:set("thread_number", #threads + 1)
+  table.insert(threads, thread)
+  for _, each in ipairs(threads) do
+    each:set("thread_count", #threads)
+  end
 end
 
 function init(arguments)
-  local values = {}
-  local batch = tonumber(arguments[1])
-  wrk.method = arguments[2]
-  wrk.body = assert(io.open(arguments[3], "rb")):read("*a")
-  for index = 4, #arguments do
-    local name, value = arguments[index]:match("^([^:]+): (.*)$")
-    values[name] = values[name] or {}
-    table.insert(values[name], value)
+  local requests, current = {}, 0
+  local file = assert(io.open(arguments[1], "rb"))
+  for each in file:read("*a"):gmatch("(%Z+)%z") do
+    table.insert(requests, each)
   end
-  for name, all in pairs(values) do
-    wrk.headers[name] = all[thread_number % #all + 1]
+  if #requests == thread_count then
+    -- wrk asks for a request once if there is no function `request`.
+    wrk.format = function() return requests[thread_number] end
+    return
   end
-  if batch > 1 then
-    local requests = wrk.format():rep(batch)
-    request = function() return requests end
+  request = function()
+    current = current % #requests + 1
+    return requests[current]
   end
 end
 

@@ -7,6 +7,7 @@ but no journal, no rate limits, no timeouts and no explanations of refusals.
 import os
 import time
 from hashlib import sha256
+from pathlib import Path
 from uuid import uuid4
 
 import msgspec
@@ -14,7 +15,9 @@ import msgspec
 MODEL = "vendor-cabinet-preview-echo"
 MAX_BODY = 32768
 MAX_CONTENT = 8192
-KEYS = {sha256(os.environ["BENCH_KEY"].encode()).digest()}
+KEYS = {
+    sha256(key).digest() for key in Path(os.environ["BENCH_KEYS"]).read_bytes().split()
+}
 MODELS = msgspec.json.encode(
     {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "vendor"}]}
 )

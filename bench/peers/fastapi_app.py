@@ -3,6 +3,7 @@
 import os
 import time
 from hashlib import sha256
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -13,7 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 from starlette.exceptions import HTTPException
 
 MODEL = "vendor-cabinet-preview-echo"
-KEYS = {sha256(os.environ["BENCH_KEY"].encode()).digest()}
+KEYS = {
+    sha256(key).digest() for key in Path(os.environ["BENCH_KEYS"]).read_bytes().split()
+}
 # The error code for an invalid value, by field.
 CODES = {
     "model": "invalid_model",

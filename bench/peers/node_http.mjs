@@ -1,13 +1,16 @@
-// Node's http module. Run as `node node_http.mjs PORT` with the key in BENCH_KEY.
+// Node's http module. Run as `node node_http.mjs PORT`; BENCH_KEYS is a file of keys.
 
 import { createHash, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 const MODEL = "vendor-cabinet-preview-echo";
 const MAX_BODY = 32768;
 const MAX_CONTENT = 8192;
 const digest = (key) => createHash("sha256").update(key).digest("hex");
-const KEYS = new Set([digest(process.env.BENCH_KEY)]);
+const KEYS = new Set(
+  readFileSync(process.env.BENCH_KEYS, "utf8").trim().split("\n").map(digest),
+);
 const MODELS = JSON.stringify({
   object: "list",
   data: [{ id: MODEL, object: "model", owned_by: "vendor" }],

@@ -1,4 +1,5 @@
-// Go's net/http. Run as `go_http PORT` with the key in BENCH_KEY.
+// Go's net/http. Run as `go_http PORT`; BENCH_KEYS is a file of keys. With BENCH_CERTIFICATE,
+// a file with a certificate and its key, it serves TLS.
 package main
 
 import (
@@ -25,7 +26,7 @@ const (
 	models     = `{"object":"list","data":[{"id":"` + model + `","object":"model","owned_by":"vendor"}]}`
 )
 
-var keys = map[[32]byte]bool{sha256.Sum256([]byte(os.Getenv("BENCH_KEY"))): true}
+var keys = map[[32]byte]bool{}
 
 type refused struct {
 	status int
@@ -202,5 +203,16 @@ func serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], http.HandlerFunc(serve)))
+	file, err := os.ReadFile(os.Getenv("BENCH_KEYS"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, key := range bytes.Fields(file) {
+		keys[sha256.Sum256(key)] = true
+	}
+	address, handler := "127.0.0.1:"+os.Args[1], http.HandlerFunc(serve)
+	if certificate := os.Getenv("BENCH_CERTIFICATE"); certificate != "" {
+		log.Fatal(http.ListenAndServeTLS(address, certificate, certificate, handler))
+	}
+	log.Fatal(http.ListenAndServe(address, handler))
 }
