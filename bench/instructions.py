@@ -1,93 +1,90 @@
 """Instructions per request in user mode, counted with valgrind.
 
 They depend on the processor's architecture, the compiler and the versions, but neither
-on the speed of the machine nor on other programs. One run is enough: a second one
-differed by less than 1 %, for Readback by up to 4 %. The kernel's work is not included.
+on the speed of the machine nor on other programs. The kernel's work is not included.
+
+Readback is counted in process (`in_process.py`), and the other servers while a client
+sends requests to them. A whole Readback also works by the clock: it looks for changes
+and writes rows twice a second. How much of that falls into a count depends on how busy
+the machine is, because requests take so long under valgrind. The same code had 12,694
+instructions once and 18,940 another time when it was estimated and subtracted.
 """
 
+import os
 import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bench import install, messages, proc, servers
+from bench import in_process, install, proc, servers, traffic
 from bench.errors import MeasurementError
-from bench.messages import Request
+from bench.messages import PIPELINED_REQUESTS, Request
+from bench.paths import ROOT
 from bench.peer import Peer
 from bench.progress import ProgressBar
 from bench.results import ResultsFile
-from bench.scenarios import PIPELINED_REQUESTS
 from bench.servers import PeerServer
 
 REPEATED = "50 bytes, the same connection"
+MANY_CLIENTS = f"50 bytes, {traffic.MANY_CLIENTS}"
 RECONNECT = "50 bytes, a new connection each"
 PIPELINED = f"50 bytes, {PIPELINED_REQUESTS} requests at once"
 ASCII = "8192 bytes of ASCII"
 CYRILLIC = "8192 bytes of Cyrillic"
 NO_VALGRIND = "valgrind is not installed"
-VGDB_SECONDS = 30
-# A load that takes three seconds.
-SLOW_REQUESTS = 2 * PIPELINED_REQUESTS
-SLOW_PAUSE = 3 / SLOW_REQUESTS
+VGDB_SECONDS = 60
+# In process. The first is more than all keys, so that each has been used.
+WARM_UP_REQUESTS = 4 * traffic.KEYS
+FEW_REQUESTS = 160
+# All keys as often, and only whole batches of pipelined requests.
+IN_PROCESS_REQUESTS = 2 * traffic.KEYS
 
 
-def repeated(server: PeerServer, request: Request, count: int, pause: float) -> None:
+def repeated(server: PeerServer, request: Request, count: int) -> None:
     """Send requests on one connection, each after the previous response."""
     sent = request.to_bytes(server.port)
     with _Client(server.port) as client:
         for _ in range(count):
             client.exchange(sent, 1)
-            time.sleep(pause)
 
 
-def reconnect(server: PeerServer, request: Request, count: int, pause: float) -> None:
+def reconnect(server: PeerServer, request: Request, count: int) -> None:
     """Send each request on a connection of its own."""
     sent = request.closing().to_bytes(server.port)
     for _ in range(count):
         with _Client(server.port) as client:
             client.exchange(sent, 1)
-        time.sleep(pause)
 
 
-def pipelined(server: PeerServer, request: Request, count: int, pause: float) -> None:
+def pipelined(server: PeerServer, request: Request, count: int) -> None:
     """Send several requests at once on one connection, then read all responses."""
     sent = request.to_bytes(server.port) * PIPELINED_REQUESTS
     with _Client(server.port) as client:
         for _ in range(count // PIPELINED_REQUESTS):
             client.exchange(sent, PIPELINED_REQUESTS)
-            time.sleep(pause * PIPELINED_REQUESTS)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A kind of load, and the servers for which it is counted."""
-
-    send: Callable[[PeerServer, Request, int, float], None]
-    content: str = messages.SHORT
-    only: tuple[str, ...] = ("nginx", "uvloop", "readback")
-
-
-CASES = {
-    REPEATED: Case(repeated, only=()),
-    RECONNECT: Case(reconnect),
-    PIPELINED: Case(pipelined),
-    ASCII: Case(repeated, messages.LONG_ASCII, only=("readback",)),
-    CYRILLIC: Case(repeated, messages.LONG_CYRILLIC, only=("readback",)),
+CASES: dict[str, Callable[[PeerServer, Request, int], None]] = {
+    REPEATED: repeated,
+    RECONNECT: reconnect,
+    PIPELINED: pipelined,
 }
-
-
-def cases_of(peer: Peer) -> dict[str, Case]:
-    return {
-        name: case
-        for name, case in CASES.items()
-        if not case.only or peer.name in case.only
-    }
+"""What is sent to a server. All are counted with the first, a few with each."""
+WITH_ALL_CASES = ("nginx", "uvloop")
+IN_PROCESS = {
+    REPEATED: in_process.repeated,
+    MANY_CLIENTS: in_process.many_clients,
+    RECONNECT: in_process.new_connections,
+    PIPELINED: in_process.pipelined,
+    ASCII: in_process.ascii_texts,
+    CYRILLIC: in_process.cyrillic_texts,
+}
+"""What is counted of Readback."""
 
 
 def measure(
@@ -114,60 +111,111 @@ def measure(
 def _count_cases(peer: Peer, requests: int) -> dict[str, Any]:
     if peer.not_counted:
         raise MeasurementError(peer.not_counted)
+    if peer.name == "readback":
+        return {"in_process": True, "cases": count_in_process()}
     install.install(peer)
     keys = servers.prepare(peer)
+    names = CASES if peer.name in WITH_ALL_CASES else (REPEATED,)
+    return {"cases": {name: count(peer, keys, name, requests) for name in names}}
+
+
+def of_whole_server(row: Mapping[str, Any], rows: Mapping[str, Any]) -> float:
+    """Return the count of a repeated request with the event loop and the socket.
+
+    The constant on uvloop is what Readback's process does outside of Readback.
+    """
+    found: float = row["cases"][REPEATED]
+    if row.get("in_process"):
+        found += rows["uvloop"]["cases"][REPEATED]
+    return found
+
+
+def count_in_process(
+    requests: int = IN_PROCESS_REQUESTS,
+    kinds: Iterable[str] = IN_PROCESS,
+    python: str = sys.executable,
+) -> dict[str, int]:
+    """Return what Readback does for a request, without what sending it costs."""
+    driver = _count_kind(in_process.driver, requests, python)
     return {
-        "cases": {
-            name: _count(peer, keys, case, requests)
-            for name, case in cases_of(peer).items()
-        }
+        name: round(_count_kind(IN_PROCESS[name], requests, python) - driver)
+        for name in kinds
     }
 
 
-def _count(peer: Peer, keys: list[str], case: Case, requests: int) -> int:
-    """Return the instructions per request of the process that answers them.
+def _count_kind(
+    kind: Callable[..., in_process.Send], requests: int, python: str
+) -> float:
+    command = [python, "-m", "bench.in_process", kind.__name__]
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [*_valgrind(folder), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # The order of a set is the same each time.
+            env=os.environ | {"PYTHONHASHSEED": "0"},
+            cwd=ROOT,
+            text=True,
+        )
+        try:
+            return _Counted(process, Path(folder)).per_request(requests)
+        finally:
+            process.kill()
+            process.wait()
 
-    A server also works on its own: Readback looks for changes twice a second. That work
-    depends on time, and a request takes far longer under valgrind, so a few requests
-    are sent slowly as well, and what time alone costs is subtracted.
-    """
-    settings = {"BENCH_PIPELINED": "1"} if case.send is pipelined else {}
+
+class _Counted:
+    """A process of `in_process.py` under valgrind."""
+
+    def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
+        self._process, self._folder = process, folder
+        self._dumps = 0
+        self._expect("ready")
+
+    def per_request(self, requests: int) -> float:
+        # Python specialises its bytecode while it runs, and caches fill.
+        self._send(WARM_UP_REQUESTS)
+        _command(self._process.pid, "instrumentation", "on")
+        self._count(FEW_REQUESTS)  # what follows the switch is translated again
+        few = self._count(FEW_REQUESTS)
+        # Reading the command and writing the dump are in both.
+        return (self._count(FEW_REQUESTS + requests) - few) / requests
+
+    def _count(self, requests: int) -> int:
+        self._send(requests)
+        _command(self._process.pid, "dump")
+        self._dumps += 1
+        return _dumped_total(self._folder / f"out.{self._process.pid}.{self._dumps}")
+
+    def _send(self, requests: int) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(f"{requests}\n")
+        self._process.stdin.flush()
+        self._expect("done")
+
+    def _expect(self, line: str) -> None:
+        assert self._process.stdout
+        if self._process.stdout.readline().strip() != line:
+            raise MeasurementError("Readback failed in process; see above")
+
+
+def count(peer: Peer, keys: list[str], case: str, requests: int) -> int:
+    """Return the instructions per request of the process that answers them."""
+    settings = {"BENCH_PIPELINED": "1"} if case == PIPELINED else {}
     with (
         tempfile.TemporaryDirectory() as folder,
         servers.running(
-            peer, keys, case.content, settings, wrapper=_valgrind(folder)
+            peer, keys, settings=settings, wrapper=_valgrind(folder)
         ) as server,
     ):
-        request = server.request(case.content)
+        request, send = server.request(), CASES[case]
         before = {pid: proc.cpu_seconds(pid) for pid in server.pids}
-        # Python specialises its bytecode while it runs.
-        case.send(server, request, requests, 0)
+        send(server, request, requests)
         worker = max(before, key=lambda pid: proc.cpu_seconds(pid) - before[pid])
         _command(worker, "instrumentation", "on")
-        loads: list[_Load] = []
-        for count, pause in ((requests, 0.0), (SLOW_REQUESTS, SLOW_PAUSE)):
-            begun = time.monotonic()
-            case.send(server, request, count, pause)
-            seconds = time.monotonic() - begun
-            _command(worker, "dump")
-            dump = Path(folder) / f"out.{worker}.{len(loads) + 1}"
-            loads.append(_Load(_dumped_total(dump), count, seconds))
-        return round(per_request(*loads))
-
-
-class _Load(NamedTuple):
-    instructions: int
-    requests: int
-    seconds: float
-
-
-def per_request(fast: _Load, slow: _Load) -> float:
-    """Return what a request costs if a second costs the same in both loads."""
-    alone = fast.instructions * slow.seconds - slow.instructions * fast.seconds
-    requests = fast.requests * slow.seconds - slow.requests * fast.seconds
-    if requests <= 0:
-        raise MeasurementError("under valgrind it answers too slowly to be counted")
-    return alone / requests
+        send(server, request, requests)
+        _command(worker, "dump")
+        return round(_dumped_total(Path(folder) / f"out.{worker}.1") / requests)
 
 
 def _valgrind(folder: str) -> list[str]:

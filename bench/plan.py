@@ -15,7 +15,7 @@ class Plan:
     few_requests: int
     many_requests: int
     counted_requests: int
-    """Requests while instructions are counted."""
+    """Requests while the instructions of a server are counted."""
 
 
 FULL = Plan(

@@ -162,7 +162,7 @@ def counts_for(machine: dict[str, Any], counted: dict[str, Any]) -> dict[str, st
     if any(machine[each] != found.get(each) for each in ("cpu", "python")):
         return {}
     return {
-        row["title"]: rounded(row["cases"][instructions.REPEATED])
+        row["title"]: rounded(instructions.of_whole_server(row, counted["peers"]))
         for row in counted["peers"].values()
         if "cases" in row
     }
@@ -174,10 +174,10 @@ def counted_work(counted: dict[str, Any]) -> str:
     several = [row for row in rows if len(row.get("cases", {})) > 1]
     cases = [
         [name, *(counted_cell(row["cases"].get(name)) for row in several)]
-        for name in instructions.CASES
+        for name in instructions.IN_PROCESS
     ]
     others = [
-        [title(row), counted_cell(row["cases"][instructions.REPEATED])]
+        [title(row), rounded(instructions.of_whole_server(row, counted["peers"]))]
         for row in rows
         if "cases" in row
     ]
@@ -192,11 +192,15 @@ def counted_work(counted: dict[str, Any]) -> str:
         f"({machine['architecture']}), Python {machine['python']}"
         f"{build(machine)}, {counted['method']['requests']} requests each.",
         "",
-        table(["request", *(row["title"] for row in several)], cases),
+        table(["request", *map(counted_title, several)], cases),
         "",
         table(["server", instructions.REPEATED], others),
     ]
     return "\n".join(lines + ([""] + reasons if reasons else []))
+
+
+def counted_title(row: Peer) -> str:
+    return f"{row['title']}, in process" if row.get("in_process") else row["title"]
 
 
 def counted_cell(count: int | None) -> str:

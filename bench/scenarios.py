@@ -17,7 +17,7 @@ from tests.support.keys import mistyped
 from bench import install, load, messages, proc, servers, traffic
 from bench.errors import MeasurementError
 from bench.load import LoadResult
-from bench.messages import Request
+from bench.messages import PIPELINED_REQUESTS, Request
 from bench.peer import Peer, load_peers
 from bench.plan import Plan
 from bench.progress import ProgressBar
@@ -25,7 +25,6 @@ from bench.servers import PeerServer
 from readback import keys
 
 Figures = dict[str, Any]
-PIPELINED_REQUESTS = 16
 # Connections that are opened at once to see how two workers share them, and how often.
 DISTRIBUTED_CONNECTIONS = 64
 DISTRIBUTIONS = 30

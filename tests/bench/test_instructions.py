@@ -1,11 +1,16 @@
 """Instructions are counted for a real server, and shown only for the same machine."""
 
+import gc
 import shutil
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
 
 import pytest
-from bench import instructions, proc, render, results, servers
-from bench.errors import MeasurementError
+from bench import in_process, instructions, proc, render, results, servers
 from bench.peer import Peer, load_peers
+
+from readback.api.http import fair_queue
 
 BUILT = {"compiler": "GCC 12.2.0", "pgo": True, "lto": False}
 MACHINE = {"cpu": "Xeon", "architecture": "x86_64", "python": "3.11.7"}
@@ -43,23 +48,68 @@ def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
             ],
         }
     )
-    key = servers.prepare(constant)
+    keys = servers.prepare(constant)
 
-    case = instructions.CASES[instructions.PIPELINED]
-    count = instructions._count(constant, key, case, 960)
+    count = instructions.count(constant, keys, instructions.PIPELINED, 960)
 
     # A system call and a few Python functions; starting Python takes millions.
     assert 200 < count < 20_000
 
 
-def test_what_a_server_does_on_its_own_is_not_counted():
-    """A request costs 1,000 here, and a second 50,000."""
-    fast = instructions._Load(960 * 1_000 + 10 * 50_000, 960, 10)
-    slow = instructions._Load(32 * 1_000 + 3 * 50_000, 32, 3)
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("valgrind"), reason=instructions.NO_VALGRIND)
+def test_two_counts_beside_busy_programs_are_the_same():
+    counts = []
+    for busy in (0, 2):
+        with busy_loops(busy):
+            counts.append(instructions.count_in_process(320, [instructions.RECONNECT]))
 
-    assert instructions.per_request(fast, slow) == 1_000
-    with pytest.raises(MeasurementError, match="too slowly"):
-        instructions.per_request(slow, fast)
+    first, second = (count[instructions.RECONNECT] for count in counts)
+    assert first > 10_000
+    assert abs(first - second) < 0.02 * first
+
+
+@contextmanager
+def busy_loops(number: int):
+    """Run programs that keep the cores busy."""
+    command = [sys.executable, "-c", "while True: pass"]
+    with ExitStack() as stack:
+        for _ in range(number):
+            process = stack.enter_context(subprocess.Popen(command))
+            stack.callback(process.kill)
+        yield
+
+
+@pytest.mark.parametrize("kind", in_process.KINDS)
+def test_the_work_is_done_in_process(kind, monkeypatch, capsys):
+    """Every kind is answered, however many requests are asked for."""
+    monkeypatch.setattr("sys.stdin", ["32\n", "16\n"])
+    # It stops this module's clock in the process that is counted.
+    monkeypatch.setattr(fair_queue, "monotonic", fair_queue.monotonic)
+    try:
+        in_process.main(kind)
+    finally:
+        gc.unfreeze()
+
+    assert capsys.readouterr().out == "ready\ndone\ndone\n"
+
+
+def test_what_is_counted_in_process_is_shown_with_the_event_loop():
+    cases = {instructions.REPEATED: 4_000}
+    uvloop = {"title": "uvloop", "family": "limit", "cases": cases}
+    ours = {
+        "title": "Readback",
+        "family": "readback",
+        "in_process": True,
+        "cases": {instructions.REPEATED: 16_000, instructions.MANY_CLIENTS: 30_000},
+    }
+    counted = COUNTED | {"peers": {"uvloop": uvloop, "readback": ours}}
+
+    assert render.counts_for(MACHINE, counted)["Readback"] == "20,000"
+    page = render.counted_work(counted)
+    assert "| request | Readback, in process |" in page
+    assert f"| {instructions.MANY_CLIENTS} | 30,000 |" in page
+    assert "| **Readback** | 20,000 |" in page
 
 
 def test_counts_of_another_machine_are_not_shown_beside_measurements():

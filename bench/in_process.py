@@ -1,0 +1,154 @@
+"""Readback's work for a request without a socket, a database or a clock.
+
+The real connections and the real API get the bytes that they would receive, and write
+to transports that only store. Nothing happens by the clock, and nothing depends on when
+the process runs, so the work is the same each time.
+
+It runs as a separate process, `python -m bench.in_process KIND`: it prints a line when
+it is ready, sends as many requests as each line on standard input says, and prints a
+line when it has done so.
+"""
+
+import asyncio
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice, repeat
+from typing import Any, cast
+
+from tests.support.work import StoringTransport, Worker
+
+from bench import messages, traffic
+from bench.load import CONNECTIONS
+from bench.messages import PIPELINED_REQUESTS
+from readback import keys
+from readback.api.http import fair_queue
+
+PORT = 8000
+Send = Callable[[int], StoringTransport]
+"""Sends a number of requests; returns where the last response was written."""
+
+
+def repeated(worker: Worker, content: str = messages.SHORT) -> Send:
+    """Repeat one request on one connection."""
+    [request] = traffic.one_key(worker.keys)
+    return _on_kept(worker, 1, [request.with_content(content).to_bytes(PORT)])
+
+
+def many_clients(worker: Worker) -> Send:
+    """Send the requests of many clients on the connections of a balancer."""
+    known = [keys.mint() for _ in range(traffic.KEYS)]
+    for key in known:
+        worker._add_key(keys.digest(key.encode()))
+    sent = [request.to_bytes(PORT) for request in traffic.many_clients(known)]
+    # One less, so that each connection carries all keys, not every eighth.
+    return _on_kept(worker, CONNECTIONS - 1, sent)
+
+
+def new_connections(worker: Worker) -> Send:
+    """Make a connection for each request, and tell it when it has ended."""
+    [request] = traffic.new_connections(worker.keys)
+    sent = request.to_bytes(PORT)
+
+    def send(count: int) -> StoringTransport:
+        for _ in range(count):
+            connection, transport = worker.connect()
+            connection.data_received(sent)
+            if worker.loop.callbacks:
+                worker.settle()
+            connection.connection_lost(None)
+        return transport
+
+    return send
+
+
+def pipelined(worker: Worker) -> Send:
+    """Send several requests at once on one connection."""
+    connection, transport = worker.connect()
+    sent = traffic.one_key(worker.keys)[0].to_bytes(PORT) * PIPELINED_REQUESTS
+
+    def send(count: int) -> StoringTransport:
+        for _ in range(count // PIPELINED_REQUESTS):
+            connection.data_received(sent)
+            if worker.loop.callbacks:
+                worker.settle()
+        return transport
+
+    return send
+
+
+def ascii_texts(worker: Worker) -> Send:
+    return repeated(worker, messages.LONG_ASCII)
+
+
+def cyrillic_texts(worker: Worker) -> Send:
+    return repeated(worker, messages.LONG_CYRILLIC)
+
+
+def driver(worker: Worker) -> Send:
+    """Do no work of Readback: what sending and storing cost here."""
+    return _on_kept(worker, 1, [b""], _Constant)
+
+
+class _Constant:
+    def __init__(self, transport: StoringTransport) -> None:
+        self._write = transport.write
+
+    def data_received(self, data: bytes) -> None:
+        self._write(b"HTTP/1.1 200 OK\r\n\r\n")
+
+
+KINDS: dict[str, Callable[[Worker], Send]] = {
+    kind.__name__: kind
+    for kind in (
+        *(repeated, many_clients, new_connections, pipelined),
+        *(ascii_texts, cyrillic_texts, driver),
+    )
+}
+
+
+def main(kind: str) -> None:
+    # More requests may take their turn at once when the loop is slow.
+    fair_queue.monotonic = repeat(0.0).__next__  # type: ignore[attr-defined]
+    worker = Worker()
+    # The API asks `get_running_loop` for its loop, which now returns this one.
+    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
+    send = KINDS[kind](worker)
+    # As a worker does when it has started.
+    gc.collect()
+    gc.freeze()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        response = send(int(line)).response
+        if not response.startswith(b"HTTP/1.1 200 "):
+            raise AssertionError(f"a request was refused: {response[:60]!r}")
+        print("done", flush=True)
+    asyncio._set_running_loop(None)
+
+
+def _on_kept(
+    worker: Worker,
+    connections: int,
+    requests: Sequence[bytes],
+    connection_of: Callable[[StoringTransport], Any] | None = None,
+) -> Send:
+    """Send requests in turn, on connections in turn."""
+    clients: list[tuple[Any, StoringTransport]] = [
+        worker.connect() for _ in range(connections)
+    ]
+    if connection_of:
+        clients = [(connection_of(transport), transport) for _, transport in clients]
+    pairs = zip(cycle(clients), cycle(requests), strict=False)
+
+    def send(count: int) -> StoringTransport:
+        for client, request in islice(pairs, count):
+            client[0].data_received(request)
+            if worker.loop.callbacks:
+                worker.settle()
+        return client[1]
+
+    return send
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
