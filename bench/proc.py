@@ -108,10 +108,14 @@ def describe_python_build() -> dict[str, object]:
     """Return how this Python was compiled, which changes how fast it is."""
     variables = ("CONFIG_ARGS", "PY_CFLAGS", "PY_CFLAGS_NODIST", "PY_LDFLAGS_NODIST")
     flags = " ".join(str(sysconfig.get_config_var(name)) for name in variables)
+    pgo = "--enable-optimizations" in flags or "-fprofile-use" in flags
+    lto = "--with-lto" in flags or "-flto" in flags
+    # Debian optimises its own Python, but does not record the flags.
+    unknown = None if sys.base_prefix == "/usr" else False
     return {
         "compiler": platform.python_compiler(),
-        "pgo": "--enable-optimizations" in flags or "-fprofile-use" in flags,
-        "lto": "--with-lto" in flags or "-flto" in flags,
+        "pgo": pgo or unknown,
+        "lto": lto or unknown,
     }
 
 

@@ -212,10 +212,8 @@ def build(machine: dict[str, Any]) -> str:
     found = machine.get("python_build")
     if not found:
         return ""
-    options = [
-        f"{'with' if found[option] else 'without'} {option.upper()}"
-        for option in ("pgo", "lto")
-    ]
+    words = {True: "with", False: "without", None: "perhaps with"}
+    options = [f"{words[found[option]]} {option.upper()}" for option in ("pgo", "lto")]
     return f" ({', '.join([found['compiler'].strip(), *options])})"
 
 

@@ -148,9 +148,20 @@ def test_the_page_shows_the_published_counts():
 def test_the_build_of_python_is_read_from_its_flags(monkeypatch, flags, pgo, lto):
     monkeypatch.setattr(proc.sysconfig, "get_config_var", lambda name: flags)
 
+    monkeypatch.setattr(proc.sys, "base_prefix", "/opt/python")
     found = proc.describe_python_build()
 
     assert (found["pgo"], found["lto"]) == (pgo, lto)
+
+
+def test_the_build_of_debians_python_is_unknown(monkeypatch):
+    monkeypatch.setattr(proc.sysconfig, "get_config_var", lambda name: "-O2")
+    monkeypatch.setattr(proc.sys, "base_prefix", "/usr")
+
+    found = proc.describe_python_build()
+
+    assert (found["pgo"], found["lto"]) == (None, None)
+    assert "perhaps with PGO" in render.build({"python_build": found})
 
 
 def test_a_constant_runs_in_the_environment_of_its_peer():
