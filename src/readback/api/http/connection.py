@@ -15,14 +15,14 @@ from typing import cast
 
 from readback.api.http.answer import CONTINUE, complete
 from readback.api.http.chunked_body import ChunkedBody
-from readback.api.http.flow_control import FlowControl
+from readback.api.http.flow_control import FlowControl, peer_address
 from readback.api.http.handler import Outcome, Responder
 from readback.api.http.head import Head
-from readback.api.http.receive_buffer import ReceiveBuffer
+from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
 from readback.api.http.repeat import Repeat, RepeatableAnswer, Repetition
-from readback.api.http.states import BODY, HEAD, LINGER, QUEUED, SKIP, WAITING
+from readback.api.http.states import BODY, HEAD, LINGER, PAUSED, QUEUED, SKIP, WAITING
 
 
 class Connection(asyncio.Protocol):
@@ -30,26 +30,24 @@ class Connection(asyncio.Protocol):
 
     # fmt: off
     __slots__ = (
-        "_buffer", "_chunks", "_deadline", "_flow", "_head", "_head_bytes",
+        "_address", "_buffer", "_chunks", "_deadline", "_flow", "_head", "_head_bytes",
         "_is_repeated", "_received_eof", "_registry", "_repeat", "_repeat_when_idle",
-        "_responder", "_skip_bytes", "_state", "_transport", "address", "opened_at",
+        "_responder", "_skip_bytes", "_state", "_transport", "opened_at",
     )
     # fmt: on
 
     def __init__(self, registry: ConnectionRegistry) -> None:
         self._registry = registry
-        self.address = ""
+        self._address: str | None = None
         self.opened_at = registry.now
-        self._state = HEAD
-        self._deadline = registry.head_deadline
-        self._received_eof = False
-        self._buffer = ReceiveBuffer()
+        self._state, self._deadline = HEAD, registry.head_deadline
+        self._buffer = NOTHING_RECEIVED
         # The message being read; between messages, only the last head is kept.
         self._head: Head | None = None
         self._head_bytes, self._is_repeated = b"", False
         self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
-        self._skip_bytes = 0
+        self._skip_bytes, self._received_eof = 0, False
         self._repeat: Repeat | None = None  # always None inside of a message
         self._repeat_when_idle: Repeat | None = None
 
@@ -58,29 +56,26 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._flow = FlowControl(self._transport)
-        peer = transport.get_extra_info("peername")
-        self.address = peer[0] if isinstance(peer, tuple) else ""
         if not self._registry.connect(self):
             detail = "There are too many open connections."
             self._send(self._refusal(UNAVAILABLE, detail), last=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
-        self._state = LINGER
-        self._repeat = self._repeat_when_idle = None
+        self._state, self._repeat, self._repeat_when_idle = LINGER, None, None
 
     def data_received(self, data: bytes) -> None:
         repeat = self._repeat
         try:
             if repeat is None or (answer := repeat.answer(data)) is None:
-                answer = self._answer_known(data)
+                if not self._answer_known(data):
+                    self._repeat = None
+                    self._receive(data)
+                return
         except Exception as error:
             if repeat is not None:
                 self._responder = self._responder or repeat.responder
             return self._fail(error)
-        if answer is None:
-            self._repeat = None
-            return self._receive(data)
         self._deadline = self._registry.idle_deadline
         self._transport.write(answer)
 
@@ -88,15 +83,14 @@ class Connection(asyncio.Protocol):
         # RFC 9112 §9.6: a client may close its side and still read. Complete requests
         # are answered first; one cut off by the end is dropped (§8).
         self._received_eof = True
-        if self._has_to_wait() or not self._flow.writable:
+        if self._state in PAUSED or not self._flow.writable:
             return self._transport.can_write_eof()
         self._close()
         return False
 
     def pause_writing(self) -> None:
         """Stop reading, too, from a client that does not read our answers."""
-        registry = self._registry
-        self._flow.pause_writing(registry.now + registry.limits.drain_seconds)
+        self._flow.pause_writing(self._registry.drain_deadline)
         self._pace_reading()
 
     def resume_writing(self) -> None:
@@ -107,19 +101,23 @@ class Connection(asyncio.Protocol):
 
     # Called by the handler.
 
+    @property
+    def address(self) -> str:
+        """The peer's; made when it is needed, because behind a proxy nobody does."""
+        if self._address is None:
+            self._address = peer_address(self._transport)
+        return self._address
+
     def resume(self, outcome: Outcome) -> None:
-        if self._state != WAITING or self._transport.is_closing():
-            return
-        self._work(outcome)
-        self._pace_reading()
+        if self._state == WAITING and not self._transport.is_closing():
+            self._work(outcome)
+            self._pace_reading()
 
     # Called by the registry.
 
     def check(self, now: float) -> None:
         if now >= self._flow.drain_deadline:
             self.abort()
-        elif self._transport.is_closing():
-            return
         elif now >= self._deadline and self._flow.writable:
             self._time_out()
 
@@ -139,8 +137,8 @@ class Connection(asyncio.Protocol):
 
     # Reading: one message at a time.
 
-    def _answer_known(self, data: bytes) -> bytes | None:
-        """Return the answer to a whole message with a known head and a known key."""
+    def _answer_known(self, data: bytes) -> bool:
+        """Answer a whole message with a known head and a known key, if it is one."""
         registry, buffer = self._registry, self._buffer
         if (
             self._state != HEAD
@@ -149,27 +147,36 @@ class Connection(asyncio.Protocol):
             or not self._flow.writable
             or self.opened_at < registry.retire_before
         ):
-            return None
+            return False
         message = registry.heads.find_message(data, registry.limits.head_bytes)
         # If the last head was the same, perhaps it can be repeated soon.
         if message is None or message[0] == self._head_bytes:
-            return None
-        head_bytes, info, key, forwarded = message
+            return False
+        head_bytes, head, info, key, forwarded = message
         responder = registry.handler.find(info, key, forwarded, self)
         start = len(head_bytes)
         if responder is None or len(data) - start > responder.max_body:
-            return None
-        self._head_bytes = head_bytes
+            return False
         self._responder = responder  # which counts an error
         answer = responder.answer_known(data, start)
         self._responder = None
-        return answer
+        if answer is None:
+            return False
+        if head.keep_alive:
+            self._head_bytes, self._deadline = head_bytes, registry.idle_deadline
+            self._transport.write(answer)
+        else:
+            self._head = head
+            self._send(answer)
+        return True
 
     def _receive(self, data: bytes) -> None:
         if self._state == LINGER:
             return
+        if self._buffer is NOTHING_RECEIVED:
+            self._buffer = ReceiveBuffer()
         self._buffer.append(data)
-        if self._has_to_wait():
+        if self._state in PAUSED:
             self._pace_reading()
         elif self._state == BODY or self._registry.queue.enter(self._take_turn):
             self._work()
@@ -177,11 +184,10 @@ class Connection(asyncio.Protocol):
             self._state = QUEUED
 
     def _take_turn(self) -> None:
-        if self._state != QUEUED or self._transport.is_closing():
-            return
-        self._state = SKIP if self._skip_bytes else HEAD
-        self._work()
-        self._pace_reading()
+        if self._state == QUEUED and not self._transport.is_closing():
+            self._state = SKIP if self._skip_bytes else HEAD
+            self._work()
+            self._pace_reading()
 
     def _work(self, outcome: Outcome | None = None) -> None:
         """Read and answer messages until bytes, room to write or a key is missing."""
@@ -207,10 +213,8 @@ class Connection(asyncio.Protocol):
                 first = False
             elif self._state == BODY:
                 progress = self._read_body()
-            elif self._state == SKIP:
-                progress = self._skip_body()
             else:
-                return
+                progress = self._state == SKIP and self._skip_body()
 
     def _settle(self) -> None:
         """Drop what has been read, and allow a repetition if the connection is idle."""
@@ -219,7 +223,7 @@ class Connection(asyncio.Protocol):
         self._buffer.drop_read()
         if self._is_idle() and self.opened_at >= self._registry.retire_before:
             self._repeat = self._repeat_when_idle
-        if self._received_eof and self._flow.writable and not self._has_to_wait():
+        if self._received_eof and self._flow.writable and self._state not in PAUSED:
             self._close()
 
     def _repeat_buffered(self, first: bool) -> bool:
@@ -284,8 +288,7 @@ class Connection(asyncio.Protocol):
             raise oversized(outcome.max_body, f"{head.content_length} are declared")
         if not head.has_body:
             return self._respond(outcome, b"")
-        self._state = BODY
-        self._deadline = self._registry.body_deadline
+        self._state, self._deadline = BODY, self._registry.body_deadline
         # RFC 9110 §10.1.1: not if part of the body is already here.
         if head.expects_continue and not self._buffer.unread:
             self._transport.write(CONTINUE)
@@ -304,8 +307,7 @@ class Connection(asyncio.Protocol):
     def _skip_body(self) -> bool:
         self._skip_bytes -= self._buffer.skip(self._skip_bytes)
         if not self._skip_bytes:
-            self._state = HEAD
-            self._deadline = self._registry.idle_deadline
+            self._state, self._deadline = HEAD, self._registry.idle_deadline
         return True
 
     # Answering.
@@ -334,16 +336,14 @@ class Connection(asyncio.Protocol):
         elif not head.may_skip_body(self._registry.limits.dropped_body_bytes):
             self._send(answer, last=True)
         elif self._send(answer):
-            self._state = SKIP
+            self._state, self._deadline = SKIP, self._registry.body_deadline
             self._skip_bytes = head.content_length
-            self._deadline = self._registry.body_deadline
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
         head, self._head, self._responder = self._head, None, None
         self._chunks = None
-        self._state = HEAD
-        self._deadline = self._registry.idle_deadline
+        self._state, self._deadline = HEAD, self._registry.idle_deadline
         last = last or self.opened_at < self._registry.retire_before
         closing = last or (head is not None and not head.keep_alive)
         if closing or not (head and head.repeatable):
@@ -377,8 +377,9 @@ class Connection(asyncio.Protocol):
     # Time and pace.
 
     def _time_out(self) -> None:
-        if self._state == QUEUED:
-            return  # the client is not late; the request is in our queue
+        # In our queue, it is not the client who is late.
+        if self._state == QUEUED or self._transport.is_closing():
+            return None
         if self._is_idle() or self._state in (SKIP, LINGER):
             return self._close()
         part = "body" if self._state == BODY else "head"
@@ -387,14 +388,10 @@ class Connection(asyncio.Protocol):
         self._settle()
 
     def _pace_reading(self) -> None:
-        self._flow.set_reading(self._flow.writable and not self._has_to_wait())
+        self._flow.set_reading(self._flow.writable and self._state not in PAUSED)
 
     def _close(self) -> None:
-        self._flow.close(self._registry.now, self._registry.limits.drain_seconds)
+        self._flow.close(self._registry.drain_deadline, self._registry.linger_deadline)
 
     def _is_idle(self) -> bool:
         return self._state == HEAD and not self._buffer.unread
-
-    def _has_to_wait(self) -> bool:
-        """Return whether bytes that arrive now cannot be worked on yet."""
-        return self._state in (QUEUED, WAITING)

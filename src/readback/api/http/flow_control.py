@@ -11,6 +11,12 @@ from math import inf
 LINGER_SECONDS = 2.0
 
 
+def peer_address(transport: asyncio.Transport) -> str:
+    """Return the address at the other end; a unix socket has none."""
+    peer = transport.get_extra_info("peername")
+    return peer[0] if isinstance(peer, tuple) else ""
+
+
 class FlowControl:
     """Keeps one transport at the pace of its client."""
 
@@ -55,11 +61,11 @@ class FlowControl:
         self._transport.write_eof()
         return True
 
-    def close(self, now: float, drain_seconds: float) -> None:
+    def close(self, drain_deadline: float, linger_deadline: float) -> None:
         """Close once the client has read what is written, or when it is too slow."""
         if self._transport.is_closing():
             return
         # With TLS, even a client that has read everything must say that it ends.
         unsent = self._transport.get_write_buffer_size()
-        self.drain_deadline = now + (drain_seconds if unsent else LINGER_SECONDS)
+        self.drain_deadline = drain_deadline if unsent else linger_deadline
         self._transport.close()

@@ -47,7 +47,9 @@ Outcome = Responder | RepeatableAnswer | bytes
 class RequestOrigin(Protocol):
     """The connection of a request, as far as a handler needs it."""
 
-    address: str
+    @property
+    def address(self) -> str:
+        """The address at the other end; empty if it has none."""
 
     def resume(self, outcome: Outcome) -> None:
         """Continue with the request for which `begin` returned None."""

@@ -61,6 +61,7 @@ class Head:
         "is_http_10",
         "keep_alive",
         "method",
+        "plain",
         "repeatable",
         "target",
     )
@@ -89,7 +90,8 @@ class Head:
         expectation = (self.first(b"expect") or b"").lower()
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
         # RFC 9110 §9.3.2: the body of the answer to HEAD is cut off on the normal path.
-        self.repeatable = self.keep_alive and method != b"HEAD" and self._is_plain()
+        self.plain = method != b"HEAD" and self._is_plain()
+        self.repeatable = self.keep_alive and self.plain
 
     def all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key == name]
@@ -132,9 +134,9 @@ class Head:
     def _is_plain(self) -> bool:
         """Return whether equal bytes always mean the same, without another look."""
         names = {name for name, _ in self.fields}
-        connection = self.all(b"connection")
-        persistent = all(value.lower() == b"keep-alive" for value in connection)
-        return not self.is_http_10 and persistent and names.isdisjoint(_UNREPEATABLE)
+        options = {value.lower() for value in self.all(b"connection")}
+        usual = options <= {b"keep-alive", b"close"}
+        return not self.is_http_10 and usual and names.isdisjoint(_UNREPEATABLE)
 
 
 class _Fields:

@@ -93,7 +93,7 @@ class HeadCache(Generic[Info]):
 
     def find_message(
         self, data: bytes, max_head: int
-    ) -> tuple[bytes, Info, bytes, bytes] | None:
+    ) -> tuple[bytes, Head, Info, bytes, bytes] | None:
         """Return the bytes of the head, and what is known of it, of a whole message.
 
         Return None if it is of a new kind, not whole, or followed by another one.
@@ -104,9 +104,9 @@ class HeadCache(Generic[Info]):
         if known is None:
             return None
         head, info, key, addresses, length = known
-        if not head.repeatable or len(data) - size != length:
+        if not head.plain or len(data) - size != length:
             return None
-        return head_bytes, info, key, addresses
+        return head_bytes, head, info, key, addresses
 
     def find(self, data: bytes) -> tuple[Head, Info, bytes, bytes, int] | None:
         """Return the same and the length of the body, or None if the kind is new.

@@ -135,3 +135,7 @@ class ReceiveBuffer:
         if self.unread > limit:
             refuse_too_large(window, limit)
         self.head_checked = len(window)
+
+
+# What a connection has until something must be kept. Nothing is appended to it.
+NOTHING_RECEIVED = ReceiveBuffer()

@@ -26,7 +26,10 @@ class ManagedConnection(Protocol):
     """What the registry needs of a connection."""
 
     opened_at: float
-    address: str
+
+    @property
+    def address(self) -> str:
+        """The address at the other end; empty if it has none."""
 
     def check(self, now: float) -> None:
         """End the connection if its deadline has passed."""
@@ -82,16 +85,15 @@ class ConnectionRegistry:
         self._accepted = self._refused = 0
         self.now = 0.0
         self.head_deadline = self.body_deadline = self.idle_deadline = 0.0
-        self.linger_deadline = 0.0
+        self.linger_deadline = self.drain_deadline = 0.0
         self._set_time(time.monotonic())
 
     def connect(self, connection: ManagedConnection) -> bool:
         """Add a connection; return False if that is more than the limits allow."""
         self.connections.add(connection)
         self._accepted += 1
-        most, address = self.limits.connections_per_address, connection.address
-        count = 0
-        if most and address:  # a unix socket has none
+        most, count = self.limits.connections_per_address, 0
+        if most and (address := connection.address):  # a unix socket has none
             count = self._per_address[address] = self._per_address.get(address, 0) + 1
         if count > most or len(self.connections) > self.max_connections:
             return self._refuse(connection)
@@ -106,6 +108,8 @@ class ConnectionRegistry:
 
     def disconnect(self, connection: ManagedConnection) -> None:
         self.connections.discard(connection)
+        if not self.limits.connections_per_address:
+            return
         address = connection.address
         count = self._per_address.get(address, 0)
         if count > 1:
@@ -170,5 +174,6 @@ class ConnectionRegistry:
         self.body_deadline = now + self.limits.body_seconds
         self.idle_deadline = now + self.limits.idle_seconds
         self.linger_deadline = now + LINGER_SECONDS
+        self.drain_deadline = now + self.limits.drain_seconds
         if not self._stopping:
             self.retire_before = now - MAX_AGE_SECONDS

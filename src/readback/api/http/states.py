@@ -3,6 +3,8 @@
     state    what happens                      next state   who answers
     -------  --------------------------------  -----------  -----------------------
     HEAD     its turn has not come yet         QUEUED       -
+             a whole message of a known
+               client arrives                  HEAD         responder.answer_known
              part of a head arrives            HEAD         -
              a head is malformed or too large  LINGER       handler.refuse
              a head is complete, and
@@ -40,3 +42,5 @@ SKIP = 2
 QUEUED = 3
 WAITING = 4
 LINGER = 5
+# In these, bytes that arrive cannot be worked on yet.
+PAUSED = (QUEUED, WAITING)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from readback.api.http.connection import Connection
+from readback.api.http.receive_buffer import ReceiveBuffer
 from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.http.states import LINGER
 
@@ -64,6 +65,7 @@ class TlsConnection(Connection):
         super().connection_made(transport)
         beginning = transport.get_extra_info("ssl_object").plaintext
         if beginning and self._state != LINGER:
+            self._buffer = ReceiveBuffer()
             self._buffer.append(beginning)
             self._send(self._refusal(MALFORMED_REQUEST, _NOT_TLS), last=True)
             self._settle()
