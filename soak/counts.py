@@ -28,11 +28,13 @@ from soak.records import (
 Cell = tuple[Any, ...]
 """What is counted together; its last part is the code."""
 
+JOURNAL_INTERVAL = 2
+"""Of the service that is tested, so that the counts need not be waited for."""
 METRICS_SECONDS = 2.0
 """Half a second that a killed worker may lose; more, because on a busy machine it may
 not have had its turn in time."""
-USAGE_SECONDS = 3.0
-"""The same for rows of usage, which are written after they have been added up."""
+USAGE_SECONDS = METRICS_SECONDS + JOURNAL_INTERVAL + 1.0
+"""The same for rows of usage, which are written later than they are added up."""
 
 
 @dataclass

@@ -33,7 +33,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
 from readback import keys
-from soak import clients, records, schedule
+from soak import clients, counts, records, schedule
 from soak.databases import GoingDatabase, database
 from soak.records import (
     RECOVERY_SECONDS,
@@ -48,10 +48,14 @@ from soak.records import (
 from soak.schedule import Step
 
 WORKERS = 2
-SETTINGS = {**LASTING, "READBACK_WORKERS": str(WORKERS)}
+SETTINGS = {
+    **LASTING,
+    "READBACK_WORKERS": str(WORKERS),
+    "READBACK_JOURNAL_INTERVAL": str(counts.JOURNAL_INTERVAL),
+}
 OWN_KEYS = range(clients.SHARED_KEYS, clients.KEYS)
 # The counts are final when they have not changed for this long.
-_SETTLED_SECONDS = 1.2
+_SETTLED_SECONDS = counts.JOURNAL_INTERVAL + 1.2
 _SETTLING_SECONDS = 20.0
 _ANY_KEY = re.compile(rb"sk-echo-[0-9A-Za-z]{8}")
 _OWN_ERRORS = re.compile(r"Traceback|internal error|error in the database thread")

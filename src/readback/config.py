@@ -271,6 +271,14 @@ class Config:
         f"Days that a key's journal is kept; it holds at most the last {JOURNAL_ROWS} "
         f"accepted and the last {JOURNAL_ROWS} refused requests.",
     )
+    journal_interval: int = _setting(
+        "10",
+        values.whole_number(0, 30),
+        "Longest time in seconds between two writes of the usage and journal of a key "
+        "in constant use; a killed worker loses what it has counted since the last "
+        "one. 0: half a second, which is how soon a new outcome is written in any "
+        "case.",
+    )
     ephemeral_key: str = _setting(
         "",
         values.key,

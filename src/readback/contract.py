@@ -56,6 +56,8 @@ MAX_DETAIL_LENGTH = 1000
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
+# In place of an address, for requests of callers that are not listed one by one.
+SEVERAL_ADDRESSES = "several"
 # Requests without an accepted key are shown to people with the same network address:
 # the last ones of this many kinds, for this long.
 UNMATCHED_ROWS = 8

@@ -52,7 +52,7 @@ API = {
     "statements_total": "SQL statements run.",
     "known_keys": "Keys in the workers' memories.",
     "waiting_keys": "Keys that are being looked up.",
-    "pending_rows": "Rows of usage and journal that are not written yet.",
+    "pending_rows": "Rows of usage and journal that are due and not written yet.",
     "journal_dropped_total": "Requests whose usage could not be kept.",
     "round_errors_total": "Unexpected errors in the periodic work of workers.",
     "certificate_expiry_timestamp_seconds": "When the certificate in use expires.",

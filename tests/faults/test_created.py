@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -170,6 +171,100 @@ def test_a_stopping_replica_writes_its_values_before_its_last_request_ends(
         wait_until(lambda: has_ended(server.pid), "the server has ended")
     assert last > given[-1]
     assert is_written(api, database, last)
+
+
+class LongInterval:
+    """A key of Alice in constant use, until usage waits to be written."""
+
+    def __init__(self, server: Server, url: str) -> None:
+        self.api, self.database = a_key(server, url)
+        self.given: list[int] = []
+        self.sent_at: list[float] = []
+        self.rows: set[int] = set()
+        # The longest time that a request has not been written for.
+        self.longest = 0.0
+
+    def send(self) -> None:
+        with self.api.endpoint.connect() as connection:
+            wait_until(
+                lambda: self._is_in_the_middle(connection),
+                lambda: f"usage waits: {self.written} of {len(self.given)} are written",
+            )
+
+    @property
+    def written(self) -> int:
+        return sum(self.database.usage(self.api.key).values())
+
+    def _is_in_the_middle(self, connection: Connection) -> bool:
+        self.sent_at.append(time.monotonic())
+        self.given += ask(self.api, connection, 1)
+        written = self.written
+        self.rows.add(written)
+        waiting = len(self.given) - written
+        if waiting:
+            self.longest = max(self.longest, time.monotonic() - self.sent_at[written])
+        # After a few rows, what was given out is covered although it is not counted.
+        return (
+            len(self.rows) > 4
+            and waiting > 4
+            and is_written(self.api, self.database, self.given[-1])
+        )
+
+
+SECONDS = 2
+LONG_INTERVAL = ONE_WORKER | {"READBACK_JOURNAL_INTERVAL": str(SECONDS)}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_kill_in_a_long_interval_repeats_no_value_and_loses_no_more_than_that(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path}/readback.sqlite3"
+    if kind == "postgresql":
+        url = request.getfixturevalue("postgresql").migrated_database()
+    chosen = LONG_INTERVAL | {"READBACK_DATABASE_URL": url}
+    with api_server(tmp_path / "first", chosen, is_killed=True) as server:
+        key = LongInterval(server, url)
+        key.send()
+        os.killpg(server.pid, signal.SIGKILL)
+    assert key.written < len(key.given)
+    # Ten times as long as it may be.
+    assert key.longest < 10 * (SECONDS + 1)
+    with api_server(tmp_path / "second", chosen) as server:
+        given = key.given + ask_anew(Api.of(server).with_key(key.api.key), 40)
+    assert len(set(given)) == len(given)
+    assert given == sorted(given)
+
+
+def test_a_replica_that_takes_over_from_a_killed_one_repeats_no_value(
+    tmp_path: Path, postgresql: Postgres
+) -> None:
+    url = postgresql.migrated_database()
+    chosen = LONG_INTERVAL | {"READBACK_DATABASE_URL": url}
+    with api_server(tmp_path / "b", chosen) as b:
+        with api_server(tmp_path / "a", chosen, is_killed=True) as a:
+            key = LongInterval(a, url)
+            there = Api.of(b).with_key(key.api.key)
+            # It knows the key, and has given out values itself.
+            given = ask_anew(there, 20)
+            wait_until(lambda: is_written(there, key.database, given[-1]), "written")
+            wait_until(lambda: key.written == 20, "the usage is written")
+            wait_for_refresh(a)
+            key.sent_at = [time.monotonic()] * 20
+            key.given = given
+            key.send()
+            os.killpg(a.pid, signal.SIGKILL)
+        wait_for_refresh(b)
+        given = key.given + ask_anew(there, 40)
+    assert len(set(given)) == len(given)
+
+
+def test_a_stop_in_a_long_interval_loses_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/readback.sqlite3"
+    with api_server(tmp_path, LONG_INTERVAL | {"READBACK_DATABASE_URL": url}) as server:
+        key = LongInterval(server, url)
+        key.send()
+    assert key.written == len(key.given)
 
 
 def test_workers_that_signals_have_added_repeat_no_value(tmp_path: Path) -> None:

@@ -159,9 +159,10 @@ def test_an_error_is_counted_for_its_endpoint_and_its_key(works: int) -> None:
         for status in [200] * works + [500]:
             connection.send(models(listener.endpoint, key))
             assert connection.read_answer().status == status
-    journal.close(1.0, lambda digest: 0)
+    journal.close(1.0, 1.0)
 
-    [failed] = [tally for tally in journal.fetch() if tally.event.code]
+    rows = journal.fetch(1.0, lambda digest, advance: 0)
+    [failed] = [tally for tally in rows if tally.event.code]
     event = failed.event
     assert (event.digest, event.endpoint, event.status) == (digest, "models", 500)
     assert (event.code, failed.requests) == ("internal_error", 1)

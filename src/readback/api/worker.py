@@ -141,7 +141,9 @@ class ApiWorker(Worker):
         )
         self._health = health = Health(self._counters)
         self._rounds = health.rounds
-        self._journal = Journal(self._counters, self._rounds.note)
+        self._journal = Journal(
+            self._counters, self._rounds.note, config.journal_interval
+        )
         self._unmatched = UnmatchedRequests(
             CAPACITY if config.unmatched_requests else 0
         )
@@ -207,6 +209,7 @@ class ApiWorker(Worker):
         notice = lifecycle.notice(self.config)
         # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
+        self._journal.hurry()
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
             # /readyz answers 503 now; balancers send no more requests before we close.
             await asyncio.sleep(notice)

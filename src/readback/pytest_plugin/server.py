@@ -15,7 +15,7 @@ from readback.pytest_plugin.arrived import (
 )
 from readback.pytest_plugin.database import JournalDatabase
 
-# The server writes its journal twice a second.
+# Our server writes all of its journal twice a second.
 _JOURNAL_SECONDS = 30
 _POLL_SECONDS = 0.01
 

@@ -105,8 +105,10 @@ def _environment(settings: Mapping[str, str]) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("READBACK_") and name != "DJANGO_SETTINGS_MODULE"
     }
-    # With one worker, requests are written in the order in which they arrived.
-    return {**inherited, **settings, "READBACK_WORKERS": "1"}
+    # With one worker, requests are written in the order in which they arrived; without
+    # an interval, all of them twice a second.
+    ours = {"READBACK_WORKERS": "1", "READBACK_JOURNAL_INTERVAL": "0"}
+    return {**inherited, **settings, **ours}
 
 
 def _wait_for_lock(file: TextIO) -> None:

@@ -87,30 +87,35 @@ class Clerk:
 
         Neither waits for the other: a long journal does not delay a revocation.
         """
-        self._journal.close(wall, self._keyring.last_created)
+        self._journal.close(now, wall, self._keyring.is_beyond_reserve)
         if self._refreshing_since == inf:
             self._refreshing_since = now
             self._thread.send(Refresh(known, now))
             self._send_unmatched(wall)
         elif now - self._refreshing_since > STUCK_SECONDS:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
-        if not self._writing and (tallies := self._journal.fetch()):
+        if self._writing:
+            return
+        if tallies := self._journal.fetch(now, self._keyring.reserve_created):
             self._writing = True
             self._rows_sent = len(tallies)
             self._thread.send(Write(tallies))
 
     @property
     def pending_rows(self) -> int:
-        """How many rows are not written yet, with those that the thread has."""
+        """How many rows are due and not written, with those that the thread has."""
         return len(self._journal) + self._rows_sent
 
     async def stop(self) -> None:
         """Write what is left, and wait a bounded time for that."""
         self._thread.keep_unwritten()
         await asyncio.sleep(0)  # apply what the thread has given back until now
-        self._journal.close(time.time(), self._keyring.last_created)
-        self._thread.send(Write(self._journal.fetch()))
-        self._send_unmatched(time.time())
+        now, wall = time.monotonic(), time.time()
+        self._journal.hurry()
+        self._journal.close(now, wall)
+        rest = self._journal.fetch(now, self._keyring.reserve_created)
+        self._thread.send(Write(rest))
+        self._send_unmatched(wall)
         self._thread.send(Stop(time.monotonic() + STOP_SECONDS))
         self._thread.join(STOP_SECONDS + 1)
 

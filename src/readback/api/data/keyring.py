@@ -98,10 +98,20 @@ class Keyring:
         """Return whether a look-up since the last tick has not found the key."""
         return digest in self._absent
 
-    def last_created(self, digest: bytes) -> int:
-        """Return how far the answers to a key are numbered; 0 if it is not known."""
+    def reserve_created(self, digest: bytes, advance: int) -> int:
+        """Return what to write as the last `created` of a key.
+
+        `advance` is how much it has grown since the last time. 0 if it is not known.
+        """
         record = self._records.get(digest)
-        return self._limiter.last(record.slot) if record else 0
+        if record is None:
+            return 0
+        return self._limiter.reserve(record.slot, advance, self.now)
+
+    def is_beyond_reserve(self, digest: bytes) -> bool:
+        """Return whether more has to be reserved before the next answers."""
+        record = self._records.get(digest)
+        return record is not None and self._limiter.is_beyond_reserve(record.slot)
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
         """Look up a key, and call the waiter with the result."""
@@ -213,7 +223,7 @@ class Keyring:
             record = self._records[row.digest] = Record(row.digest, slot, self.now)
         record.slot = slot
         # Another host may have answered since, or this slot may be a new one.
-        self._limiter.adopt(slot, row.last_created)
+        self._limiter.adopt(slot, row.last_created, self.now)
         record.expires_at = row.expires_at
         record.explains_refusals = row.explains_refusals
         expired = row.expires_at is not None and row.expires_at <= time.time()

@@ -25,6 +25,13 @@ Such a cell contains more than a `created`: in its upper half, how often `create
 begun again from the present. So the highest cell is always the newest, and so is the
 highest number of several hosts (`adopt`), although the newest `created` may be lower
 than the others. Mostly only the lower half changes, and only that is read and written.
+
+The database is told of a number now and then, and always of a higher one (`reserve`):
+it covers what will be given out until the next time. So a host that takes a key over,
+also from one that was killed, continues after everything that was given out. If this
+host has given out more, that has to be written at once (`is_beyond_reserve`). While two
+hosts answer one key, nothing is reserved; otherwise each of them would continue after
+what the other one has reserved, again and again.
 """
 
 import mmap
@@ -45,10 +52,12 @@ from readback.shared_counters import rows_for
 _PROBES = 8
 _RECENT = 1024
 # A slot has its owner, whose turn it is, the start (on the machine's monotonic clock),
-# the sum, and the workers' cells. If answers are numbered, then where the last runs of
-# `created` have ended, and the workers' cells for that. They are adjacent, so that a
-# party touches one page of memory; pages that are never touched cost nothing.
+# the sum, and the workers' cells. If answers are numbered, then what is reserved, until
+# when nothing more is, where the last runs of `created` have ended, and the workers'
+# cells for that. They are adjacent, so that a party touches one page of memory; pages
+# that are never touched cost nothing.
 _RATE_NUMBERS = 4
+_RESERVE_NUMBERS = 2
 _RUNS = 4
 _NOBODY = 0
 # A run ends when `created` goes back, or forward by more than this.
@@ -59,6 +68,11 @@ _SECONDS = (1 << 32) - 1
 _LOWER_HALF = 0 if sys.byteorder == "little" else 4
 # The turn is lost more often only if many workers answer one key without a pause.
 _ATTEMPTS = 8
+# How many numbers are reserved at most. A key that sends 20 requests a second needs 200
+# in ten seconds.
+_MAX_RESERVED = 256
+# How long another host counts as one that answers the key as well.
+_ELSEWHERE_SECONDS = 60.0
 
 
 class Rates:
@@ -166,14 +180,17 @@ class Limiter(Rates):
     def __init__(
         self, rate: int, burst: int, slots: int = 262_144, workers: int = 1
     ) -> None:
-        numbers = _RUNS + rows_for(workers)
+        numbers = _RESERVE_NUMBERS + _RUNS + rows_for(workers)
         super().__init__(rate, burst, slots, workers, extra_numbers=numbers)
         self.tick(time.monotonic(), time.time())
 
     def join(self, worker: int) -> None:
         super().join(worker)
-        run_ends = 8 * (_RATE_NUMBERS + self._cells_per_slot)
+        reserved = 8 * (_RATE_NUMBERS + self._cells_per_slot)
+        run_ends = reserved + 8 * _RESERVE_NUMBERS
         cells = run_ends + 8 * _RUNS
+        self._reserved = self._memory[reserved:].cast("q")
+        self._elsewhere_until = self._memory[reserved + 8 :].cast("d")
         self._run_ends = self._memory[run_ends:].cast("q")
         self._cells = self._memory[cells:].cast("q")
         self._mine = self._cells[worker:]
@@ -247,10 +264,39 @@ class Limiter(Rates):
         """Return how far this host has numbered the answers to a key."""
         return max(self._cells[slot : slot + self._cells_per_slot])
 
-    def adopt(self, slot: int, last: int) -> None:
-        """Continue after `last`, which another host may have given out."""
-        if last > self._mine[slot]:
-            self._mine[slot] = max(last, self.last(slot))
+    def reserve(self, slot: int, advance: int, now: float) -> int:
+        """Return how far the answers to a key are or will soon be numbered.
+
+        The caller writes that to the database; `advance` is how much `created` has
+        grown in this worker since the last time. The next time may be after twice as
+        long, so twice as much is reserved, or twice the lead over the clock, to which
+        all workers have contributed.
+        """
+        last = self.last(slot)
+        created = last & _SECONDS
+        if now >= self._elsewhere_until[slot]:
+            wanted = 2 * max(advance, created - self._second)
+            last += max(0, min(wanted, _MAX_RESERVED, self._latest - created))
+        if last > self._reserved[slot]:
+            self._reserved[slot] = last
+        return self._reserved[slot]
+
+    def is_beyond_reserve(self, slot: int) -> bool:
+        """Return whether this worker has given out more than is reserved."""
+        return self._mine[slot] > self._reserved[slot]
+
+    def adopt(self, slot: int, last: int, now: float) -> None:
+        """Continue after `last`, unless this host itself has reserved it."""
+        reserved = self._reserved[slot]
+        if last <= reserved or last <= self._mine[slot]:
+            return
+        if reserved:
+            self._elsewhere_until[slot] = now + _ELSEWHERE_SECONDS
+        self._mine[slot] = max(last, self.last(slot))
+        with self._barrier:
+            pass
+        # Whoever has the turn must read all cells again.
+        self.turn[slot] = _NOBODY
 
     def tick(self, now: float, wall: float) -> None:
         """Set the time. Call this regularly, because the wall clock may be changed."""

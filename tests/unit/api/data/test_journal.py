@@ -3,10 +3,13 @@
 import pytest
 
 from readback.api.data import journal as journal_module
-from readback.api.data.journal import Event, Journal
+from readback.api.data.journal import CALLERS, Event, Journal
 from readback.api.shared.counters import Counters
+from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 
 HOUR = 3600.0
+ROUND = 0.5
+LONGEST = 10.0
 
 
 @pytest.fixture
@@ -16,64 +19,296 @@ def counters():
 
 @pytest.fixture
 def journal(counters):
-    return Journal(counters.row(0))
+    return Journal(counters.row(0), longest_interval=LONGEST)
 
 
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(journal_module, "MAX_PENDING", 10)
+    monkeypatch.setattr(journal_module, "MAX_GOING_ON", 0)
 
 
-def event(key_id: int = 1, agent: str = "", code: str = "") -> Event:
-    return Event(bytes([key_id]), "chat", 400 if code else 200, code, "", agent, "")
+def event(
+    key_id: int = 1,
+    agent: str = "",
+    code: str = "",
+    address: str = "",
+    detail: str = "",
+) -> Event:
+    status = 400 if code else 200
+    return Event(bytes([key_id]), "chat", status, code, detail, agent, address)
 
 
-def unnumbered(digest: bytes) -> int:
+def unnumbered(digest: bytes, advance: int) -> int:
     return 0
+
+
+def fetch(journal: Journal, now: float = 0.0):
+    return journal.fetch(now, unnumbered)
 
 
 def requests(tallies) -> int:
     return sum(tally.requests for tally in tallies)
 
 
+class Rounds:
+    """One round after the other, with requests in between."""
+
+    def __init__(self, journal: Journal, wall: float = HOUR) -> None:
+        self.journal = journal
+        self.now = 0.0
+        self.wall = wall
+        # When each row was written, and the row.
+        self.written: list[tuple[float, journal_module.Tally]] = []
+
+    def run(self, seconds: float, *events: Event, urgent=lambda digest: False) -> None:
+        for _ in range(int(seconds / ROUND)):
+            for each in events:
+                self.journal.note(each, 0, 0)
+            self.now += ROUND
+            self.wall += ROUND
+            self.journal.close(self.now, self.wall, urgent)
+            self.written += [(self.now, each) for each in fetch(self.journal, self.now)]
+
+    def rows(self) -> list[journal_module.Tally]:
+        return [row for _, row in self.written]
+
+
 def test_equal_outcomes_share_one_tally(journal, counters):
     for agent in ("a", "b", "a"):
         journal.note(event(agent=agent), 10, 20)
-    journal.close(HOUR, unnumbered)
+    journal.close(0.0, HOUR)
 
-    tallies = journal.fetch()
+    tallies = fetch(journal)
     assert {(t.event.user_agent, t.requests, t.at) for t in tallies} == {
         ("a", 2, HOUR),
         ("b", 1, HOUR),
     }
     assert counters.total(("chat", "")) == 3
-    assert journal.fetch() == [] and len(journal) == 0
+    assert fetch(journal) == [] and len(journal) == 0
 
 
-def test_a_closed_tally_is_not_used_again(journal):
+def test_an_outcome_that_goes_on_is_written_at_growing_intervals(journal):
+    rounds = Rounds(journal)
+    rounds.run(120, event())
+    times = [at for at, _ in rounds.written]
+    assert times[0] == ROUND
+    pauses = [later - at for at, later in zip(times, times[1:], strict=False)]
+    # Those that grow are shortened at random.
+    assert all(a <= 2 * b for a, b in zip(pauses, (1, 2, 4, 8), strict=False))
+    assert pauses[4:] == [LONGEST] * len(pauses[4:]) and len(pauses) > 12
+    rounds.run(LONGEST)
+    assert requests(rounds.rows()) == 240
+
+
+def test_outcomes_that_began_together_are_not_written_together_for_ever(journal):
+    rounds = Rounds(journal)
+    rounds.run(60, *(event(number) for number in range(100)))
+    last = {row.event.digest: at for at, row in rounds.written}
+    assert len(set(last.values())) > 5
+
+
+def test_an_outcome_that_has_paused_is_written_at_once(journal):
+    rounds = Rounds(journal)
+    rounds.run(60, event())
+    rounds.run(2 * LONGEST)
+    assert requests(rounds.rows()) == 120
+    rounds.written.clear()
+    began = rounds.now
+    rounds.run(ROUND, event())
+    assert [at for at, _ in rounds.written] == [began + ROUND]
+
+
+def test_a_person_who_tries_every_three_seconds_sees_each_request_at_once(journal):
+    rounds = Rounds(journal)
+    for _ in range(20):
+        rounds.written.clear()
+        rounds.run(ROUND, event())
+        assert len(rounds.written) == 1
+        rounds.run(3 - ROUND)
+
+
+def test_a_new_outcome_of_a_busy_key_is_written_at_once(journal):
+    rounds = Rounds(journal)
+    rounds.run(60, event())
+    rounds.written.clear()
+    refused, elsewhere = event(code="invalid_json"), event(address="192.0.2.x")
+    rounds.run(ROUND, event(), refused, elsewhere)
+    written = {row.event for row in rounds.rows()}
+    assert {refused, elsewhere} <= written
+
+
+def test_the_metrics_are_current_while_rows_wait(journal, counters):
+    rounds = Rounds(journal)
+    rounds.run(60, event())
+    assert counters.total(("chat", "")) == 120
+
+
+def test_a_tally_stays_open_while_its_outcome_goes_on(journal):
     tally = journal.open(event())
-    journal.close(1.0, unnumbered)
-    assert not tally.open
-    assert journal.open(event()) is not tally
+    rounds = Rounds(journal)
+    rounds.run(30, event())
+    assert tally.open and journal.open(event()) is tally
+    rounds.run(3 * LONGEST)
+    assert not tally.open and journal.open(event()) is not tally
+
+
+def test_what_must_not_wait_is_written_in_the_same_round(journal):
+    rounds = Rounds(journal)
+    rounds.run(60, event(1), event(2))
+    rounds.written.clear()
+    rounds.run(3, event(1), event(2), urgent=lambda digest: digest == event(2).digest)
+    assert sum(row.event == event(2) for row in rounds.rows()) == 6
+    assert sum(row.event == event(1) for row in rounds.rows()) <= 1
+
+
+def test_requests_before_and_after_an_hour_are_different_rows(journal):
+    began = 8 * HOUR - 60
+    rounds = Rounds(journal, began)
+    rounds.run(120, event())
+    rounds.run(LONGEST)
+    by_hour = {8: 0, 7: 0}
+    for row in rounds.rows():
+        by_hour[int(row.at // HOUR)] += row.requests
+    # The last half second of an hour is counted in the next one.
+    assert by_hour == {7: 119, 8: 121}
+    # Not all keys are written when the hour ends.
+    assert 8 * HOUR - began not in [at for at, _ in rounds.written]
+
+
+def test_a_row_is_dated_by_its_last_request(journal):
+    rounds = Rounds(journal)
+    rounds.run(60, event())
+    rounds.run(ROUND, event())
+    last = rounds.wall
+    rounds.run(LONGEST)
+    assert max(row.at for row in rounds.rows()) == last
+
+
+def test_a_clock_that_is_set_loses_nothing(journal, counters):
+    rounds = Rounds(journal, 10 * HOUR)
+    for step in (5 * HOUR, -9 * HOUR, 2 * HOUR):
+        rounds.run(30, event())
+        rounds.wall += step
+    rounds.run(LONGEST)
+    assert requests(rounds.rows()) == 180 == counters.total(("chat", ""))
+
+
+def test_a_stop_writes_everything(journal):
+    rounds = Rounds(journal, 2 * HOUR - 55)
+    rounds.run(60, event())
+    written = requests(rounds.rows())
+    journal.note(event(), 0, 0)
+    journal.hurry()
+    journal.close(rounds.now, rounds.wall)
+    assert requests(fetch(journal, rounds.now)) == 121 - written
+    # What is answered while the worker is stopping is written in the next round.
+    rounds.written.clear()
+    rounds.run(5, event())
+    assert len(rounds.written) == 10
+
+
+def test_without_an_interval_everything_is_written_in_every_round(counters):
+    rounds = Rounds(Journal(counters.row(0), longest_interval=0.0))
+    rounds.run(10, event())
+    assert [row.requests for row in rounds.rows()] == [1] * 20
+
+
+def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal):
+    rounds = Rounds(journal)
+    for number in range(120):
+        rounds.run(ROUND, event(agent="example/1.0", address=f"192.0.{number}.x"))
+    rounds.run(LONGEST)
+    rows = rounds.rows()
+    assert requests(rows) == 120
+    alone = [row for row in rows if row.event.address != SEVERAL_ADDRESSES]
+    assert len(alone) == CALLERS
+    assert len(rows) <= CALLERS + 12
+    assert {row.event.user_agent for row in rows} == {"example/1.0"}
+
+
+def test_a_caller_that_goes_on_keeps_its_row_beside_those_who_share_one(journal):
+    rounds = Rounds(journal)
+    regular = event(agent="regular", address="192.0.2.x")
+    for number in range(120):
+        passing = event(agent="passing", address=f"198.51.{number}.x")
+        rounds.run(ROUND, regular, passing)
+    rounds.run(LONGEST)
+    own = [row for row in rounds.rows() if row.event == regular]
+    assert requests(own) == 120
+
+
+def test_callers_whose_programs_differ_share_a_row_without_one(journal):
+    rounds = Rounds(journal)
+    for number in range(60):
+        rounds.run(ROUND, event(agent=f"program {number}", address="192.0.2.x"))
+    rounds.run(LONGEST)
+    shared = {
+        row.event.user_agent
+        for row in rounds.rows()
+        if row.event.address == SEVERAL_ADDRESSES
+    }
+    assert shared == {""}
+    assert requests(rounds.rows()) == 60
+
+
+def test_refusals_that_differ_are_not_merged_because_of_their_number(journal):
+    """A program that is wrong in many ways is still one caller."""
+    several = [event(code="invalid_json", detail=f"wrong {n}") for n in range(50)]
+    for each in several:
+        journal.note(each, 0, 0)
+    journal.close(0.0, HOUR)
+    assert {row.event for row in fetch(journal)} == set(several)
+
+
+def test_a_key_has_a_bounded_number_of_rows_whoever_sends_what(journal):
+    for number in range(1000):
+        program, detail = f"program {number}", f"wrong {number % 300}"
+        journal.note(event(1, program, "invalid_json", detail=detail), 0, 0)
+        journal.note(event(2), 0, 0)
+    journal.close(0.0, HOUR)
+    rows = fetch(journal)
+    assert requests(rows) == 2000
+    assert len(rows) <= JOURNAL_ROWS + 2
 
 
 def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
-    for wall in (10.0, 20.0, HOUR + 1):
+    for now, wall in ((1.0, 10.0), (11.0, 20.0), (21.0, HOUR + 1)):
         journal.note(event(), 0, 0)
-        journal.close(wall, unnumbered)
-        journal.give_back(journal.fetch())
+        journal.close(now, wall)
+        journal.give_back(fetch(journal, now))
 
-    tallies = journal.fetch()
+    tallies = fetch(journal, 30.0)
     assert sorted((t.at, t.requests) for t in tallies) == [(20.0, 2), (HOUR + 1, 1)]
     assert counters.total(("chat", "")) == 3
 
 
-def test_tallies_that_are_merged_keep_the_newest_created(journal):
-    for last_created in (5, 9, 7):
-        journal.note(event(), 0, 0)
-        journal.close(10.0, {event().digest: last_created}.get)
-    [tally] = journal.fetch()
+def test_a_tally_gets_the_newest_created_when_it_is_fetched(journal):
+    journal.note(event(), 0, 0)
+    journal.close(1.0, 10.0)
+    journal.give_back(journal.fetch(1.0, lambda digest, advance: 5))
+    [tally] = journal.fetch(2.0, lambda digest, advance: 9 * advance)
     assert tally.last_created == 9
+
+
+def test_the_reserve_for_created_follows_the_requests_or_the_clock(journal):
+    rounds, advances = Rounds(journal), []
+    rounds.run(60, event())
+    for each in (event(), event()):
+        journal.note(each, 0, 0)
+    journal.note(event(2), 0, 0)
+    journal.hurry()
+    journal.close(rounds.now, rounds.wall)
+
+    def note(digest: bytes, advance: int) -> int:
+        advances.append((digest, advance))
+        return 0
+
+    journal.fetch(rounds.now, note)
+    by_key = dict(advances)
+    assert by_key[event(2).digest] == 1
+    # It is used twice a second, or its next row is written after ten seconds.
+    assert by_key[event().digest] >= LONGEST
 
 
 def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
@@ -82,21 +317,21 @@ def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
     for round_ in range(5):
         for number in range(30):
             journal.note(event(agent=f"{round_} {number}"), 0, 0)
-        journal.close(1.0, unnumbered)
+        journal.close(float(round_), 1.0)
     assert len(journal) <= 11
-    assert requests(journal.fetch()) == 150
+    assert requests(fetch(journal, 5.0)) == 150
     assert counters.total("journal_dropped") == 0
 
 
 def test_above_twice_the_limit_dropped_requests_are_counted(journal, counters, small):
     for key_id in range(100):
         journal.note(event(key_id), 0, 0)
-    journal.close(1.0, unnumbered)
+    journal.close(1.0, 1.0)
     for key_id in range(100):
         journal.note(event(key_id, code="not_found"), 0, 0)
-    journal.close(1.0, unnumbered)
+    journal.close(2.0, 1.0)
 
-    kept = journal.fetch()
+    kept = fetch(journal, 2.0)
     assert len(kept) == 20
     assert requests(kept) + counters.total("journal_dropped") == 200
     # The metrics count them all.
@@ -104,12 +339,36 @@ def test_above_twice_the_limit_dropped_requests_are_counted(journal, counters, s
     assert answered == 200
 
 
+def test_with_too_many_outcomes_all_are_written_in_every_round(
+    journal, counters, monkeypatch
+):
+    monkeypatch.setattr(journal_module, "MAX_GOING_ON", 50)
+    rounds = Rounds(journal)
+    rounds.run(30, *(event(number) for number in range(100)))
+    assert requests(rounds.rows()) == 60 * 100
+    assert len(rounds.rows()) > 50 * 100
+
+
 def test_an_outcome_that_cannot_be_counted_affects_no_other(counters):
     errors = []
     journal = Journal(counters.row(0), errors.append)
     journal.note(event(1)._replace(endpoint="nowhere"), 0, 0)
     journal.note(event(2), 0, 0)
-    journal.close(10.0, unnumbered)
-    [tally] = journal.fetch()
+    journal.close(10.0, 10.0)
+    [tally] = fetch(journal, 10.0)
     assert tally.event == event(2) and [type(error) for error in errors] == [KeyError]
     assert counters.total("journal_dropped") == 1
+    journal.close(11.0, 11.0)
+    assert len(errors) == 1
+
+
+def test_a_number_that_cannot_be_had_affects_no_other_row(counters):
+    errors = []
+    journal = Journal(counters.row(0), errors.append)
+    journal.note(event(1), 0, 0)
+    journal.note(event(2), 0, 0)
+    journal.close(10.0, 10.0)
+    numbers = {event(2).digest: 5}
+    [tally] = journal.fetch(10.0, lambda digest, advance: numbers[digest])
+    assert tally.event == event(2) and tally.last_created == 5
+    assert len(errors) == 1 and counters.total("journal_dropped") == 1

@@ -56,11 +56,14 @@ def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter, now)
     wall = int(time.time())
     record = add_key(keyring, ROW._replace(last_created=wall + 100))
     assert limiter.number(record.slot, now) == wall + 101
-    assert keyring.last_created(DIGEST) == wall + 101
+    assert not keyring.reserve_created(b"unknown", 1)
+    assert keyring.is_beyond_reserve(DIGEST)
+    assert keyring.reserve_created(DIGEST, 3) >= wall + 101 + 6
+    assert not keyring.is_beyond_reserve(DIGEST)
     # Another replica has answered meanwhile; what it has written later is newer.
-    keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 200)})
-    keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 150)})
-    assert limiter.number(record.slot, now) == wall + 201
+    keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 800)})
+    keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=wall + 700)})
+    assert limiter.number(record.slot, now) == wall + 801
 
 
 def test_a_key_that_does_not_exist_is_not_remembered(keyring):

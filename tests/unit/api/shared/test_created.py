@@ -139,14 +139,14 @@ def test_no_pattern_of_bursts_and_pauses_breaks_the_rule(steps):
 def test_the_newest_value_is_adopted_even_if_it_is_lower():
     here, there = Key(), Key()
     here.answer(HOUR)
-    there.limiter.adopt(there.slot, here.limiter.last(here.slot))
+    there.limiter.adopt(there.slot, here.limiter.last(here.slot), 0.0)
     there.answer(100)
     assert there.given[-1] < here.given[-1]  # it has started again
 
-    here.limiter.adopt(here.slot, there.limiter.last(there.slot))
+    here.limiter.adopt(here.slot, there.limiter.last(there.slot), 0.0)
     assert here.answer() == [there.given[-1] + 1]
     # What is older does not lead back.
-    here.limiter.adopt(here.slot, START)
+    here.limiter.adopt(here.slot, START, 0.0)
     assert here.answer() == [there.given[-1] + 2]
 
 
@@ -157,9 +157,91 @@ def test_a_key_that_lost_its_slot_continues_after_the_value_that_was_kept():
 
     Key(alice.limiter, BOB).answer(2)
     alice = Key(alice.limiter)
-    alice.limiter.adopt(alice.slot, kept)
+    alice.limiter.adopt(alice.slot, kept, 0.0)
 
     assert alice.answer() == [START + 40]
+
+
+def write(key: Key, requests: int, now: float = 0.0) -> int:
+    """Return what is written to the database with this many requests."""
+    return key.limiter.reserve(key.slot, requests, now)
+
+
+def test_what_is_written_covers_twice_as_many_answers():
+    key = Key()
+    key.answer(5)
+    written = write(key, 5)
+    assert not key.limiter.is_beyond_reserve(key.slot)
+    key.answer(10)
+    assert key.given[-1] == written
+    assert not key.limiter.is_beyond_reserve(key.slot)
+    key.answer()
+    assert key.limiter.is_beyond_reserve(key.slot)
+
+
+def test_a_host_that_takes_over_continues_after_what_was_given_out_since():
+    killed, next_one = Key(), Key()
+    killed.answer(20)
+    written = write(killed, 20)
+    killed.answer(30)
+    next_one.limiter.adopt(next_one.slot, written, 0.0)
+    assert next_one.answer()[0] > killed.given[-1]
+
+
+def test_a_host_does_not_continue_after_what_it_has_reserved_itself():
+    key = Key()
+    key.answer(5)
+    key.limiter.adopt(key.slot, write(key, 5), 0.0)
+    assert key.answer() == [START + 5]
+
+
+def test_every_worker_continues_after_what_another_host_has_given_out():
+    """Also one that has the turn, and reads the number after another has written it."""
+    limiter = Limiter(RATE, RATE, slots=64, workers=2)
+    key = Key(limiter)
+    key.answer(5)
+    write(key, 5)
+    limiter.join(1)
+    limiter.adopt(key.slot, START + 1000, 0.0)
+    write(key, 1)
+    limiter.join(0)
+    assert key.answer() == [START + 1001]
+
+
+def test_what_is_reserved_is_bounded_and_never_more_than_an_hour_ahead():
+    key = Key()
+    key.answer(1000)
+    assert write(key, 1000) == key.given[-1] + 256
+    key.answer(HOUR - 1000 - 20)
+    assert write(key, 20) == START + HOUR
+    slow = Key()
+    slow.answer()
+    assert write(slow, 1) == START + 2
+
+
+def test_two_hosts_that_answer_one_key_do_not_drive_each_other_ahead():
+    hosts = [Key(), Key()]
+    written, answers = 0, 0
+    for second in range(600):
+        for host in hosts:
+            host.set_clock(START + second)
+            host.limiter.adopt(host.slot, written, float(second))
+            host.answer()
+            answers += 1
+            written = max(written, write(host, 1, float(second)))
+    # Two requests a second, so one second of lead in each second.
+    assert max(host.given[-1] for host in hosts) <= START + answers + 10
+
+
+def test_a_slow_key_that_alternates_between_hosts_keeps_the_time_of_the_clock():
+    hosts = [Key(), Key()]
+    written = 0
+    for turn in range(100):
+        host, second = hosts[turn % 2], 70 * turn
+        host.set_clock(START + second)
+        host.limiter.adopt(host.slot, written, float(second))
+        assert host.answer() == [START + second]
+        written = max(written, write(host, 1, float(second)))
 
 
 def answer_in_worker(limiter, number, names, together, results):
