@@ -10,6 +10,7 @@ import pytest
 
 from readback.cabinet import services
 from readback.cabinet.models import JournalEntry, Key
+from readback.contract import SEVERAL_ADDRESSES
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
@@ -47,6 +48,23 @@ def options_in(page, name: str) -> list[str]:
     assert menu
     found = re.findall(r"<option[^>]*>\s*(.*?)\s*</option>", menu[0], re.DOTALL)
     return [unescape(option) for option in found]
+
+
+def test_a_row_of_several_callers_says_so(alice, key):
+    entry(key, user_agent="function/1.0", client_address=SEVERAL_ADDRESSES)
+    rows = journal_in(logged_in(alice).get(f"/keys/{key.pk}/"))
+    assert "function/1.0 several addresses" in rows
+    assert "several programs" not in rows
+
+    entry(key, user_agent="", client_address=SEVERAL_ADDRESSES)
+    rows = journal_in(logged_in(alice).get(f"/keys/{key.pk}/"))
+    assert "several programs or addresses" in rows
+
+    alice.language = "ru"
+    alice.save()
+    rows = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
+    assert "function/1.0 несколько адресов" in rows
+    assert "несколько программ или адресов" in rows
 
 
 def test_the_filters_offer_what_occurs_and_how_often(alice, key):

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from readback import differences, programs
 from readback.cabinet.models import JournalEntry, UnmatchedRequest
-from readback.contract import REFUSALS
+from readback.contract import REFUSALS, SEVERAL_ADDRESSES
 from readback.differences import ADVICE, FIELD_ADVICE
 from readback.programs import RecognisedProgram, Switch
 
@@ -59,6 +59,11 @@ class ExplainedEntry(NamedTuple):
     # Whether the refusal above it, in a list, has the same remedy or finding.
     repeats_remedy: bool = False
     repeats_finding: bool = False
+
+    @property
+    def is_of_several_callers(self) -> bool:
+        """Whether it is of callers that are not listed one by one."""
+        return self.entry.client_address == SEVERAL_ADDRESSES
 
     @property
     def remedy(self) -> tuple[object, ...]:
