@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -100,24 +100,22 @@ def hash_points() -> int:
 @contextmanager
 def replicas(
     number: int,
-    workers: int,
-    database_url: str,
+    chosen: Mapping[str, str],
     folder: Path,
     ports: Ports,
     certificate: Path | None = None,
 ) -> Iterator[list[Replica]]:
-    """Run replicas of the API alone, each with this many workers."""
+    """Run replicas of the API alone, each with these settings."""
     with ExitStack() as stack:
         started = []
         for name, address in list(ADDRESSES.items())[:number]:
             settings = {
                 **UNLIMITED,
                 "READBACK_DATA_DIR": str(folder / name),
-                "READBACK_DATABASE_URL": database_url,
                 "READBACK_SECRET_KEY": "the same on every replica " * 2,
                 "READBACK_TRUSTED_PROXY_COUNT": "1",
-                "READBACK_WORKERS": str(workers),
                 "READBACK_STOP_NOTICE": "0.1",
+                **chosen,
                 "READBACK_API_BIND": f"{address}:{ports.api}",
                 "READBACK_OPS_BIND": f"{address}:{ports.ops}",
             }

@@ -9,7 +9,7 @@ from math import ceil, inf, sqrt
 from typing import Any
 
 from bench.fleet_model import MACHINE_CORES, Demand, Figures, Fleet, plan
-from readback.api.data.journal import MAX_PENDING
+from readback.api.data.journal import MAX_GOING_ON
 from readback.api.shared.limiter import Limiter
 
 KEY_SLOTS: int = inspect.signature(Limiter).parameters["slots"].default
@@ -40,7 +40,7 @@ def limits_of(fleet: Fleet) -> list[Limit]:
     demand, load = fleet.demand, fleet.load
     in_use = fleet.replicas - demand.spares
     bits = fleet.bits_in + fleet.bits_out
-    rows = load.rows_per_round * fleet.busiest
+    outcomes = load.outcomes * fleet.busiest
     keys = demand.keys / in_use * fleet.busiest
     return [
         Limit("CPU of one PostgreSQL", fleet.database_cores, DATABASE_CORES),
@@ -49,7 +49,7 @@ def limits_of(fleet: Fleet) -> list[Limit]:
         Limit("network of one balancer", bits, NETWORK_BITS),
         Limit("health checks of one balancer", fleet.check_cores, MACHINE_CORES),
         Limit("a second to notice a change", fleet.noticed_seconds, 1.0),
-        Limit("rows of a worker and round", rows, MAX_PENDING),
+        Limit("outcomes that go on in a worker", outcomes, MAX_GOING_ON),
         Limit("keys of a replica", keys, KEY_SLOTS),
     ]
 

@@ -5,7 +5,7 @@ returns the `Fleet`. The formulas, in the names used below:
 
     requests of a key in a time t      n = rate / keys * t
     workers that see a key meanwhile   spread(n) = min(n, W * (1 - (1 - 1/W) ** n))
-    rows per second                    keys * spread(of one round) / ROUND_SECONDS
+    rows per second                    keys * W * row_rate(rate / keys / W)
     refreshed keys per second          keys * spread(of IDLE_SECONDS) / ROUND_SECONDS
     CPU of the workers                 requests, refreshed keys, rows and look-ups, each
                                        times its cost, and the idle cost of each worker
@@ -19,7 +19,7 @@ it wakes up; they are curves over the rate of one process.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import ceil, exp, log, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -150,8 +150,8 @@ class Load:
     wal_bytes: float
     known_keys: float
     """Of one worker, on average."""
-    rows_per_round: float
-    """Of one worker, on average."""
+    outcomes: float
+    """Of one worker, on average: how many go on."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,32 @@ def spread(requests: float, workers: int) -> float:
     return min(requests, reached)
 
 
+def row_rate(rate: float) -> float:
+    """Return the rows per second that a worker writes for a key with equal requests.
+
+    The key sends it `rate` requests a second, at random times. The first request after
+    a pause is written at the end of its round. Then the intervals double; those that
+    are not the longest are shortened at random, by a quarter on average. An interval
+    without a request ends the series.
+    """
+    longest = float(SETTINGS.journal_interval)
+    # Of a whole series; `reached` is the share of series that come so far.
+    rows, seconds, reached, interval = 1.0, 1 / rate + ROUND_SECONDS / 2, 1.0, 0.0
+    while interval < longest:
+        interval = min(2 * interval or 2 * ROUND_SECONDS, longest)
+        requests = rate * interval
+        if interval == longest:
+            empty = exp(-requests)
+            # As many intervals as come before an empty one.
+            rows, seconds = rows * empty, seconds * empty
+            return (rows + reached * (1 - empty)) / (seconds + reached * interval)
+        empty = (exp(-requests / 2) - exp(-requests)) / (requests / 2)
+        seconds += reached * 0.75 * interval
+        reached *= 1 - empty
+        rows += reached
+    return rows / seconds
+
+
 def busiest(replicas: float, points: int, keys: float) -> float:
     """Return the expected load of the busiest replica, relative to the average.
 
@@ -215,11 +241,14 @@ def load(figures: Figures, demand: Demand, replicas: float) -> Load:
     """
     per_key, workers = demand.rate / demand.keys, replicas * demand.workers
     rounds = 1 / ROUND_SECONDS
-    rows = demand.keys * spread(per_key * ROUND_SECONDS, demand.workers) * rounds
+    at_worker = per_key / demand.workers
+    rows = demand.keys * demand.workers * row_rate(at_worker)
     known = demand.keys * spread(per_key * IDLE_SECONDS, demand.workers) / workers
     refreshes = known * workers * rounds
     look_ups = demand.rate * _unknown_share(per_key, demand.workers)
     rows_per_round = rows * ROUND_SECONDS / workers
+    in_interval = at_worker * SETTINGS.journal_interval
+    going_on = demand.keys * demand.workers * min(in_interval, 1 - exp(-in_interval))
     curve = figures.balancer_http2 if demand.http2 else figures.balancer_http
     return Load(
         rows=rows,
@@ -241,7 +270,7 @@ def load(figures: Figures, demand: Demand, replicas: float) -> Load:
         + min(look_ups, workers / LOOK_UP_SECONDS),
         wal_bytes=rows * figures.wal_row_bytes,
         known_keys=known,
-        rows_per_round=rows_per_round,
+        outcomes=going_on / workers,
     )
 
 

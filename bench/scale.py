@@ -88,7 +88,7 @@ class FleetComparison:
         ):
             running.stagger(used)
             target = running.balancer.http
-            fleet_load.send(target, sent, 3, plan.fleet_rate)
+            fleet_load.send(target, sent, plan.warm_up_seconds, plan.fleet_rate)
             before = running.balancer.requests_by_server()
             work = running.measure(
                 lambda: fleet_load.send(

@@ -45,7 +45,8 @@ class CostBenchmark:
             request = self._curve("API", alone, few, idle)
             look_up = self._look_up(alone, request)
             known, key_bytes = self._known(alone, idle)
-        with place.running(1, 1, balanced=False) as alone:
+        # Written in every round, so that there are enough rows to be measured.
+        with place.running(1, 1, balanced=False, journal_interval=0) as alone:
             row = self._row(alone, idle, known, request)
         with place.running(1, 1, balanced=False, tls=True) as alone:
             tls = self._tls(alone, few, idle)
@@ -169,7 +170,7 @@ class CostBenchmark:
             fleet_load.send(alone.front, sent, 2, plan.row_rate, FORWARDED)
             work = alone.measure(
                 lambda: fleet_load.send(
-                    alone.front, sent, plan.fleet_seconds, plan.row_rate, FORWARDED
+                    alone.front, sent, plan.row_seconds, plan.row_rate, FORWARDED
                 ),
             )
         rate = work.requests / work.seconds

@@ -30,7 +30,7 @@ NEXT_STEPS = {
     "CPU of one PostgreSQL": "fewer workers that know a key; then cells",
     "health checks of one balancer": "cells",
     "a second to notice a change": "fewer workers that know a key; then a change feed",
-    "rows of a worker and round": "more replicas",
+    "outcomes that go on in a worker": "more replicas",
     "keys of a replica": "more replicas",
 }
 # Cores that other programs may use before their effect has to be mentioned.

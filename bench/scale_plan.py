@@ -13,8 +13,12 @@ class ScalePlan:
     row_keys: int
     row_rate: int
     """At least two requests per second and key: one in every round."""
-    fleet_seconds: int
+    row_seconds: int
     """A multiple of ten: with a row in every round, each key is trimmed that often."""
+    warm_up_seconds: int
+    """Until outcomes that go on are written at the longest interval."""
+    fleet_seconds: int
+    """A multiple of that interval."""
     fleet_keys: int
     fleet_rate: int
     idle_connections: int
@@ -26,6 +30,8 @@ FULL = ScalePlan(
     known_keys=20_000,
     row_keys=300,
     row_rate=900,
+    row_seconds=20,
+    warm_up_seconds=30,
     fleet_seconds=20,
     fleet_keys=200,
     fleet_rate=600,
@@ -38,6 +44,8 @@ QUICK = ScalePlan(
     known_keys=1_000,
     row_keys=50,
     row_rate=200,
+    row_seconds=2,
+    warm_up_seconds=3,
     fleet_seconds=2,
     fleet_keys=60,
     fleet_rate=300,

@@ -11,14 +11,15 @@ from pathlib import Path
 
 from tests.support.authority import Authority
 from tests.support.database import Database
-from tests.support.load import spread
+from tests.support.load import chat, spread
 from tests.support.metrics import metrics
 from tests.support.waiting import wait_until
-from tests.support.wire import Endpoint, request
+from tests.support.wire import Endpoint
 
 from bench import proc
 from bench.errors import MeasurementError
 from bench.fleet import FRONT, Balancer, Ports, Replica, balancer, replicas
+from bench.fleet_model import SETTINGS
 from bench.single_worker import start_postgres
 from readback import keys
 from readback.api.data.store import TRIM_EVERY
@@ -101,16 +102,16 @@ class Running:
     def stagger(self, used: Sequence[str]) -> None:
         """Let the keys be due for a trim of their journals at different times.
 
-        Each distinct user agent is a row of its own.
+        Each kind of refusal is a row of its own.
         """
         requests = [
-            _models(self.front, key, f"example/{row}")
+            chat(self.front, key, b'{"n%d":1}' % row)
             for number, key in enumerate(used)
             for row in range(number % TRIM_EVERY + 1)
         ]
         statuses = spread(self.front, requests, connections=4)
-        if statuses.keys() != {200}:
-            raise MeasurementError(f"known keys were refused: {dict(statuses)}")
+        if statuses.keys() != {400}:
+            raise MeasurementError(f"known keys were not known: {dict(statuses)}")
         self.wait_until_written()
 
     def wait_until_written(self) -> None:
@@ -183,15 +184,26 @@ class Site:
 
     @contextmanager
     def running(
-        self, number: int, workers: int, *, balanced: bool = True, tls: bool = False
+        self,
+        number: int,
+        workers: int,
+        *,
+        balanced: bool = True,
+        tls: bool = False,
+        journal_interval: int = SETTINGS.journal_interval,
     ) -> Iterator[Running]:
         """Run a fleet on this database."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             ports = Ports.free()
             certificate = self.certificate if tls else None
+            settings = {
+                "READBACK_DATABASE_URL": self.database.url,
+                "READBACK_WORKERS": str(workers),
+                "READBACK_JOURNAL_INTERVAL": str(journal_interval),
+            }
             members = stack.enter_context(
-                replicas(number, workers, self.database.url, folder, ports, certificate)
+                replicas(number, settings, folder, ports, certificate)
             )
             front = None
             if balanced:
@@ -236,11 +248,6 @@ def site() -> Iterator[Site]:
         database = Database(postgres.migrated_database())
         certificate = Authority(folder / "authority").issue(FRONT)
         yield Site(database, postgres.pid, folder, certificate)
-
-
-def _models(endpoint: Endpoint, key: str, user_agent: str) -> bytes:
-    fields = [("Host", endpoint.authority), ("Authorization", f"Bearer {key}")]
-    return request("GET", "/v1/models", [*fields, ("User-Agent", user_agent)])
 
 
 def _difference(after: dict[str, float], before: dict[str, float]) -> dict[str, float]:
