@@ -251,11 +251,10 @@ class Journal:
 
     def _defer(self, tally: Tally, now: float) -> None:
         """Set the next time for a tally that goes on."""
-        interval = tally.interval = min(2 * tally.interval, self._longest)
-        if interval < self._longest:
-            # So that what began together is not written together for ever.
-            interval *= uniform(0.5, 1)
-        tally.due = now + interval
+        grows = tally.interval < self._longest
+        tally.interval = min(2 * tally.interval, self._longest)
+        # So that what began together is not written together for ever.
+        tally.due = now + tally.interval * (uniform(0.5, 1) if grows else 1)
 
     def _let_rest(self, tally: Tally, now: float) -> None:
         """Let the next request be written at once if an interval was without any."""

@@ -95,8 +95,9 @@ def test_an_outcome_that_goes_on_is_written_at_growing_intervals(journal):
     assert times[0] == ROUND
     pauses = [later - at for at, later in zip(times, times[1:], strict=False)]
     # Those that grow are shortened at random.
-    assert all(a <= 2 * b for a, b in zip(pauses, (1, 2, 4, 8), strict=False))
-    assert pauses[4:] == [LONGEST] * len(pauses[4:]) and len(pauses) > 12
+    growing = (1, 2, 4, 8, LONGEST)
+    assert all(b / 2 <= a <= b for a, b in zip(pauses, growing, strict=False))
+    assert pauses[5:] == [LONGEST] * len(pauses[5:]) and len(pauses) > 12
     rounds.run(LONGEST)
     assert requests(rounds.rows()) == 240
 
