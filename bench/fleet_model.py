@@ -7,8 +7,9 @@ returns the `Fleet`. The formulas, in the names used below:
     workers that see a key meanwhile   spread(n) = min(n, W * (1 - (1 - 1/W) ** n))
     rows per second                    keys * W * row_rate(rate / keys / W)
     refreshed keys per second          keys * spread(of IDLE_SECONDS) / ROUND_SECONDS
-    CPU of the workers                 requests, refreshed keys, rows and look-ups, each
-                                       times its cost, and the idle cost of each worker
+    CPU of the workers                 requests, refreshed keys, rows, writes and
+                                       look-ups, each times its cost, and the idle cost
+                                       of each worker
     replicas                           CPU * busiest / (utilisation * W), and spares
 
 The balancer sends a key to one replica, and any of the replica's W workers may answer:
@@ -106,6 +107,9 @@ class Figures:
     journal_row_bytes: float
     wal_row_bytes: float
     """Written to the write-ahead log for each row of the journal."""
+    worker_write: float = 0.0
+    """Per transaction that writes rows."""
+    database_write: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -199,26 +203,26 @@ def row_rate(rate: float) -> float:
     """Return the rows per second that a worker writes for a key with equal requests.
 
     The key sends it `rate` requests a second, at random times. The first request after
-    a pause is written at the end of its round. Then the intervals double; those that
-    are not the longest are shortened at random, by a quarter on average. An interval
-    without a request ends the series.
+    a pause is written at the end of its round. Then the intervals double, and are
+    shortened at random, by a quarter on average, until the longest is reached. An
+    interval without a request ends the series.
     """
     longest = float(SETTINGS.journal_interval)
     # Of a whole series; `reached` is the share of series that come so far.
-    rows, seconds, reached, interval = 1.0, 1 / rate + ROUND_SECONDS / 2, 1.0, 0.0
+    rows, seconds, reached = 1.0, 1 / rate + ROUND_SECONDS / 2, 1.0
+    interval = ROUND_SECONDS
     while interval < longest:
-        interval = min(2 * interval or 2 * ROUND_SECONDS, longest)
+        interval = min(2 * interval, longest)
         requests = rate * interval
-        if interval == longest:
-            empty = exp(-requests)
-            # As many intervals as come before an empty one.
-            rows, seconds = rows * empty, seconds * empty
-            return (rows + reached * (1 - empty)) / (seconds + reached * interval)
         empty = (exp(-requests / 2) - exp(-requests)) / (requests / 2)
         seconds += reached * 0.75 * interval
         reached *= 1 - empty
         rows += reached
-    return rows / seconds
+    # As many of the longest as come before an empty one. Both sums are multiplied by
+    # the share of empty ones, which may be 0.
+    empty = exp(-rate * longest)
+    rows = rows * empty + reached * (1 - empty)
+    return rows / (seconds * empty + reached * longest)
 
 
 def busiest(replicas: float, points: int, keys: float) -> float:
@@ -247,6 +251,7 @@ def load(figures: Figures, demand: Demand, replicas: float) -> Load:
     refreshes = known * workers * rounds
     look_ups = demand.rate * _unknown_share(per_key, demand.workers)
     rows_per_round = rows * ROUND_SECONDS / workers
+    writes = workers * _writes(rows_per_round) * rounds
     in_interval = at_worker * SETTINGS.journal_interval
     going_on = demand.keys * demand.workers * min(in_interval, 1 - exp(-in_interval))
     curve = figures.balancer_http2 if demand.http2 else figures.balancer_http
@@ -257,6 +262,7 @@ def load(figures: Figures, demand: Demand, replicas: float) -> Load:
         worker_cpu=demand.rate * figures.request.at(demand.rate / workers)
         + refreshes * figures.worker_refresh
         + rows * figures.worker_row
+        + writes * figures.worker_write
         + look_ups * figures.worker_look_up
         + workers * figures.worker_idle
         + replicas * figures.worker_checks,
@@ -265,6 +271,7 @@ def load(figures: Figures, demand: Demand, replicas: float) -> Load:
         database_cpu=workers * figures.database_idle
         + refreshes * figures.database_refresh
         + rows * figures.database_row
+        + writes * figures.database_write
         + look_ups * figures.database_look_up,
         statements=workers * _statements_of_worker(known, rows_per_round)
         + min(look_ups, workers / LOOK_UP_SECONDS),
@@ -348,13 +355,22 @@ def _balancer_cpu(figures: Figures, demand: Demand, curve: Curve) -> float:
 def _statements_of_worker(known: float, rows: float) -> float:
     """Return the statements of a worker per second."""
     refresh = max(1, ceil(known / KEYS_PER_LOOK_UP))
-    # Less than one row in a round: in most rounds there is nothing to write.
-    writes = min(rows, max(1, ceil(rows / TALLIES_PER_TRANSACTION)))
+    writes = _writes(rows)
     per_write = rows / writes if writes else 0.0
     # A key's journal is trimmed after every TRIM_EVERY rows, all due ones at once.
     trim: float = 1 - (1 - 1 / TRIM_EVERY) ** per_write
     per_round = refresh + writes * (STATEMENTS_PER_WRITE + trim)
     return per_round / ROUND_SECONDS + 1 / EXPIRY_SECONDS
+
+
+def _writes(rows: float) -> float:
+    """Return in how many transactions a worker writes this many rows of a round.
+
+    Rows are due at random, so there may be rounds without any.
+    """
+    if rows > TALLIES_PER_TRANSACTION:
+        return ceil(rows / TALLIES_PER_TRANSACTION)
+    return 1 - exp(-rows)
 
 
 def _unknown_share(per_key: float, workers: int) -> float:

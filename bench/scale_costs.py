@@ -37,7 +37,7 @@ class CostBenchmark:
         self._site, self._plan, self._progress = place, plan, progress
 
     def measure(self) -> Row:
-        self._progress.add_steps(7 + 3 * len(self._plan.rates))
+        self._progress.add_steps(8 + 3 * len(self._plan.rates))
         place = self._site
         few = place.new_keys(CURVE_KEYS)
         with place.running(1, 1, balanced=False) as alone:
@@ -47,7 +47,12 @@ class CostBenchmark:
             known, key_bytes = self._known(alone, idle)
         # Written in every round, so that there are enough rows to be measured.
         with place.running(1, 1, balanced=False, journal_interval=0) as alone:
-            row = self._row(alone, idle, known, request)
+            several = [
+                self._rows(alone, number, rate, (idle, known, request))
+                for number, rate in zip(
+                    self._plan.row_keys, self._plan.row_rates, strict=True
+                )
+            ]
         with place.running(1, 1, balanced=False, tls=True) as alone:
             tls = self._tls(alone, few, idle)
         with place.running(1, 1) as balanced:
@@ -58,7 +63,8 @@ class CostBenchmark:
             "tls_request": tls,
             "look_up": look_up,
             "known_key": known,
-            "row": row,
+            "few_rows": several[0],
+            "row": several[1],
             **balancer,
             "sizes": balancer["sizes"] | key_bytes,
         }
@@ -158,27 +164,30 @@ class CostBenchmark:
         )
         return figures, {"known_key": max(0.0, grown / len(known))}
 
-    def _row(
-        self, alone: Running, idle: Row, known: Row, request: Sequence[Row]
+    def _rows(
+        self,
+        alone: Running,
+        number: int,
+        rate: int,
+        others: tuple[Row, Row, Sequence[Row]],
     ) -> Row:
         """Measure keys that are used in every round, with full journals."""
-        plan = self._plan
-        self._progress.describe("rows")
-        used = self._site.new_keys(plan.row_keys, journal=True)
+        idle, known, request = others
+        self._progress.describe(f"{number} rows in a round")
+        used = self._site.new_keys(number, journal=True)
+        seconds = self._plan.row_seconds
         with fleet_load.key_file(used) as sent:
             alone.stagger(used)
-            fleet_load.send(alone.front, sent, 2, plan.row_rate, FORWARDED)
+            fleet_load.send(alone.front, sent, 2, rate, FORWARDED)
             work = alone.measure(
-                lambda: fleet_load.send(
-                    alone.front, sent, plan.row_seconds, plan.row_rate, FORWARDED
-                ),
+                lambda: fleet_load.send(alone.front, sent, seconds, rate, FORWARDED)
             )
-        rate = work.requests / work.seconds
+        reached = work.requests / work.seconds
         refreshes = len(used) * work.seconds / fleet_model.ROUND_SECONDS
-        requests = work.requests * _curve_of(request).at(rate)
+        requests = work.requests * _curve_of(request).at(reached)
         figures = {
             "keys": len(used),
-            "rate": rate,
+            "rate": reached,
             "rows": work.rows / work.seconds,
             "statements": work.statements / work.seconds,
             "transactions": work.transactions / work.seconds,
@@ -282,15 +291,19 @@ class CostBenchmark:
 def figures_of(costs: Row) -> Figures:
     """Return the figures of the model from the costs in the file of results."""
     sizes = costs["sizes"]
+    worker_write, worker_row = write_and_row(costs, "worker_cpu")
+    database_write, database_row = write_and_row(costs, "database_cpu")
     return Figures(
         request=_curve_of(costs["request"]),
         worker_idle=costs["idle"]["worker_cpu"],
         worker_refresh=costs["known_key"]["worker_cpu"],
-        worker_row=costs["row"]["worker_cpu"],
+        worker_row=worker_row,
+        worker_write=worker_write,
         worker_look_up=costs["look_up"]["worker_cpu"],
         database_idle=costs["idle"]["database_cpu"],
         database_refresh=costs["known_key"]["database_cpu"],
-        database_row=costs["row"]["database_cpu"],
+        database_row=database_row,
+        database_write=database_write,
         database_look_up=costs["look_up"]["database_cpu"],
         balancer_http=_curve_of(costs["balancer_http"]),
         balancer_http2=_curve_of(costs["balancer_http2"]),
@@ -307,6 +320,20 @@ def figures_of(costs: Row) -> Figures:
         journal_row_bytes=sizes.get("journal_row", 0.0),
         wal_row_bytes=costs["row"]["wal_bytes"],
     )
+
+
+def write_and_row(costs: Row, name: str) -> tuple[float, float]:
+    """Return what a transaction costs that writes rows, and each row in it.
+
+    A row of a small transaction bears a larger share of it.
+    """
+    many = costs["row"]
+    if "few_rows" not in costs:  # older results have none
+        return 0.0, many[name]
+    few = costs["few_rows"]
+    write = (few[name] - many[name]) / (1 / few["keys"] - 1 / many["keys"])
+    write = max(0.0, write)
+    return write, max(0.0, many[name] - write / many["keys"])
 
 
 def _curve_of(points: Sequence[Row]) -> fleet_model.Curve:

@@ -166,9 +166,21 @@ def _request_costs(found: Row) -> list[list[str]]:
     ]
 
 
+def _row_costs(found: Row) -> dict[str, tuple[Row, str]]:
+    """Return the costs of a row in transactions of different sizes."""
+    measured = [found[name] for name in ("row", "few_rows") if name in found]
+    return {
+        f"a row, {row['keys']} of them in a transaction": (
+            row,
+            f"{row['rows']:,.0f} rows, {_per_second(row)}",
+        )
+        for row in measured
+    }
+
+
 def _database_costs(found: Row) -> list[list[str]]:
     idle, known = found["idle"], found["known_key"]
-    row, look_up = found["row"], found["look_up"]
+    look_up = found["look_up"]
     keys_each = look_up["keys"] / look_up["statements"]
     work = {
         "an idle worker, per second": (idle, _per_second(idle)),
@@ -177,7 +189,7 @@ def _database_costs(found: Row) -> list[list[str]]:
             f"{known['keys']:,} keys without requests: {known['rounds']:.2f} rounds, "
             + _per_second(known),
         ),
-        "a row": (row, f"{row['rows']:,.0f} rows, {_per_second(row)}"),
+        **_row_costs(found),
         "a look-up": (
             look_up,
             f"{look_up['per_second']:,.0f} per second, {keys_each:.0f} keys in a "

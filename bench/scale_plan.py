@@ -10,8 +10,9 @@ class ScalePlan:
     rates: tuple[int, ...]
     """Of the curves; 0 is as many as are answered."""
     known_keys: int
-    row_keys: int
-    row_rate: int
+    row_keys: tuple[int, int]
+    """So many rows in a transaction; a few tell what the transaction itself costs."""
+    row_rates: tuple[int, int]
     """At least two requests per second and key: one in every round."""
     row_seconds: int
     """A multiple of ten: with a row in every round, each key is trimmed that often."""
@@ -28,8 +29,8 @@ FULL = ScalePlan(
     seconds=5,
     rates=(200, 600, 2_000, 0),
     known_keys=20_000,
-    row_keys=300,
-    row_rate=900,
+    row_keys=(5, 300),
+    row_rates=(200, 900),
     row_seconds=20,
     warm_up_seconds=30,
     fleet_seconds=20,
@@ -42,8 +43,8 @@ QUICK = ScalePlan(
     seconds=1,
     rates=(500, 0),
     known_keys=1_000,
-    row_keys=50,
-    row_rate=200,
+    row_keys=(5, 50),
+    row_rates=(200, 200),
     row_seconds=2,
     warm_up_seconds=3,
     fleet_seconds=2,

@@ -2,10 +2,10 @@
 
 import random
 from dataclasses import replace
-from math import inf, isclose
+from math import exp, inf, isclose
 
 import pytest
-from bench import fleet_limits, fleet_model
+from bench import fleet_limits, fleet_model, scale_costs
 from bench.fleet_limits import cells
 from bench.fleet_model import Curve, Demand, Figures, ImpossibleDemand, plan
 
@@ -58,8 +58,9 @@ def test_a_fleet_of_one_worker_is_computed_as_by_hand():
     assert isclose(found.wal_bytes, 10_000)
     # Twice a second: one to refresh, six to write five rows, and often a trim; and one
     # in 30 seconds deletes unmatched requests.
-    trim = 1 - 0.95**5
-    assert isclose(found.statements, 2 * (1 + 6 + trim) + 1 / 30)
+    written = 1 - exp(-5)  # almost always
+    trim = 1 - 0.95 ** (5 / written)
+    assert isclose(found.statements, 2 * (1 + written * (6 + trim)) + 1 / 30)
 
 
 def test_each_worker_that_sees_a_key_asks_about_it_and_writes_a_row():
@@ -137,6 +138,22 @@ def test_more_requests_never_need_less(figure):
     needed = [getattr(plan(FIGURES, Demand.usual(rate)), figure) for rate in RATES]
 
     assert needed == sorted(needed)
+
+
+def test_a_transaction_costs_what_few_rows_cost_more_than_many():
+    # 2 ms for each transaction, and 100 µs for each row.
+    few = {"keys": 5, "worker_cpu": 100e-6 + 2e-3 / 5, "database_cpu": 0.0}
+    many = {"keys": 200, "worker_cpu": 100e-6 + 2e-3 / 200, "database_cpu": 0.0}
+    write, row = scale_costs.write_and_row({"few_rows": few, "row": many}, "worker_cpu")
+    assert isclose(write, 2e-3) and isclose(row, 100e-6)
+    assert scale_costs.write_and_row({"row": many}, "worker_cpu") == (
+        0.0,
+        many["worker_cpu"],
+    )
+    dear = replace(FIGURES, database_write=1e-3)
+    demand = Demand(1_000, 100, 100, workers=1)
+    cpu = [fleet_model.load(each, demand, 1).database_cpu for each in (FIGURES, dear)]
+    assert isclose(cpu[1] - cpu[0], 2e-3, rel_tol=0.01)  # in every round
 
 
 def test_more_requests_with_the_same_keys_add_no_rows_to_one_in_ten_seconds():
