@@ -274,7 +274,7 @@ class Limiter(Rates):
         """
         last = self.last(slot)
         created = last & _SECONDS
-        if now >= self._elsewhere_until[slot]:
+        if last and now >= self._elsewhere_until[slot]:
             wanted = 2 * max(advance, created - self._second)
             last += max(0, min(wanted, _MAX_RESERVED, self._latest - created))
         if last > self._reserved[slot]:

@@ -215,6 +215,8 @@ def test_what_is_reserved_is_bounded_and_never_more_than_an_hour_ahead():
     key.answer(HOUR - 1000 - 20)
     assert write(key, 20) == START + HOUR
     slow = Key()
+    # It has only listed models.
+    assert write(slow, 5) == 0
     slow.answer()
     assert write(slow, 1) == START + 2
 
