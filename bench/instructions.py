@@ -147,8 +147,9 @@ def _count_kind(
     kind: Callable[..., in_process.Send], requests: int, python: str
 ) -> float:
     command = [python, "-m", "bench.in_process", kind.__name__]
-    with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
             [*_valgrind(folder), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -156,12 +157,12 @@ def _count_kind(
             env=os.environ | {"PYTHONHASHSEED": "0"},
             cwd=ROOT,
             text=True,
-        )
+        ) as process,
+    ):
         try:
             return _Counted(process, Path(folder)).per_request(requests)
         finally:
             process.kill()
-            process.wait()
 
 
 class _Counted:
