@@ -9,12 +9,12 @@ import asyncio
 import random
 import re
 from functools import cache
-from typing import Any, cast
+from typing import cast
 from zlib import crc32
 
 from readback.api.http.head_cache import HeadCache
 from readback.keys import KEY_LIKE
-from tests.support.streams import answers_of
+from tests.support.streams import answers_of, rows_of
 from tests.support.wire import parse_head
 from tests.support.work import Worker
 
@@ -90,13 +90,5 @@ def _assert_well_formed(answers: bytes, data: bytes) -> None:
 def _assert_no_key(worker: Worker, answers: bytes) -> None:
     heads = re.findall(rb"HTTP/1\.1 .*?\r\n\r\n", answers, re.DOTALL)
     cache = worker.registry.heads
-    kept = repr([*heads, cache._kinds, cache._lines, _events(worker)])
+    kept = repr([*heads, cache._kinds, cache._lines, rows_of(worker)])
     assert not KEY_LIKE.search(kept), "a key was kept or sent"
-
-
-def _events(worker: Worker) -> list[Any]:
-    journal = worker.api._services.journal
-    events = list(journal._pending)
-    journal.close(0.0, lambda digest: 0)
-    journal.fetch()
-    return events

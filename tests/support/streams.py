@@ -1,11 +1,14 @@
 """What a connection of the API answers to packets, without a network."""
 
 import re
+from collections import Counter
 from typing import Any
 
 from readback.api.http.connection import Connection
 from tests.support.work import StoringTransport, Worker
 
+Row = tuple[object, ...]
+"""An outcome as the journal has it."""
 # What differs between two equal answers.
 _ID = re.compile(rb'(X-Request-Id: |"id":")[0-9a-f-]{36}')
 _CREATED = re.compile(rb'"created":[0-9]{10}')
@@ -56,3 +59,15 @@ def _comparable(answers: bytes) -> bytes:
 def _settle(worker: Worker) -> None:
     while worker.loop.callbacks or worker.lookups:
         worker.settle()
+
+
+def rows_of(worker: Worker) -> Counter[Row]:
+    """Return what the journal would be written, with the number of requests."""
+    journal = worker.api._services.journal
+    journal.hurry()
+    journal.close(0.0, 0.0)
+    tallies = journal.fetch(0.0, lambda digest, advance: 0)
+    for own in list(journal._keys.values()):
+        for tally in list(own.values()):
+            journal._forget(tally)
+    return Counter({tuple(tally.event): tally.requests for tally in tallies})

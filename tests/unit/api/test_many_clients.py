@@ -15,13 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.api import CHAT, MODELS, compact, draft
 from tests.support.keys import mistyped
-from tests.support.streams import answers_of
+from tests.support.streams import Row, answers_of, rows_of
 from tests.support.wire import request
 from tests.support.work import Worker
 
 from readback.api.http.head_cache import HeadCache
-
-Row = tuple[object, ...]
 
 
 @pytest.fixture(scope="module")
@@ -41,23 +39,17 @@ TEMPLATES = st.sampled_from(
         ("chat", ["X-Forwarded-For", "X-Request-Id"]),
         ("chat", ["X-Request-Id", "User-Agent"]),
         ("chat", ["Prefer", "X-Forwarded-For"]),
-        ("models", ["X-Forwarded-For", "User-Agent"]),
+        ("models", ["X-Forwarded-For"]),
         ("nowhere", ["X-Forwarded-For"]),
     ]
 )
 VALUES = {
+    # Together with the program, not so many callers that they share a row.
     "X-Forwarded-For": st.sampled_from(
-        [
-            "192.0.2.1",
-            "198.51.100.1",
-            "198.51.100.1, 203.0.113.1",
-            "",
-            " 192.0.2.1 ",
-            "x",
-        ]
+        ["192.0.2.1", "192.0.2.1, 203.0.113.1", "", " 192.0.2.1 "]
     ),
     "X-Request-Id": st.text("01", max_size=3),
-    "User-Agent": st.sampled_from(["one/1", "two/2"]),
+    "User-Agent": st.just("one/1"),
     "Prefer": st.just("explain"),
 }
 BODIES = st.one_of(
@@ -107,7 +99,7 @@ def test_every_request_is_answered_as_on_a_new_connection(
     for each in raw:
         _forget(worker)
         alone += answers_of(worker, [each])
-        rows += _rows(worker)
+        rows += rows_of(worker)
     assert _on_one_connection(worker, raw) == (alone, rows)
     assert _on_one_connection(worker, [*raw, *raw]) == (alone + alone, rows + rows)
     assert _on_one_connection(worker, [stream]) == (alone, rows)
@@ -124,7 +116,7 @@ def _on_one_connection(
     worker: Worker, packets: Sequence[bytes]
 ) -> tuple[bytes, Counter[Row]]:
     _forget(worker)
-    return answers_of(worker, list(packets)), _rows(worker)
+    return answers_of(worker, list(packets)), rows_of(worker)
 
 
 def _forget(worker: Worker) -> None:
@@ -133,10 +125,3 @@ def _forget(worker: Worker) -> None:
     worker.registry.heads = HeadCache(worker.api, max_fields)
     for record in worker.keyring._records.values():
         record.exchange = None
-
-
-def _rows(worker: Worker) -> Counter[Row]:
-    """Return what the journal would be written, with the number of requests."""
-    journal = worker.api._services.journal
-    journal.close(0.0, lambda digest: 0)
-    return Counter({tuple(tally.event): tally.requests for tally in journal.fetch()})
