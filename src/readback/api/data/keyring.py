@@ -86,13 +86,12 @@ class Keyring:
         self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
+        # Returns the record of a digest; for most requests, without a call of ours.
+        self.find = self._records.get
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
         self.confirmed_at = -inf
         self.now = time.monotonic()
-
-    def find(self, digest: bytes) -> Record | None:
-        return self._records.get(digest)
 
     def is_absent(self, digest: bytes) -> bool:
         """Return whether a look-up since the last tick has not found the key."""
@@ -133,12 +132,16 @@ class Keyring:
     def learn(self, asked: Sequence[bytes], rows: KeyRows) -> None:
         """Store what the database says of the keys that were asked about."""
         for digest in asked:
+            row = rows.get(digest)
             try:
-                found = self._learn(digest, rows.get(digest))
+                if isinstance(row, KeyRow) and digest in self._records:
+                    found: Record | None = self._update(row)
+                else:
+                    found = self._learn(digest, row)
+                if digest in self._waiting:
+                    self._tell(digest, found)
             except Exception as error:
                 self._give_up(digest, error)
-            else:
-                self._tell(digest, found)
 
     def fail(self, asked: Sequence[bytes]) -> None:
         """Tell the waiters that the database could not be asked about these keys."""
@@ -153,9 +156,10 @@ class Keyring:
         """Apply what time has changed, and return the digests to refresh."""
         self.now = now
         self._absent.clear()
+        unused_since = self._unused_since()
         for digest, record in list(self._records.items()):
             try:
-                if self._is_outdated(record):
+                if record.used_at < unused_since:
                     self._forget(digest)
                 elif record.expires_at is not None and record.expires_at <= wall:
                     record.accepted = False
@@ -205,15 +209,16 @@ class Keyring:
             asked_at, _waiters = self._waiting[digest]
             self.confirmed_at = max(self.confirmed_at, asked_at)
 
-    def _is_outdated(self, record: Record) -> bool:
-        """Return whether a record is unused, or no record is trusted any more.
+    def _unused_since(self) -> float:
+        """Return since when a record must not have been used to be forgotten.
 
         While the database is unavailable, unused records stay: a forgotten key could
-        not be looked up again.
+        not be looked up again. Once no record is trusted any more, all are forgotten.
         """
+        if not self.is_trusted:
+            return inf
         unavailable = self.now - self.confirmed_at > UNAVAILABLE_SECONDS
-        idle = self.now - record.used_at > IDLE_SECONDS and not unavailable
-        return idle or not self.is_trusted
+        return -inf if unavailable else self.now - IDLE_SECONDS
 
     def _update(self, row: KeyRow) -> Record:
         record = self._records.get(row.digest)

@@ -9,6 +9,7 @@ import json
 import os
 import struct
 from email.utils import formatdate
+from functools import lru_cache
 from itertools import chain
 
 from readback.contract import (
@@ -27,6 +28,7 @@ _HEADERS = (
 )
 _REALM = "WWW-Authenticate: Bearer\r\n"
 _REFUSALS_KEPT = 256
+_FRAMES_KEPT = 1024
 _IDS_AT_ONCE = 256
 _ID_LENGTH = 36
 _SPLIT_IDS = struct.Struct(f"{_ID_LENGTH}s" * _IDS_AT_ONCE).unpack
@@ -57,6 +59,7 @@ _USAGE = [
 Frame = tuple[bytes, bytes]
 
 
+@lru_cache(_FRAMES_KEPT)
 def frame_for(text_bytes: int, content_bytes: int) -> Frame:
     """Return the frame for a text of this length, as a JSON string and without it."""
     usage = _USAGE[(content_bytes + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN]

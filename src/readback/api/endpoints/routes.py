@@ -98,10 +98,8 @@ class Api:
     def find(
         self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
     ) -> Exchange | None:
-        if info.credentials.key is not None or info.not_found_detail:
-            return None
         record = self._keyring.find(keys.digest(key))
-        if record is None:
+        if record is None or info.not_found_detail:
             return None
         return self._exchange(info, record, self._address(info, forwarded, origin))
 

@@ -17,7 +17,7 @@ from readback.api.http.answer import CONTINUE, complete
 from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.flow_control import FlowControl, peer_address
 from readback.api.http.handler import Outcome, Responder
-from readback.api.http.head import Head
+from readback.api.http.head import HEAD_END, Head
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
@@ -148,14 +148,18 @@ class Connection(asyncio.Protocol):
             or self.opened_at < registry.retire_before
         ):
             return False
-        message = registry.heads.find_message(data, registry.limits.head_bytes)
+        start = data.find(HEAD_END) + len(HEAD_END)
+        head_bytes = data[:start]
         # If the last head was the same, perhaps it can be repeated soon.
-        if message is None or message[0] == self._head_bytes:
+        if head_bytes == self._head_bytes or start > registry.limits.head_bytes:
             return False
-        head_bytes, head, info, key, forwarded = message
-        responder = registry.handler.find(info, key, forwarded, self)
-        start = len(head_bytes)
-        if responder is None or len(data) - start > responder.max_body:
+        known = registry.heads.find(head_bytes)
+        if known is None:
+            return False
+        head, info, key, forwarded, size = known
+        is_whole = head.plain and len(data) - start == size
+        responder = is_whole and registry.handler.find(info, key, forwarded, self)
+        if not responder or size > responder.max_body:
             return False
         self._responder = responder  # which counts an error
         answer = responder.answer_known(data, start)
@@ -276,8 +280,7 @@ class Connection(asyncio.Protocol):
 
     def _proceed(self, outcome: Outcome) -> None:
         """Answer a request at once, or read its body."""
-        head = self._head
-        assert head is not None
+        assert (head := self._head) is not None
         if isinstance(outcome, bytes):
             return self._answer_early(head, outcome)
         if isinstance(outcome, RepeatableAnswer):

@@ -18,7 +18,7 @@ place is parsed every time, so no key is ever in the cache.
 from typing import Generic, TypeVar
 
 from readback.api.http.handler import Handler
-from readback.api.http.head import HEAD_END, Head, check_beginning, parse
+from readback.api.http.head import Head, check_beginning, parse
 
 Info = TypeVar("Info")
 
@@ -90,23 +90,6 @@ class HeadCache(Generic[Info]):
             return self._learn(data)
         head, info, key, addresses, length = known
         return head.with_length(length), info, key, addresses
-
-    def find_message(
-        self, data: bytes, max_head: int
-    ) -> tuple[bytes, Head, Info, bytes, bytes] | None:
-        """Return the bytes of the head, and what is known of it, of a whole message.
-
-        Return None if it is of a new kind, not whole, or followed by another one.
-        """
-        size = data.find(HEAD_END) + len(HEAD_END)
-        head_bytes = data[:size]
-        known = self.find(head_bytes) if size <= max_head else None
-        if known is None:
-            return None
-        head, info, key, addresses, length = known
-        if not head.plain or len(data) - size != length:
-            return None
-        return head_bytes, head, info, key, addresses
 
     def find(self, data: bytes) -> tuple[Head, Info, bytes, bytes, int] | None:
         """Return the same and the length of the body, or None if the kind is new.

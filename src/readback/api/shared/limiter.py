@@ -50,7 +50,7 @@ from readback.contract import (
 from readback.shared_counters import rows_for
 
 _PROBES = 8
-_RECENT = 1024
+_RECENT = 8192
 # A slot has its owner, whose turn it is, the start (on the machine's monotonic clock),
 # the sum, and the workers' cells. If answers are numbered, then what is reserved, until
 # when nothing more is, where the last runs of `created` have ended, and the workers'
