@@ -1,6 +1,7 @@
 """An error on our side: an answer and a log line, neither with parts of the request."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -97,8 +98,13 @@ def test_an_internal_error_in_a_repeated_request_is_answered_too(
 
 
 class BrokenKeyring(Keyring):
-    def find(self, digest: bytes) -> None:
-        raise RuntimeError(SECRET)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.find = _fail
+
+
+def _fail(*_: object) -> Any:
+    raise RuntimeError(SECRET)
 
 
 def test_the_log_has_the_request_id_that_the_client_received(
