@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Warning, register
 
 from readback.cabinet import mail
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("readback.cabinet.checks")
 
 NO_MAIL_SERVER = Warning(
     "No mail server is configured, so people on other machines cannot sign up or reset "

@@ -21,6 +21,8 @@ COOKIE_DAYS = 365
 # A cookie has the tags of the accounts that were used last.
 _MAX_ACCOUNTS = 5
 _SEPARATOR = "."
+# Every cookie that has been set depends on it.
+_SALT = "readback.cabinet.login_limits"
 
 
 def consume(request: HttpRequest, email: str) -> ratelimit.RateLimitUsage | None:
@@ -99,4 +101,4 @@ def _read(request: HttpRequest) -> tuple[str, list[str]]:
 
 def _tag(browser: str, email: str) -> str:
     value = f"{browser}{_SEPARATOR}{email}"
-    return salted_hmac(__name__, value, algorithm="sha256").hexdigest()
+    return salted_hmac(_SALT, value, algorithm="sha256").hexdigest()

@@ -19,7 +19,7 @@ from readback import logs
 from readback.cabinet import mail_rendering, outbox, reminders
 from readback.cabinet.models import MailOutcome, OutgoingMail
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("readback.cabinet.mail_sender")
 
 # How often to look for mails that another process has added, or that are due again.
 _POLL_SECONDS = 1.0

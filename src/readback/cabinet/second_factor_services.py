@@ -25,7 +25,7 @@ from readback.cabinet.services import ServiceError, checked_name
 
 MAX_PASSKEYS = 20
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("readback.cabinet.second_factor_services")
 
 
 class NewFactor(NamedTuple):

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from readback.cabinet.models import CacheEntry
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("readback.cabinet.storage")
 _LOG_SECONDS = 60.0
 # More than any page stores at once, so that success means room for the next visitors.
 _TRIED_BYTES = 256 * 1024

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from readback.cabinet.single_sign_on_services import LoginRefusal
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("readback.cabinet.views.single_sign_on_errors")
 
 
 class _Explanation(NamedTuple):
