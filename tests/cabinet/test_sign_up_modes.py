@@ -7,7 +7,7 @@ from allauth.account.models import EmailAddress
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from readback.cabinet import services, sign_up_rules
+from readback.cabinet import account_rules, services
 from readback.cabinet.models import Invitation, OutgoingMail, User
 from readback.cabinet.services import ServiceError
 from readback.cli import startup
@@ -181,7 +181,7 @@ def test_the_rule_that_every_path_asks():
     for mode, rule in rules.items():
         with sign_up_for(mode):
             answers = [
-                sign_up_rules.may_sign_up(ALICE, invitation)
+                account_rules.may_sign_up(ALICE, invitation)
                 for invitation in (None, invited, expired, bobs)
             ]
         assert answers == rule, mode

@@ -24,7 +24,7 @@ from django.contrib.sessions.models import Session
 from django.test import override_settings
 from django.utils import timezone
 
-from readback.cabinet import services, single_sign_on
+from readback.cabinet import account_rules, services
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, User
 from readback.cabinet.single_sign_on_services import account_disconnect
@@ -64,7 +64,7 @@ def configured(**changes) -> Iterator[None]:
 
     provider_documents.forget()
     config = replace(settings.CONFIG, **changes)
-    providers = single_sign_on.providers(config)
+    providers = account_rules.providers(config)
     with override_settings(CONFIG=config, SOCIALACCOUNT_PROVIDERS=providers):
         yield
     provider_documents.forget()

@@ -24,10 +24,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet import services, sign_up_rules
-from readback.cabinet.email_addresses import normalise, validate_deliverable
+from readback.cabinet import account_rules, services
+from readback.cabinet.account_rules import (
+    normalise,
+    offered_provider,
+    provider_is_only_way,
+    validate_deliverable,
+)
 from readback.cabinet.models import User
-from readback.cabinet.single_sign_on import is_only_way, offered
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
 PASSWORD_HELP = format_lazy(
@@ -224,7 +228,7 @@ class LanguageForm(forms.Form):
 
 
 def asks_for_password(account: User) -> bool:
-    return account.has_usable_password() and not is_only_way()
+    return account.has_usable_password() and not provider_is_only_way()
 
 
 class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
@@ -263,10 +267,10 @@ def _is_first(form: forms.Form) -> bool:
 
     The button of a provider is above it. A form with an error has been chosen.
     """
-    return form.is_bound or offered() is None
+    return form.is_bound or offered_provider() is None
 
 
 def _allowed(email: str) -> str:
-    if not sign_up_rules.allows_address(email):
-        raise ValidationError(sign_up_rules.refusal_for_visitors())
+    if not account_rules.allows_address(email):
+        raise ValidationError(account_rules.refusal_for_visitors())
     return email

@@ -24,6 +24,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import (
+    account_rules,
     clients,
     invitation_services,
     login_limits,
@@ -34,15 +35,14 @@ from readback.cabinet import (
     selectors,
     services,
     session_services,
-    sign_up_rules,
 )
+from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.middleware import SESSION_STARTED, no_passwords
 from readback.cabinet.reauthentication import (
     must_log_in_again,
     reauthentication_methods,
     used_provider,
 )
-from readback.cabinet.single_sign_on import is_only_way
 from readback.cabinet.views import errors
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
@@ -75,13 +75,13 @@ class CabinetAdapter(DefaultAccountAdapter):
     # Accounts and sessions
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        return sign_up_rules.form_is_open()
+        return account_rules.form_is_open()
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
         """Confirm an address, unless it is a change that is not allowed any more."""
         is_change = email_address.email != email_address.user.email
-        if is_change and not sign_up_rules.allows_address(email_address.email):
-            messages.error(request, sign_up_rules.refusal_for_visitors())
+        if is_change and not account_rules.allows_address(email_address.email):
+            messages.error(request, account_rules.refusal_for_visitors())
             return False
         return self._confirm_once(request, email_address)
 
@@ -130,7 +130,7 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
         """Start a session, and delete some of the expired ones."""
-        if is_only_way() and not used_provider(request, user):
+        if provider_is_only_way() and not used_provider(request, user):
             raise ImmediateHttpResponse(no_passwords(request))
         super().login(request, user)
         services.session_delete_expired()

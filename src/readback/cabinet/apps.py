@@ -13,10 +13,10 @@ class CabinetConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing them registers the checks and signal handlers.
-        from readback.cabinet import (  # noqa: F401
-            checks,
-            security_log,
-            session_services,
+        from readback.cabinet import (
+            checks,  # noqa: F401
+            security_log,  # noqa: F401
+            session_services,  # noqa: F401
         )
 
 

@@ -6,9 +6,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from readback.cabinet import account_rules, selectors
 from readback.cabinet import passkeys as passkey_support
-from readback.cabinet import selectors, sign_up_rules
-from readback.cabinet import single_sign_on as sso
 
 
 def address(request: HttpRequest) -> dict[str, object]:
@@ -29,8 +28,9 @@ def mail(request: HttpRequest) -> dict[str, object]:
 def sign_up(request: HttpRequest) -> dict[str, object]:
     """Add whether there is a sign-up form, and the only domains that it accepts."""
     return {
-        "sign_up_is_open": sign_up_rules.form_is_open() and not sso.is_only_way(),
-        "sign_up_domains": sign_up_rules.domains(),
+        "sign_up_is_open": account_rules.form_is_open()
+        and not account_rules.provider_is_only_way(),
+        "sign_up_domains": account_rules.domains(),
     }
 
 
@@ -46,4 +46,4 @@ def passkeys(request: HttpRequest) -> dict[str, object]:
 
 def single_sign_on(request: HttpRequest) -> dict[str, object]:
     """Add the provider with which people can log in; None if there is none."""
-    return {"single_sign_on": sso.offered()}
+    return {"single_sign_on": account_rules.offered_provider()}

@@ -21,7 +21,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from readback.cabinet import sign_up_rules
+from readback.cabinet import account_rules
 from readback.cabinet.mail_actions import ACTIONS
 from readback.cabinet.models import OutgoingMail
 
@@ -44,7 +44,7 @@ def _render(mail: OutgoingMail, label: str, link: str) -> EmailMultiAlternatives
         "at": mail.created_at,
         "site": urlsplit(settings.CABINET_URL).netloc,
         "expires_at": mail.expires_at,
-        "can_sign_up": sign_up_rules.may_sign_up(mail.address),
+        "can_sign_up": account_rules.may_sign_up(mail.address),
         "contact": settings.CONFIG.contact.removeprefix("mailto:"),
         "action": button,
     }

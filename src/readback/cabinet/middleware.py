@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
 
-from readback.cabinet import live_parts, metrics, session_services, single_sign_on
+from readback.cabinet import account_rules, live_parts, metrics, session_services
 from readback.cabinet.page_counters import WorkerPages
 from readback.cabinet.reauthentication import used_provider
 from readback.cabinet.security_headers import headers_of
@@ -178,7 +178,9 @@ def _end_or_extend(request: HttpRequest) -> None:
 
 def _is_allowed_way(request: HttpRequest) -> bool:
     """Return False for a session from before READBACK_OIDC_ONLY, by a password."""
-    return not single_sign_on.is_only_way() or used_provider(request, request.user)
+    return not account_rules.provider_is_only_way() or used_provider(
+        request, request.user
+    )
 
 
 def account_language(get_response: Handler) -> Handler:
@@ -215,7 +217,7 @@ def only_single_sign_on(get_response: Handler) -> Handler:
         return get_response(request)
 
     def process_view(request: HttpRequest, *_: object) -> HttpResponse | None:
-        if not single_sign_on.is_only_way() or not _is_password_page(request):
+        if not account_rules.provider_is_only_way() or not _is_password_page(request):
             return None
         if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
             return redirect("account_login")

@@ -18,8 +18,8 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from readback import keys, programs
-from readback.cabinet import sign_up_rules
-from readback.cabinet.email_addresses import normalise
+from readback.cabinet import account_rules
+from readback.cabinet.account_rules import normalise
 from readback.client_address import NETWORK_DIGEST_LENGTH
 from readback.contract import (
     ENDPOINTS,
@@ -60,8 +60,8 @@ class UserManager(BaseUserManager["User"]):
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
         """Create an operator; `manage createsuperuser` prints a ValidationError."""
-        if not sign_up_rules.allows_address(normalise(email)):
-            raise ValidationError(sign_up_rules.refusal_for_operators())
+        if not account_rules.allows_address(normalise(email)):
+            raise ValidationError(account_rules.refusal_for_operators())
         return self.create_user(email, password, is_staff=True, is_superuser=True)
 
     def get_by_natural_key(self, username: str | None) -> "User":

@@ -24,8 +24,9 @@ from django.utils.crypto import get_random_string
 from requests import RequestException
 
 from readback.cabinet import id_token, provider_documents
+from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.provider_documents import BoundedSession, ProviderError
-from readback.cabinet.single_sign_on import AGAIN, CALLBACK_PATH
+from readback.cabinet.single_sign_on_services import AGAIN
 
 _NONCE_LENGTH = 32
 # The clocks of two machines differ.

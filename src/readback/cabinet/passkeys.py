@@ -16,8 +16,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 
+from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.models import User
-from readback.cabinet.single_sign_on import is_only_way
 
 # Importing fido2 takes 0.06 s, for which no start should wait: the functions that few
 # visits call import it.
@@ -58,7 +58,7 @@ def is_available(request: HttpRequest) -> bool:
 
 def can_log_in(request: HttpRequest) -> bool:
     """Return whether people may log in with a passkey instead of a password."""
-    return is_available(request) and not is_only_way()
+    return is_available(request) and not provider_is_only_way()
 
 
 def local_address(request: HttpRequest) -> str:

@@ -23,7 +23,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from readback.cabinet import selectors
-from readback.cabinet.single_sign_on import is_only_way, offered
+from readback.cabinet.account_rules import offered_provider, provider_is_only_way
 
 _METHOD = "socialaccount"
 
@@ -55,8 +55,8 @@ def reauthentication_methods(
     user: Any, methods: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return allauth's methods with the provider; without the password if need be."""
-    provider = offered()
-    if is_only_way():
+    provider = offered_provider()
+    if provider_is_only_way():
         methods = [each for each in methods if each["id"] != "reauthenticate"]
     if (
         provider is None
@@ -69,7 +69,7 @@ def reauthentication_methods(
         "description": _("Log in with %(name)s") % {"name": provider.name},
         "url": reverse("single_sign_on_again"),
     }
-    return [again, *methods] if is_only_way() else [*methods, again]
+    return [again, *methods] if provider_is_only_way() else [*methods, again]
 
 
 def accept(request: HttpRequest, uid: str, next_url: str | None) -> HttpResponse:

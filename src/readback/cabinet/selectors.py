@@ -24,8 +24,8 @@ from django.db.models.functions import Coalesce, Lower
 from django.utils import timezone
 
 from readback import keys
-from readback.cabinet import sign_up_rules
-from readback.cabinet.email_addresses import normalise
+from readback.cabinet import account_rules
+from readback.cabinet.account_rules import normalise
 from readback.cabinet.models import (
     Address,
     Invitation,
@@ -105,7 +105,7 @@ def invitation_open(email: str) -> Invitation | None:
 
 def invitation_is_usable(invitation: Invitation) -> bool:
     """Return whether the owner of the address can create an account with it now."""
-    is_allowed = sign_up_rules.may_sign_up(invitation.email, invitation)
+    is_allowed = account_rules.may_sign_up(invitation.email, invitation)
     if not invitation.is_open or not is_allowed:
         return False
     account = account_find(invitation.email)

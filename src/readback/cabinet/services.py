@@ -17,8 +17,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from readback import keys
-from readback.cabinet import notices, selectors, session_services, sign_up_rules
-from readback.cabinet.email_addresses import normalise, validate_deliverable
+from readback.cabinet import account_rules, notices, selectors, session_services
+from readback.cabinet.account_rules import normalise, validate_deliverable
 from readback.cabinet.models import (
     LABEL_LENGTH,
     Address,
@@ -89,8 +89,8 @@ def account_create(
 
 def check_domain(email: str) -> None:
     """Raise ServiceError if the settings allow no account with this address."""
-    if not sign_up_rules.allows_address(email):
-        raise ServiceError(sign_up_rules.refusal_for_operators())
+    if not account_rules.allows_address(email):
+        raise ServiceError(account_rules.refusal_for_operators())
 
 
 @transaction.atomic

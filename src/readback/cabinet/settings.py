@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from readback import config as readback_config
 from readback import logs
 from readback.cabinet import (
+    account_rules,
     databases,
     mail,
     secret_key,
     security_headers,
-    single_sign_on,
 )
 
 CONFIG = readback_config.read()
@@ -259,7 +259,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # libraries at the start; the adapter knows it.
 
 SOCIALACCOUNT_ADAPTER = "readback.cabinet.social_adapter.CabinetSocialAdapter"
-SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(CONFIG)
+SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
 SOCIALACCOUNT_LOGIN_ON_GET = False
 SOCIALACCOUNT_STORE_TOKENS = False
 

@@ -16,15 +16,18 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from readback.cabinet import (
+    account_rules,
     invitation_services,
     notices,
     selectors,
     services,
     session_services,
-    sign_up_rules,
 )
 from readback.cabinet.models import User
 from readback.cabinet.services import ServiceError
+
+# What a login is for, beside allauth's own values: to prove again who one is.
+AGAIN = "again"
 
 
 class Identity(NamedTuple):
@@ -54,7 +57,7 @@ class LoginRefusedError(Exception):
 
 
 def _may_sign_up(email: str) -> bool:
-    return sign_up_rules.may_sign_up(email, selectors.invitation_open(email))
+    return account_rules.may_sign_up(email, selectors.invitation_open(email))
 
 
 def account_of_person(person: Identity) -> SocialAccount:

@@ -15,8 +15,8 @@ from django.http import HttpRequest
 
 from readback.cabinet import reauthentication, security_log
 from readback.cabinet.account_forms import NormalisedEmailField
-from readback.cabinet.single_sign_on import AGAIN
 from readback.cabinet.single_sign_on_services import (
+    AGAIN,
     Identity,
     LoginRefusal,
     LoginRefusedError,

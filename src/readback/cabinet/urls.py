@@ -4,8 +4,8 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from readback.cabinet import invitation_admin  # noqa: F401  (registers its pages)
+from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.admin import operator_site
-from readback.cabinet.single_sign_on import CALLBACK_PATH
 from readback.cabinet.views import (
     account,
     account_data,

@@ -21,13 +21,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet import (
-    passkeys,
-    sealed,
-    second_factor_services,
-    shown_once,
-    totp,
-)
+from readback.cabinet import passkeys, sealed, second_factor_services, shown_once, totp
 from readback.cabinet.second_factor_forms import (
     NewAppForm,
     NewPasskeyForm,

@@ -17,7 +17,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from readback.cabinet.single_sign_on import AGAIN, offered
+from readback.cabinet.account_rules import offered_provider
+from readback.cabinet.single_sign_on_services import AGAIN
 from readback.cabinet.views import single_sign_on_errors
 
 
@@ -78,5 +79,5 @@ def _leave(
 
 
 def _require_provider() -> None:
-    if offered() is None:
+    if offered_provider() is None:
         raise Http404

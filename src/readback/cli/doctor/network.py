@@ -30,7 +30,7 @@ def provider(config: Config) -> CheckResults:
     if not config.oidc_issuer:
         return
     from readback.cabinet import provider_documents
-    from readback.cabinet.single_sign_on import CALLBACK_PATH
+    from readback.cabinet.account_rules import CALLBACK_PATH
 
     try:
         provider_documents.keys(config.oidc_issuer)

@@ -1,0 +1,134 @@
+"""What the settings say about accounts: addresses, who may sign up, how to log in.
+
+Every path that creates an account asks here: the form, an invitation, single sign-on,
+the commands. The settings are read at start. Accounts that already exist are not
+affected, except that they cannot change to an address of another domain.
+
+Nothing here asks the database: the tables themselves use these rules.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from readback.config import Config
+
+# RFC 5321 §4.5.3.1.1: mail servers need not accept more before the @.
+_MAX_LOCAL_LENGTH = 64
+# The address to register at the provider, so it must stay the same.
+CALLBACK_PATH = "accounts/oidc/callback/"
+
+
+def normalise(email: str) -> str:
+    """Return an address in lower case, with the domain in its ASCII form.
+
+    By IDNA 2008, as browsers and mail servers look it up: straße.de is a domain of its
+    own. The older IDNA of Python and Django makes it strasse.de, which is somebody
+    else's.
+    """
+    local, at, domain = email.strip().rpartition("@")
+    if not domain.isascii():
+        import idna  # its tables take 18 MB of memory, and few addresses need them
+
+        try:
+            domain = idna.encode(domain, uts46=True, transitional=False).decode()
+        except idna.IDNAError:
+            message = _("Enter a valid e-mail address.")
+            raise ValidationError(message, "invalid") from None
+    return f"{local}{at}{domain}".lower()
+
+
+def validate_deliverable(email: str) -> None:
+    """Refuse an address whose mail would go to a number or could be sent nowhere."""
+    local, _at, domain = email.rpartition("@")
+    if domain.startswith("["):
+        # A domain is owned by somebody; 127.0.0.1 is the mail server itself.
+        raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
+    if len(local) > _MAX_LOCAL_LENGTH:
+        raise ValidationError(_("The part before the @ is too long."), "invalid")
+
+
+class SignUpInvitation(Protocol):
+    """What the rules have to know of an invitation."""
+
+    email: str
+
+    @property
+    def is_open(self) -> bool: ...
+
+
+def form_is_open() -> bool:
+    """Return whether there is a sign-up form for visitors."""
+    return settings.CONFIG.signup.mode in ("open", "domains")
+
+
+def may_sign_up(email: str, invitation: SignUpInvitation | None = None) -> bool:
+    """Return whether a visitor may create an account with this address.
+
+    Pass the invitation of the address only if the visitor has proved that the address
+    is theirs, by its link or by a provider that has verified it.
+    """
+    is_invited = (
+        invitation is not None and invitation.is_open and invitation.email == email
+    )
+    return allows_address(email) and (form_is_open() or is_invited)
+
+
+def allows_address(email: str) -> bool:
+    """Return whether any account, an operator's too, may have this address."""
+    return bool(settings.CONFIG.signup.allows_domain(email))
+
+
+def domains() -> str:
+    """Return the only domains that are allowed, or nothing if all are."""
+    return ", ".join(sorted(settings.CONFIG.signup.domains))
+
+
+def refusal_for_visitors() -> str:
+    return _("Use an address from one of these domains: %(domains)s.") % {
+        "domains": domains()
+    }
+
+
+def refusal_for_operators() -> str:
+    return _("READBACK_SIGNUP only allows addresses from %(domains)s.") % {
+        "domains": domains()
+    }
+
+
+class SingleSignOn(NamedTuple):
+    """What the pages show of a provider."""
+
+    name: str
+    is_only_way: bool
+
+
+def offered_provider() -> SingleSignOn | None:
+    """Return what to show, or None if no provider is configured."""
+    config: Config = settings.CONFIG
+    if not config.oidc_issuer:
+        return None
+    return SingleSignOn(config.oidc_name, config.oidc_only)
+
+
+def provider_is_only_way() -> bool:
+    """Return whether passwords, passkeys and sign-ups are refused."""
+    return bool(settings.CONFIG.oidc_only)
+
+
+def providers(config: Config) -> dict[str, Any]:
+    """Return allauth's setting SOCIALACCOUNT_PROVIDERS."""
+    if not config.oidc_issuer:
+        return {}
+    app = {
+        # What a provider calls a person is unique only together with the issuer, so a
+        # connection is stored with it: another issuer can never log in as its people.
+        "provider_id": config.oidc_issuer,
+        "name": config.oidc_name,
+        "client_id": config.oidc_client_id,
+        "secret": config.oidc_client_secret,
+        "settings": {"server_url": config.oidc_issuer},
+    }
+    return {"openid_connect": {"APPS": [app], "OAUTH_PKCE_ENABLED": True}}
