@@ -44,7 +44,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import transaction
 from django.utils import timezone
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import JournalEntry, Usage
 from readback.contract import JOURNAL_ROWS
 

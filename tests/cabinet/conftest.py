@@ -52,7 +52,7 @@ def _hash_quickly() -> None:
 
 def _estimate_once() -> None:
     """Remember how strong a password is; most tests use the same one."""
-    from readback.cabinet import passwords
+    from readback.cabinet.accounts import passwords
 
     estimate = passwords.zxcvbn
 
@@ -71,7 +71,7 @@ def _hash_on_known_pages() -> None:
     from allauth.core import context
     from django.contrib.auth.hashers import Argon2PasswordHasher
 
-    from readback.cabinet.password_pages import hashes_password
+    from readback.cabinet.accounts.password_pages import hashes_password
 
     encode, verify = Argon2PasswordHasher.encode, Argon2PasswordHasher.verify
 
@@ -119,7 +119,7 @@ def _connected(url: str) -> Iterator[None]:
     from django.db import connections
     from django.test import override_settings
 
-    from readback.cabinet import databases
+    from readback.cabinet.serving import databases
 
     config = Config(database_url=url)
     wanted = {"default": databases.default(config)}

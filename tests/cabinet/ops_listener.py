@@ -11,7 +11,7 @@ from unittest.mock import patch
 from django.conf import settings
 from django.test import override_settings
 
-from readback.cabinet import api_status
+from readback.cabinet.operators import api_status
 from readback.setting_values import Bind
 from tests.support.waiting import PATIENCE
 

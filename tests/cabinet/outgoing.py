@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 @contextmanager
 def sending() -> Iterator[None]:
     """Send mails in this process, as each worker of the cabinet does."""
-    from readback.cabinet.mail_sender import start_sender, stop_sender
+    from readback.cabinet.mail.sender import start_sender, stop_sender
 
     start_sender()
     try:
@@ -23,7 +23,7 @@ def sending() -> Iterator[None]:
 
 
 def _senders() -> list[threading.Thread]:
-    from readback.cabinet.mail_sender import Sender
+    from readback.cabinet.mail.sender import Sender
 
     return [each for each in threading.enumerate() if isinstance(each, Sender)]
 
@@ -34,15 +34,15 @@ def mail_server_at(url: str) -> Iterator[None]:
     from django.conf import settings
     from django.test import override_settings
 
-    from readback.cabinet import mail
+    from readback.cabinet.mail import configuration
 
     config = replace(settings.CONFIG, smtp_url=url)
-    with override_settings(CONFIG=config, **mail.settings(url)):
+    with override_settings(CONFIG=config, **configuration.settings(url)):
         yield
 
 
 def wait_until_sent() -> None:
     """Wait until no mail is in the outbox."""
-    from readback.cabinet import outbox
+    from readback.cabinet.mail import outbox
 
     wait_until(lambda: not outbox.waiting().mails, "the outbox is empty")

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from tests.cabinet.visitor import Visitor
 

@@ -5,7 +5,7 @@ from allauth.account.models import EmailAddress
 from django.core.cache import cache
 from django.db import connection
 
-from readback.cabinet import selectors, services
+from readback.cabinet.accounts import selectors, services
 from readback.cabinet.models import User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of

@@ -8,9 +8,9 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.db import IntegrityError, connection, transaction
 
-from readback.cabinet import selectors, services
+from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import JournalEntry, Key, Usage, User
-from readback.cabinet.services import ServiceError
 from tests.cabinet.parallel import in_parallel
 from tests.support.waiting import PATIENCE, wait_until
 

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import Key, OutgoingMail, User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -122,7 +122,7 @@ def test_the_pages_need_no_scripts_and_styles_but_our_own(operator, key):
 
 @ON_BOTH
 def test_a_list_counts_and_shows_a_bounded_number_of_rows(operator, alice, monkeypatch):
-    monkeypatch.setattr("readback.cabinet.read_only_admin.MAX_ROWS", 40)
+    monkeypatch.setattr("readback.cabinet.operators.read_only_admin.MAX_ROWS", 40)
     row = {"owner": alice, "last_four": "abcd"}
     Key.objects.bulk_create(Key(digest=bytes([n]) * 32, **row) for n in range(60))
 

@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 from django.conf import settings
 
-from readback.cabinet import api_status
+from readback.cabinet.operators import api_status
 from readback.setting_values import Bind
 from tests.cabinet.ops_listener import STATUS, answer_once, answering, http, patience
 

@@ -3,7 +3,7 @@
 import pytest
 
 from readback import keys
-from readback.cabinet import selectors, services
+from readback.cabinet.accounts import selectors, services
 from readback.cli.exit_codes import CannotStart
 from readback.cli.startup import ephemeral_account
 from readback.config import Config

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from readback.cabinet import databases, mail, secret_key
+from readback.cabinet.mail import configuration
+from readback.cabinet.serving import databases, secret_key
 from readback.config import Config, ConfigError
 
 
@@ -86,7 +87,7 @@ def test_an_error_in_a_postgresql_url_does_not_show_the_password():
     ],
 )
 def test_mail_is_encrypted_if_there_is_a_password(url, host, port, tls, ssl):
-    settings = mail.settings(url)
+    settings = configuration.settings(url)
 
     assert (settings["EMAIL_HOST"], settings["EMAIL_PORT"]) == (host, port)
     assert settings["EMAIL_USE_TLS"] is tls
@@ -94,14 +95,16 @@ def test_mail_is_encrypted_if_there_is_a_password(url, host, port, tls, ssl):
 
 
 def test_the_mail_password_is_url_decoded():
-    settings = mail.settings("smtp://alice%40example.org:a%3Ab@mail.example:587")
+    settings = configuration.settings(
+        "smtp://alice%40example.org:a%3Ab@mail.example:587"
+    )
 
     assert settings["EMAIL_HOST_USER"] == "alice@example.org"
     assert settings["EMAIL_HOST_PASSWORD"] == "a:b"
 
 
 def test_without_a_mail_server_smtp_is_not_used():
-    settings = mail.settings("")
+    settings = configuration.settings("")
 
     assert "smtp" not in settings["EMAIL_BACKEND"] and "EMAIL_HOST" not in settings
 

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from readback.cabinet import documents
+from readback.cabinet.pages import documents
 from readback.contract import REFUSALS
 from tests.cabinet.visitor import Visitor, text_of, words_of
 

@@ -17,7 +17,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import models
 from django.utils import timezone
 
-from readback.cabinet import account_data, outbox, services
+from readback.cabinet.accounts import download as account_download
+from readback.cabinet.accounts import services
+from readback.cabinet.mail import outbox
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, Key, User
 from tests.cabinet.owners import ALICE, BOB, entry, used
@@ -131,7 +133,7 @@ def test_the_file_has_rows_of_every_table_of_an_account(alice, visitor):
 
     found = download(visitor)
 
-    exported = {section.model._meta.label for section in account_data.SECTIONS}
+    exported = {section.model._meta.label for section in account_download.SECTIONS}
     labels = {table._meta.label for table in tables}
     assert labels == exported | set(TABLES_LEFT_OUT)
     assert [name for name, rows in found.items() if not rows] == []
@@ -148,9 +150,9 @@ def test_the_file_has_rows_of_every_table_of_an_account(alice, visitor):
 
 def test_every_column_is_exported_or_left_out_on_purpose():
     columns = {
-        section.model: set(section.columns) for section in account_data.SECTIONS
-    } | {User: {*account_data.ACCOUNT_COLUMNS, "groups", "user_permissions"}}
-    for section in account_data.SECTIONS:
+        section.model: set(section.columns) for section in account_download.SECTIONS
+    } | {User: {*account_download.ACCOUNT_COLUMNS, "groups", "user_permissions"}}
+    for section in account_download.SECTIONS:
         columns[section.model] |= set(section.columns)
     for model, exported in columns.items():
         existing = {field.name for field in model._meta.get_fields() if field.concrete}

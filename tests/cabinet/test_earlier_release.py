@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from readback.cabinet import invitation_links, login_limits, recovery_codes, sealed
-from readback.cabinet.email_undo import UndoToken
+from readback.cabinet.accounts import invitation_links, login_limits
+from readback.cabinet.accounts.email_undo import UndoToken
 from readback.cabinet.models import Invitation
+from readback.cabinet.second_factor import recovery_codes, sealed
 
 DATABASES = ["sqlite"]
 ALICE = "alice@example.org"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from readback.cabinet import mail_actions, services
+from readback.cabinet.accounts import mail_actions, services
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of
 

@@ -10,16 +10,11 @@ from django.core import signing
 from django.test import override_settings
 from django.utils import timezone
 
-from readback.cabinet import (
-    invitation_links,
-    invitation_services,
-    outbox,
-    selectors,
-    services,
-)
-from readback.cabinet.invitation_services import invitation_create
+from readback.cabinet.accounts import invitation_links, invitations, selectors, services
+from readback.cabinet.accounts.invitations import invitation_create
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import Invitation, MailOutcome, OutgoingMail, User
-from readback.cabinet.services import ServiceError
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.parallel import in_parallel
@@ -103,7 +98,7 @@ def test_every_link_that_does_not_work_gets_the_same_page():
     past = timezone.now() - timedelta(seconds=1)
     Invitation.objects.filter(email="expired@example.org").update(expires_at=past)
     withdrawn = invited("withdrawn@example.org")
-    invitation_services.invitation_withdraw(Invitation.objects.latest("id"))
+    invitations.invitation_withdraw(Invitation.objects.latest("id"))
     again_after_withdrawal = invited("withdrawn@example.org")
     replaced, newest = invited("twice@example.org"), invited("twice@example.org")
     taken = invited("taken@example.org")
@@ -243,7 +238,7 @@ def test_the_link_is_made_when_the_mail_is_sent_and_only_if_it_is_of_use(mails):
     with server_that_is_down() as url, mail_server_at(url):
         invitation_create(ALICE)
         invitation_create(BOB)
-        invitation_services.invitation_withdraw(selectors.invitation_find(BOB))
+        invitations.invitation_withdraw(selectors.invitation_find(BOB))
         assert "/accounts/invitation/" not in _everything_stored()
     OutgoingMail.objects.update(due_at=timezone.now())
 
@@ -273,7 +268,7 @@ def test_the_events_are_logged_without_the_address_or_the_link(log):  # noqa: F8
     accept(link)
     invitation = invitation_create(BOB, mail=False)
     pk = invitation.pk
-    invitation_services.invitation_withdraw(invitation)
+    invitations.invitation_withdraw(invitation)
 
     events = [line["event"] for line in log.events]
     assert events == [

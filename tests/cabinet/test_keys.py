@@ -7,9 +7,9 @@ from django.db import connection
 from django.utils import timezone
 
 from readback import keys
-from readback.cabinet import selectors, services
+from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, User
-from readback.cabinet.services import ServiceError
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.parallel import in_parallel
 

@@ -10,8 +10,9 @@ from django.conf import settings
 from django.core.cache import cache
 from django.test import RequestFactory, override_settings
 
-from readback.cabinet import clients, services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import CacheEntry, User
+from readback.cabinet.serving import clients
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.cabinet_server import cabinet_server

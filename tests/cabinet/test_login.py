@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.test import override_settings
 
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 

@@ -17,7 +17,7 @@ from aiosmtpd.smtp import AuthResult, LoginPassword
 from django.core.mail import get_connection, send_mail
 from django.test import override_settings
 
-from readback.cabinet import mail
+from readback.cabinet.mail import configuration
 from tests.support import commands
 from tests.support.authority import Authority
 from tests.support.bad_mail_servers import dripping_server, silent_server
@@ -90,7 +90,7 @@ def free_port() -> int:
 
 def deliver(url: str, **changed: object) -> None:
     text = ("Привет", "Text", "readback@example.org", ["alice@example.org"])
-    with override_settings(**mail.settings(url) | changed):
+    with override_settings(**configuration.settings(url) | changed):
         connection = get_connection()
         try:
             send_mail(*text, connection=connection)
@@ -149,7 +149,7 @@ def test_smtps_uses_tls_from_the_first_byte(post, authority, free_port, trusted)
 
 @pytest.fixture
 def short_deadline(monkeypatch) -> None:
-    monkeypatch.setattr("readback.cabinet.smtp.DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr("readback.cabinet.mail.backends.DEADLINE_SECONDS", 0.3)
 
 
 def test_a_server_that_drips_is_left_at_the_deadline(short_deadline):

@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.db.models import F
 from django.test import Client, override_settings
 
-from readback.cabinet import outbox
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import OutgoingMail
 from tests.cabinet.visitor import words_of
 from tests.cabinet.which_database import ON_SQLITE

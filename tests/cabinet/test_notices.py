@@ -3,7 +3,8 @@
 import pytest
 from django.db import transaction
 
-from readback.cabinet import outbox, services
+from readback.cabinet.accounts import services
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import User
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import PASSWORD, Visitor

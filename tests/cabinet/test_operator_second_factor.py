@@ -8,8 +8,9 @@ from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.test import override_settings
 
-from readback.cabinet import second_factor_services, services
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import User
+from readback.cabinet.second_factor import services as second_factor_services
 from tests.cabinet.factors import APP, PAGE, App, add_app, log_in, recovery_codes_in
 from tests.cabinet.test_security_log import LogLines, log
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -27,7 +28,7 @@ __all__ = ["LogLines", "log"]
 
 @pytest.fixture
 def operator(unsent_mails) -> Visitor:
-    account = services.account_create(OPERATOR, PASSWORD, confirmed=True)
+    account = account_services.account_create(OPERATOR, PASSWORD, confirmed=True)
     User.objects.filter(pk=account.pk).update(is_staff=True, is_superuser=True)
     visitor = Visitor()
     visitor.log_in(OPERATOR)
@@ -98,7 +99,7 @@ def test_a_login_with_the_factor_counts_until_it_is_removed(operator, required, 
 
 
 def test_an_operator_resets_the_second_factor_of_an_owner(operator, mails, log):
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
     owner = Visitor()
     owner.log_in(ALICE)
     shown = owner.post(APP, {"code": App(owner.get(APP)).code}).headers["Location"]
@@ -136,7 +137,7 @@ def recovery_code_is_accepted(account: User, code: str) -> bool:
 
 
 def test_an_account_without_a_second_factor_has_nothing_to_reset():
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
-    with pytest.raises(services.ServiceError, match="no second factor"):
+    with pytest.raises(account_services.ServiceError, match="no second factor"):
         second_factor_services.second_factor_reset(alice)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import User
 from tests.cabinet.owners import ALICE, account, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of

@@ -9,7 +9,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from readback.cabinet import mail_sender, outbox, services
+from readback.cabinet.accounts import services
+from readback.cabinet.mail import outbox, sender
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.parallel import in_parallel
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("database")
 @pytest.fixture
 def fast_retries(monkeypatch) -> None:
     for name in ("_LONGEST_DELAY_SECONDS", "_LONGEST_PAUSE_SECONDS"):
-        monkeypatch.setattr(mail_sender, name, 0.01)
+        monkeypatch.setattr(sender, name, 0.01)
 
 
 @pytest.fixture
@@ -42,8 +43,8 @@ def log(monkeypatch) -> list[str]:
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
-    monkeypatch.setattr(mail_sender._log, "handlers", [handler])
-    monkeypatch.setattr(mail_sender._log, "propagate", False)
+    monkeypatch.setattr(sender._log, "handlers", [handler])
+    monkeypatch.setattr(sender._log, "propagate", False)
     return lines
 
 
@@ -130,7 +131,7 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
 
 @ON_SQLITE
 def test_a_server_that_drips_is_left_at_the_deadline(mails, fast_retries, monkeypatch):
-    monkeypatch.setattr("readback.cabinet.smtp.DEADLINE_SECONDS", 0.2)
+    monkeypatch.setattr("readback.cabinet.mail.backends.DEADLINE_SECONDS", 0.2)
     with dripping_server(0.05) as server, mail_server_at(server.url):
         add()
         wait_until(lambda: OutgoingMail.objects.get().attempts, "an attempt has failed")
@@ -140,13 +141,13 @@ def test_a_server_that_drips_is_left_at_the_deadline(mails, fast_retries, monkey
 
 @ON_SQLITE
 def test_the_delays_grow_to_minutes_and_differ():
-    longest = mail_sender._LONGEST_DELAY_SECONDS
-    delays = [mail_sender._delay(failures, longest) for failures in range(1, 40)]
+    longest = sender._LONGEST_DELAY_SECONDS
+    delays = [sender._delay(failures, longest) for failures in range(1, 40)]
 
     for delay, full in zip(delays, (1, 2, 4, 8, 16, 32, 64, 128, 256), strict=False):
         assert full / 2 <= delay <= full
     assert all(150 <= delay <= 300 for delay in delays[9:])
-    assert 150 <= mail_sender._delay(10_000, longest) <= 300
+    assert 150 <= sender._delay(10_000, longest) <= 300
     assert len(set(delays)) == len(delays)
 
 

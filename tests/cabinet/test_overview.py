@@ -12,7 +12,8 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from readback.cabinet import api_status, outbox, services
+from readback.cabinet.accounts import services
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
     Key,
     MailOutcome,
@@ -20,6 +21,7 @@ from readback.cabinet.models import (
     UnmatchedRequest,
     User,
 )
+from readback.cabinet.operators import api_status
 from readback.setting_values import Bind
 from tests.cabinet.ops_listener import STATUS, answering, http
 from tests.cabinet.owners import account, entry, logged_in, refused, used

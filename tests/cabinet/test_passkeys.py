@@ -10,8 +10,10 @@ from django.conf import settings
 from django.test import RequestFactory, override_settings
 from django.utils.html import escape
 
-from readback.cabinet import passkeys, second_factor_services, services
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import LABEL_LENGTH, User
+from readback.cabinet.second_factor import passkeys
+from readback.cabinet.second_factor import services as second_factor_services
 from tests.cabinet.factors import (
     CHALLENGE,
     LOCALHOST,
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 @pytest.fixture
 def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_an_answer_works_once_and_only_in_its_browser(passkey):
 
 
 def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
-    services.account_create(BOB, PASSWORD, confirmed=True)
+    account_services.account_create(BOB, PASSWORD, confirmed=True)
     bob, foreign = Visitor(), Passkey(b"the key of bob")
     bob.log_in(BOB)
     add_passkey(bob, foreign)
@@ -130,7 +132,7 @@ def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
 
 
 def test_a_deactivated_account_cannot_log_in_with_its_passkey(alice, passkey):
-    services.account_deactivate(alice)
+    account_services.account_deactivate(alice)
 
     assert not log_in_with(passkey).is_logged_in
 
@@ -148,7 +150,7 @@ def test_names_can_be_changed_and_passkeys_removed(owner, passkey, mails):
     row = Authenticator.objects.get(type="webauthn")
     paths = [f"{PAGE}passkeys/{row.pk}/{verb}/" for verb in ("rename", "remove")]
     mallory = Visitor()
-    services.account_create(BOB, PASSWORD, confirmed=True)
+    account_services.account_create(BOB, PASSWORD, confirmed=True)
     mallory.log_in(BOB)
     for path in paths:
         assert mallory.get(path).status_code == 404

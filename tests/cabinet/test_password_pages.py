@@ -2,7 +2,7 @@
 
 import pytest
 
-from readback.cabinet.password_pages import hashes_password
+from readback.cabinet.accounts.password_pages import hashes_password
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.utils import timezone
 
-from readback.cabinet import outbox, services
+from readback.cabinet.accounts import services
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of

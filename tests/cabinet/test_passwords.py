@@ -2,9 +2,9 @@
 
 import pytest
 
-from readback.cabinet import services
+from readback.cabinet.accounts import services
+from readback.cabinet.accounts.passwords import StrengthValidator
 from readback.cabinet.models import User
-from readback.cabinet.passwords import StrengthValidator
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
 DATABASES = ["sqlite"]

@@ -6,7 +6,7 @@ from django.apps import apps
 from django.core.cache import cache
 from django.test import override_settings
 
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import CacheEntry
 from readback.config import Config
 from tests.cabinet.owners import ALICE

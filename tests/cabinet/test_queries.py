@@ -10,7 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from readback.cabinet import selectors, services, session_services
+from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts import sessions as account_sessions
 from readback.cabinet.models import (
     JournalEntry,
     Key,
@@ -53,7 +54,7 @@ def test_more_rows_take_no_more_statements(key):
 
 def test_accounts_and_sessions_are_found_by_an_index(key):
     assert "email_any_case" in plan_of(lambda: selectors.account_find("Bob@x.org"))
-    sessions = plan_of(lambda: session_services.sessions_of(key.owner))
+    sessions = plan_of(lambda: account_sessions.sessions_of(key.owner))
     assert "django_session_expire_date" not in sessions
     assert "user_id" in sessions
 

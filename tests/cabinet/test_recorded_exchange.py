@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from readback.cabinet import recorded_exchange
-from readback.cabinet.recorded_exchange import (
+from readback.cabinet.keys import recorded_exchange
+from readback.cabinet.keys.recorded_exchange import (
     MAX_AT_ONCE,
     MAX_RECEIVED_BYTES,
     ExchangeFailure,

@@ -5,7 +5,7 @@ import pytest
 from readback import differences, programs
 from readback.api.endpoints.explanation import explain
 from readback.api.endpoints.refusal import Finding
-from readback.cabinet import refusals
+from readback.cabinet.keys import refusals
 from readback.cabinet.models import JournalEntry
 
 CURL, LIBRARY = "curl/8.5.0", "OpenAI/Python 3.49.0"

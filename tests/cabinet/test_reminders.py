@@ -6,7 +6,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from readback.cabinet import mail_sender, outbox, reminders, services
+from readback.cabinet.accounts import services
+from readback.cabinet.mail import outbox, reminders
+from readback.cabinet.mail import sender as mail_sender
 from readback.cabinet.models import Key, OutgoingMail, User
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account

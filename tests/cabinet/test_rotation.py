@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 
 from readback import keys
-from readback.cabinet import selectors, services
+from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts.services import AlreadyRotated, ServiceError
 from readback.cabinet.models import Key, KeyState, OutgoingMail, User
-from readback.cabinet.services import AlreadyRotated, ServiceError
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import ALICE, BOB, account, logged_in

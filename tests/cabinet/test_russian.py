@@ -6,8 +6,8 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.utils import translation
 
-from readback.cabinet import services
-from readback.cabinet.invitation_services import invitation_create
+from readback.cabinet.accounts import services
+from readback.cabinet.accounts.invitations import invitation_create
 from readback.cabinet.models import User
 from tests.cabinet.sign_up_setting import sign_up_for
 from tests.cabinet.test_mail_texts import MAILS, rendered

@@ -6,9 +6,10 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.test import override_settings
 
-from readback.cabinet import second_factor_services, services
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import User
+from readback.cabinet.second_factor import services as second_factor_services
 from tests.cabinet.factors import (
     APP,
     CHALLENGE,
@@ -38,7 +39,7 @@ __all__ = ["LogLines", "log"]
 
 @pytest.fixture
 def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 @pytest.fixture
@@ -359,7 +360,7 @@ def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app)
 
 @ON_SQLITE
 def test_an_account_without_any_proof_logs_in_again():
-    bob = services.account_create("bob@example.org", confirmed=True)
+    bob = account_services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()
     visitor.client.force_login(bob)
     assert visitor.get(APP).status_code == 200

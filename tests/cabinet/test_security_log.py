@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 import readback.cabinet
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.models import User
 from tests.cabinet.test_password_reset import choose
 from tests.cabinet.visitor import PASSWORD, Visitor
@@ -168,7 +168,7 @@ def _everything_stored() -> str:
 
 def test_every_event_is_documented():
     package = Path(readback.cabinet.__file__).parent
-    code = "".join(path.read_text() for path in package.glob("*.py"))
+    code = "".join(path.read_text() for path in package.rglob("*.py"))
     events = set(re.findall(r'record\(\s*"(\w+)"', code))
     page = (package.parents[2] / "docs" / "accounts.md").read_text()
 

@@ -21,9 +21,10 @@ from django.db import connection
 from django.test import override_settings
 
 from readback import keys, programs
-from readback.cabinet import recorded_exchange, send_test, services
+from readback.cabinet.accounts import services
+from readback.cabinet.keys import recorded_exchange, send_test
+from readback.cabinet.keys.recorded_exchange import MAX_AT_ONCE
 from readback.cabinet.models import Key
-from readback.cabinet.recorded_exchange import MAX_AT_ONCE
 from readback.setting_values import Bind
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.peers import OK, answer, peer
@@ -41,7 +42,7 @@ OTHER_KEY = "The key that you entered is not the key of this page"
 SETTING = "READBACK_PUBLIC_BASE_URL"
 
 # What every page loads.
-FILES = Path(send_test.__file__).parent / "static" / "cabinet"
+FILES = Path(send_test.__file__).parents[1] / "static" / "cabinet"
 LOADED = {"cabinet.css", "cabinet.js", "mark.svg"}
 
 # What does not depend on the database runs on one.

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor

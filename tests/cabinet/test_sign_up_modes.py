@@ -7,9 +7,10 @@ from allauth.account.models import EmailAddress
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from readback.cabinet import account_rules, services
+from readback.cabinet import account_rules
+from readback.cabinet.accounts import services
+from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation, OutgoingMail, User
-from readback.cabinet.services import ServiceError
 from readback.cli import startup
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.sign_up_setting import sign_up_for

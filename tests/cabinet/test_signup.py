@@ -11,9 +11,10 @@ from django.core.cache import cache
 from django.db import OperationalError
 from django.test import override_settings
 
-from readback.cabinet import outbox, selectors, services
+from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import OutgoingMail, User
-from readback.cabinet.services import ServiceError
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of

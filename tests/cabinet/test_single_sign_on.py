@@ -24,10 +24,11 @@ from django.contrib.sessions.models import Session
 from django.test import override_settings
 from django.utils import timezone
 
-from readback.cabinet import account_rules, services
+from readback.cabinet import account_rules
+from readback.cabinet.accounts import services
 from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, User
-from readback.cabinet.single_sign_on_services import account_disconnect
+from readback.cabinet.single_sign_on.services import account_disconnect
 from readback.setting_values import SignUp
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
@@ -60,7 +61,7 @@ def running_provider() -> Iterator[Provider]:
 @contextmanager
 def configured(**changes) -> Iterator[None]:
     """Change settings of single sign-on, as a restart with other settings would."""
-    from readback.cabinet import provider_documents
+    from readback.cabinet.single_sign_on import provider_documents
 
     provider_documents.forget()
     config = replace(settings.CONFIG, **changes)
@@ -292,7 +293,7 @@ def test_a_deactivated_account_stays_deactivated(provider, events):
 
 
 def test_the_same_person_twice_at_once_gets_one_account(provider):
-    from readback.cabinet.single_sign_on_services import Identity, account_of_person
+    from readback.cabinet.single_sign_on.services import Identity, account_of_person
 
     person = Identity(provider.issuer, "7", ALICE)
     found = in_parallel(lambda: account_of_person(person).pk, 4)
@@ -303,7 +304,7 @@ def test_the_same_person_twice_at_once_gets_one_account(provider):
 
 @ON_SQLITE
 def test_the_same_name_at_another_issuer_is_another_person(provider):
-    from readback.cabinet.single_sign_on_services import Identity, account_of_person
+    from readback.cabinet.single_sign_on.services import Identity, account_of_person
 
     alice = account_of_person(Identity(provider.issuer, "7", ALICE))
     other = account_of_person(Identity("https://other.example", "7", MALLORY))
@@ -537,7 +538,7 @@ def tcp_server(answer: bytes = b"", drip: float = 0) -> Iterator[str]:
 
 
 def no_request_waits() -> bool:
-    from readback.cabinet import provider_documents
+    from readback.cabinet.single_sign_on import provider_documents
 
     return provider_documents._slots.free == provider_documents._MAX_REQUESTS
 
@@ -573,7 +574,7 @@ def test_a_provider_with_a_bad_configuration_gets_our_page(provider, caplog):
 @pytest.mark.parametrize("drip", [0, 0.5], ids=["silent", "dripping"])
 @ON_SQLITE
 def test_a_provider_that_hangs_holds_nobody(provider, monkeypatch, caplog, drip):
-    from readback.cabinet import provider_documents
+    from readback.cabinet.single_sign_on import provider_documents
 
     monkeypatch.setattr(provider_documents, "DEADLINE_SECONDS", 0.5)
     with (
@@ -617,7 +618,7 @@ def test_a_wrong_secret_is_named_in_the_log_and_not_shown(provider, caplog):
 def test_the_configuration_is_read_once_and_not_by_the_login_page(
     provider, monkeypatch
 ):
-    from readback.cabinet import provider_documents
+    from readback.cabinet.single_sign_on import provider_documents
 
     fetched = []
     fetch = provider_documents._fetch_json
@@ -814,7 +815,7 @@ def test_another_person_with_the_same_address_does_not_get_the_account(
 
 
 def test_of_two_people_with_one_address_at_once_one_gets_the_account(provider):
-    from readback.cabinet.single_sign_on_services import (
+    from readback.cabinet.single_sign_on.services import (
         Identity,
         LoginRefusedError,
         account_of_person,

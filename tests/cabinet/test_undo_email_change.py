@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.utils import timezone
 
-from readback.cabinet import email_services, email_undo, services
-from readback.cabinet.email_undo import UndoToken
-from readback.cabinet.mail_actions import EMAIL_CHANGED, PASSWORD_RESET
+from readback.cabinet.accounts import email_changes, email_undo, services
+from readback.cabinet.accounts.email_undo import UndoToken
+from readback.cabinet.accounts.mail_actions import EMAIL_CHANGED, PASSWORD_RESET
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import account, logged_in
@@ -167,10 +167,10 @@ def test_a_link_works_once(alice):
 def test_of_two_clicks_at_once_one_counts(alice):
     token = token_of(changed(alice))
 
-    results = in_parallel(lambda: email_services.email_change_undo(token), 4)
+    results = in_parallel(lambda: email_changes.email_change_undo(token), 4)
 
     undone = [each for each in results if isinstance(each, User)]
-    dead = [each for each in results if isinstance(each, email_services.DeadLinkError)]
+    dead = [each for each in results if isinstance(each, email_changes.DeadLinkError)]
     assert (len(undone), len(dead)) == (1, 3)
     assert addresses_of(alice) == [(ALICE, True, True)]
 
@@ -310,9 +310,9 @@ def test_all_of_it_happens_or_nothing(alice, monkeypatch):
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("readback.cabinet.notices._mail", lambda *_, **__: fail())
+    monkeypatch.setattr("readback.cabinet.mail.notices._mail", lambda *_, **__: fail())
     with pytest.raises(ZeroDivisionError):
-        email_services.email_change_undo(token)
+        email_changes.email_change_undo(token)
 
     assert addresses_of(alice) == [(MALLORY, True, True)]
     assert not OutgoingMail.objects.exists()
@@ -388,7 +388,7 @@ def test_a_change_that_fails_half_way_is_taken_back(alice, mails, monkeypatch):
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("readback.cabinet.outbox.add", fail)
+    monkeypatch.setattr("readback.cabinet.mail.outbox.add", fail)
     with pytest.raises(ZeroDivisionError):
         mallory.send(link)
 

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models.signals import post_save
 from django.test.utils import CaptureQueriesContext
 
-from readback.cabinet import services, session_services
+from readback.cabinet.accounts import services, sessions
 from readback.cabinet.models import Key, User
 from tests.cabinet.test_security_log import LogLines, log
 from tests.cabinet.test_sessions import Clock, clock
@@ -164,7 +164,7 @@ def test_expired_sessions_are_not_listed_and_their_rows_are_removed(alice, clock
 
 @ON_SQLITE
 def test_the_oldest_of_very_many_sessions_end(alice, monkeypatch):
-    monkeypatch.setattr(session_services, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 2)
     visitors = [log_in() for _ in range(3)]
 
     assert [visitor.is_logged_in for visitor in visitors] == [False, True, True]
@@ -190,7 +190,7 @@ def test_a_session_that_ends_while_a_page_is_made_leads_to_the_login(alice):
     fields = {"label": "x", "days": ""}
 
     def end_all(sender, instance, **_):
-        session_services.sessions_end(alice)
+        sessions.sessions_end(alice)
 
     post_save.connect(end_all, sender=Key)
     try:

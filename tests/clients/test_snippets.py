@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from readback.cabinet import snippets
+from readback.cabinet.keys import snippets
 from tests.clients.warm_python import WarmPython, warm_python
 from tests.support.programs import needed_program
 from tests.support.server import Server

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_errors_page_is_current(tmp_path):
     (tmp_path / "docs").mkdir()
     subprocess.run(
-        [sys.executable, "-m", "readback.cabinet.errors_page"],
+        [sys.executable, "-m", "readback.cabinet.pages.errors_page"],
         cwd=tmp_path,
         env=environment_with({"READBACK_DATA_DIR": str(tmp_path)}),
         check=True,

@@ -67,7 +67,7 @@ def test_the_wheel_contains_templates_snippets_translations_and_docs(names):
     assert {
         f"{CABINET}/templates/base.html",
         f"{CABINET}/static/cabinet/cabinet.css",
-        f"{CABINET}/snippets/curl.sh",
+        f"{CABINET}/keys/snippets/curl.sh",
         f"{CABINET}/locale/ru/LC_MESSAGES/django.mo",
     } <= names
 

@@ -165,7 +165,7 @@ def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., P
 _LOG_IN = """
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.test import Client
-from readback.cabinet import services
+from readback.cabinet.accounts import services
 Argon2PasswordHasher.memory_cost = 1024  # the first login makes it what it should be
 for email in {emails}:
     client = Client()

@@ -10,7 +10,7 @@ from shutil import copy2
 
 import pytest
 
-from readback.cabinet import probe_file
+from readback.cabinet.keys import probe_file
 from readback.probe.results import FailureFamily
 from tests.support.server import Server
 
@@ -93,7 +93,7 @@ def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> No
 def test_the_file_for_other_machines_is_the_same_in_every_installation(
     python: Path,
 ) -> None:
-    code = "from readback.cabinet import probe_file as p; print(p.checksum())"
+    code = "from readback.cabinet.keys import probe_file as p; print(p.checksum())"
     done = subprocess.run(
         [python, "-I", "-c", code],
         env={"TZ": "Asia/Tokyo"},

@@ -13,11 +13,9 @@ class CabinetConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing them registers the checks and signal handlers.
-        from readback.cabinet import (
-            checks,  # noqa: F401
-            security_log,  # noqa: F401
-            session_services,  # noqa: F401
-        )
+        from readback.cabinet import checks  # noqa: F401
+        from readback.cabinet.accounts import sessions  # noqa: F401
+        from readback.cabinet.serving import security_log  # noqa: F401
 
 
 class SessionTableConfig(UserSessionsConfig):

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning, register
 
-from readback.cabinet import mail
+from readback.cabinet.mail import configuration
 
 _log = logging.getLogger("readback.cabinet.checks")
 
@@ -20,7 +20,7 @@ NO_MAIL_SERVER = Warning(
 
 @register()
 def check_mail_server(**_: Any) -> list[CheckMessage]:
-    return [NO_MAIL_SERVER] if mail.is_missing(settings.CONFIG) else []
+    return [NO_MAIL_SERVER] if configuration.is_missing(settings.CONFIG) else []
 
 
 def log_warnings() -> None:

@@ -6,8 +6,9 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from readback.cabinet import account_rules, selectors
-from readback.cabinet import passkeys as passkey_support
+from readback.cabinet import account_rules
+from readback.cabinet.accounts import selectors
+from readback.cabinet.second_factor import passkeys as passkey_support
 
 
 def address(request: HttpRequest) -> dict[str, object]:

@@ -12,12 +12,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
 
-from readback.cabinet import account_rules, live_parts, metrics, session_services
-from readback.cabinet.page_counters import WorkerPages
-from readback.cabinet.reauthentication import used_provider
-from readback.cabinet.security_headers import headers_of
-from readback.cabinet.views import errors
-from readback.cabinet.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS
+from readback.cabinet import account_rules
+from readback.cabinet.accounts import sessions
+from readback.cabinet.accounts.reauthentication import used_provider
+from readback.cabinet.keys import live_parts
+from readback.cabinet.operators import metrics
+from readback.cabinet.operators.page_counters import WorkerPages
+from readback.cabinet.serving import errors
+from readback.cabinet.serving.security_headers import headers_of
+from readback.cabinet.serving.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS
 from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
@@ -171,9 +174,9 @@ def _end_or_extend(request: HttpRequest) -> None:
         logout(request)
     elif now - request.session.get(
         _SESSION_SEEN, 0
-    ) > _REFRESH_SECONDS or not session_services.is_listed(request):
+    ) > _REFRESH_SECONDS or not sessions.is_listed(request):
         request.session[_SESSION_SEEN] = now
-        session_services.session_record(request)
+        sessions.session_record(request)
 
 
 def _is_allowed_way(request: HttpRequest) -> bool:

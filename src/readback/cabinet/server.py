@@ -13,7 +13,7 @@ from gunicorn.workers.base import Worker
 
 from readback import logs
 from readback.arbiter import Arbiter, assign_counters_row, count_death
-from readback.cabinet.worker import CabinetWorker
+from readback.cabinet.serving.worker import CabinetWorker
 from readback.config import Config
 from readback.lifecycle import Lifecycle
 from readback.shared_counters import rows_for
@@ -70,8 +70,8 @@ class CabinetApplication(BaseApplication):
     def load(self) -> Callable[..., Any]:
         from django.urls import get_resolver
 
-        from readback.cabinet.page_counters import PageCounters
-        from readback.cabinet.password_pages import hashes_password
+        from readback.cabinet.accounts.password_pages import hashes_password
+        from readback.cabinet.operators.page_counters import PageCounters
         from readback.cabinet.wsgi import application
 
         self._hashes_password = hashes_password
@@ -84,19 +84,19 @@ class CabinetApplication(BaseApplication):
         return self._hashes_password(method, path)
 
     def pages(self, row: int) -> object:
-        from readback.cabinet.page_counters import WorkerPages
+        from readback.cabinet.operators.page_counters import WorkerPages
 
         return WorkerPages(self.counters, row)
 
 
 def _start_sender(worker: Worker) -> None:
-    from readback.cabinet.mail_sender import start_sender
+    from readback.cabinet.mail.sender import start_sender
 
     start_sender()
 
 
 def _stop_sender(arbiter: Arbiter, worker: Worker) -> None:
-    from readback.cabinet.mail_sender import stop_sender
+    from readback.cabinet.mail.sender import stop_sender
 
     stop_sender()
 

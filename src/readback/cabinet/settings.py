@@ -9,13 +9,9 @@ from urllib.parse import urlsplit
 
 from readback import config as readback_config
 from readback import logs
-from readback.cabinet import (
-    account_rules,
-    databases,
-    mail,
-    secret_key,
-    security_headers,
-)
+from readback.cabinet import account_rules
+from readback.cabinet.mail import configuration
+from readback.cabinet.serving import databases, secret_key, security_headers
 
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
@@ -75,6 +71,7 @@ TEMPLATES = [
         "DIRS": [_HERE / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "libraries": {"operators": "readback.cabinet.operators.template_filters"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -97,7 +94,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # allauth counts attempts in the cache. In memory, each process would count its own.
 CACHES = {
     "default": {
-        "BACKEND": "readback.cabinet.cache.DatabaseCache",
+        "BACKEND": "readback.cabinet.serving.cache.DatabaseCache",
         "LOCATION": "cabinet_cache",
         # Beyond this number the oldest counts are dropped; with Django's default of
         # 300, anyone could reset a count by filling the cache.
@@ -122,7 +119,7 @@ WHITENOISE_ROOT = _HERE / "root"
 
 # Mail
 
-for _name, _value in mail.settings(CONFIG.smtp_url).items():
+for _name, _value in configuration.settings(CONFIG.smtp_url).items():
     globals()[_name] = _value
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = CONFIG.mail_from
 
@@ -175,15 +172,15 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": MIN_PASSWORD_LENGTH},
     },
     {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
-    {"NAME": "readback.cabinet.passwords.StrengthValidator"},
-    {"NAME": "readback.cabinet.passwords.ProductWordValidator"},
-    {"NAME": "readback.cabinet.passwords.EmailSimilarityValidator"},
+    {"NAME": "readback.cabinet.accounts.passwords.StrengthValidator"},
+    {"NAME": "readback.cabinet.accounts.passwords.ProductWordValidator"},
+    {"NAME": "readback.cabinet.accounts.passwords.EmailSimilarityValidator"},
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "keys"
 PASSWORD_RESET_TIMEOUT = 3600
-ACCOUNT_ADAPTER = "readback.cabinet.adapter.CabinetAdapter"
-_FORMS = "readback.cabinet.account_forms"
+ACCOUNT_ADAPTER = "readback.cabinet.accounts.adapter.CabinetAdapter"
+_FORMS = "readback.cabinet.accounts.forms"
 ACCOUNT_FORMS = {
     "signup": f"{_FORMS}.SignupForm",
     "login": f"{_FORMS}.LoginForm",
@@ -258,7 +255,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Single sign-on. The provider is not an installed app, because that would import its
 # libraries at the start; the adapter knows it.
 
-SOCIALACCOUNT_ADAPTER = "readback.cabinet.social_adapter.CabinetSocialAdapter"
+SOCIALACCOUNT_ADAPTER = "readback.cabinet.single_sign_on.adapter.CabinetSocialAdapter"
 SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
 SOCIALACCOUNT_LOGIN_ON_GET = False
 SOCIALACCOUNT_STORE_TOKENS = False
@@ -268,8 +265,8 @@ SOCIALACCOUNT_STORE_TOKENS = False
 
 LOGGING = logs.configuration()
 LOGGING["filters"] = {
-    "hide_path": {"()": "readback.cabinet.error_log.HidePath"},
-    "hide_outages": {"()": "readback.cabinet.error_log.HideOutages"},
+    "hide_path": {"()": "readback.cabinet.serving.error_log.HidePath"},
+    "hide_outages": {"()": "readback.cabinet.serving.error_log.HideOutages"},
 }
 LOGGING["handlers"]["stderr"]["filters"] = ["hide_path"]
 LOGGING["loggers"] |= {

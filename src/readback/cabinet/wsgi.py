@@ -8,7 +8,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
 application = get_wsgi_application()
 
 # These need Django to be set up.
-from readback.cabinet import checks, security_log  # noqa: E402
+from readback.cabinet import checks  # noqa: E402
+from readback.cabinet.serving import security_log  # noqa: E402
 
 security_log.write_to_stderr()
 checks.log_warnings()

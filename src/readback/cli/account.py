@@ -89,10 +89,10 @@ def show(email: str, as_json: bool) -> None:
 @tables.json_option
 def deactivate(email: str, as_json: bool) -> None:
     with open_cabinet():
-        from readback.cabinet import services
+        from readback.cabinet.accounts import services as account_services
 
         user = find_account(email)
-        services.account_deactivate(user)
+        account_services.account_deactivate(user)
         shown = _as_json(user)
     tables.print_result(f"Deactivated {email}.", shown, as_json)
 
@@ -104,12 +104,12 @@ def deactivate(email: str, as_json: bool) -> None:
 def activate(email: str, confirmed: bool, as_json: bool) -> None:
     """Activate an account again; its keys work as before."""
     with open_cabinet():
-        from readback.cabinet import services
+        from readback.cabinet.accounts import services as account_services
 
         user = find_account(email)
-        services.account_activate(user)
+        account_services.account_activate(user)
         if confirmed:
-            services.account_confirm(user)
+            account_services.account_confirm(user)
         shown = _as_json(user)
     tables.print_result(f"Activated {email}.", shown, as_json)
 
@@ -124,7 +124,7 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     sessions end. Make sure first that it is the owner who asks.
     """
     with open_cabinet():
-        from readback.cabinet import second_factor_services
+        from readback.cabinet.second_factor import services as second_factor_services
 
         user = find_account(email)
         second_factor_services.second_factor_reset(user)
@@ -144,7 +144,7 @@ def disconnect(email: str, as_json: bool) -> None:
     the account with its keys: make sure first that it is the same person.
     """
     with open_cabinet():
-        from readback.cabinet import single_sign_on_services
+        from readback.cabinet.single_sign_on import services as single_sign_on_services
 
         user = find_account(email)
         single_sign_on_services.account_disconnect(user)
@@ -164,7 +164,7 @@ def delete(email: str, yes: bool, as_json: bool) -> None:
     Its keys and their history are deleted too. This cannot be undone.
     """
     with open_cabinet():
-        from readback.cabinet import services
+        from readback.cabinet.accounts import services as account_services
 
         user = find_account(email)
         prompts.confirm(
@@ -172,14 +172,14 @@ def delete(email: str, yes: bool, as_json: bool) -> None:
             "history?",
             yes=yes,
         )
-        services.account_delete(user)
+        account_services.account_delete(user)
     deleted = {"email": user.email, "deleted": True}
     tables.print_result(f"Deleted {email}.", deleted, as_json)
     print_mail_note()
 
 
 def find_account(email: str) -> "User":
-    from readback.cabinet import selectors
+    from readback.cabinet.accounts import selectors
 
     user = selectors.account_find(email)
     if user is None:
@@ -191,15 +191,18 @@ def _create(
     email: str, password_stdin: bool, confirmed: bool, if_missing: bool
 ) -> "tuple[User, bool]":
     """Return the account, and whether this command has created it."""
-    from readback.cabinet import selectors, services
+    from readback.cabinet.accounts import selectors
+    from readback.cabinet.accounts import services as account_services
 
     user = selectors.account_find(email) if if_missing else None
     if user is not None:
         return user, False
     password = prompts.password(password_stdin)
     try:
-        return services.account_create(email, password, confirmed=confirmed), True
-    except services.AccountExistsError:
+        return account_services.account_create(
+            email, password, confirmed=confirmed
+        ), True
+    except account_services.AccountExistsError:
         if not if_missing:
             raise
         # Another command has created it in the meantime.
@@ -207,7 +210,7 @@ def _create(
 
 
 def _as_json(user: "User") -> dict[str, Any]:
-    from readback.cabinet import selectors
+    from readback.cabinet.accounts import selectors
 
     return {
         "email": user.email,

@@ -74,7 +74,7 @@ def report_database_errors() -> Iterator[None]:
 
 def migrate(config: Config) -> list[str]:
     """Apply the pending migrations and return their names."""
-    from readback.cabinet import schema
+    from readback.cabinet.serving import schema
 
     applied = schema.migrate()
     protect_files(config)
@@ -85,7 +85,7 @@ def migrate(config: Config) -> list[str]:
 def open_cabinet() -> Iterator[None]:
     """Use the cabinet's services; a `ServiceError` becomes exit code 1."""
     config = set_up_django()
-    from readback.cabinet.services import ServiceError
+    from readback.cabinet.accounts.services import ServiceError
 
     with report_database_errors():
         require_migrated(config)
@@ -102,7 +102,7 @@ def require_migrated(config: Config) -> None:
             f"There is no database at {config.sqlite_path}: run `readback migrate` or "
             "`readback serve`, or set READBACK_DATA_DIR or READBACK_DATABASE_URL."
         )
-    from readback.cabinet import schema
+    from readback.cabinet.serving import schema
 
     if schema.pending():
         raise CannotStart(
@@ -114,7 +114,7 @@ def require_migrated(config: Config) -> None:
 
 def protect_files(config: Config) -> None:
     """Repair installations whose files others can read, once the database is ours."""
-    from readback.cabinet import private_files
+    from readback.cabinet.serving import private_files
 
     for sentence in private_files.protect(config):
         click.echo(sentence, err=True)

@@ -43,9 +43,10 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
             "print the link instead."
         )
     with open_cabinet(), written_before_commit():
-        from readback.cabinet import invitation_links, invitation_services
+        from readback.cabinet.accounts import invitation_links
+        from readback.cabinet.accounts import invitations as account_invitations
 
-        invitation = invitation_services.invitation_create(
+        invitation = account_invitations.invitation_create(
             email, days=days, mail=not print_link
         )
         click.echo(_note(invitation, print_link), err=True)
@@ -62,7 +63,7 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
 def invitations(as_json: bool) -> None:
     """List invitations: address, state, who invited, and times."""
     with open_cabinet():
-        from readback.cabinet import selectors
+        from readback.cabinet.accounts import selectors
 
         shown = [_as_json(each) for each in selectors.invitations()]
     if as_json:
@@ -78,12 +79,13 @@ def invitations(as_json: bool) -> None:
 def uninvite(email: str, as_json: bool) -> None:
     """Withdraw an invitation; its link stops working."""
     with open_cabinet():
-        from readback.cabinet import invitation_services, selectors
+        from readback.cabinet.accounts import invitations as account_invitations
+        from readback.cabinet.accounts import selectors
 
         invitation = selectors.invitation_find(email)
         if invitation is None:
             raise Failure(f"There is no invitation for {email}.")
-        invitation_services.invitation_withdraw(invitation)
+        account_invitations.invitation_withdraw(invitation)
     withdrawn = {"email": invitation.email, "withdrawn": True}
     tables.print_result(
         f"Withdrew the invitation for {invitation.email}.", withdrawn, as_json

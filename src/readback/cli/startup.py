@@ -30,7 +30,7 @@ def prepare_database(
     no account at all, `missing` is "account".
     """
     django_setup.set_up_django()
-    from readback.cabinet import schema
+    from readback.cabinet.serving import schema
 
     with django_setup.report_database_errors():
         is_new = schema.is_new(django_setup.migrate(config))
@@ -77,7 +77,7 @@ def prepare_cabinet(config: Config) -> None:
 def _local_account(
     config: Config, is_new: bool, ephemeral: bool, shows_secrets: bool
 ) -> dict[str, str]:
-    from readback.cabinet import selectors
+    from readback.cabinet.accounts import selectors
 
     if ephemeral:
         return ephemeral_account(config)
@@ -96,7 +96,7 @@ def _local_account(
 
 def ephemeral_account(config: Config) -> dict[str, str]:
     """Return a new account, or the one that has the chosen key from an earlier run."""
-    from readback.cabinet import selectors, services
+    from readback.cabinet.accounts import selectors, services
 
     preset = config.ephemeral_key
     known = selectors.key_find(preset) if preset else None
@@ -116,14 +116,15 @@ def ephemeral_account(config: Config) -> dict[str, str]:
 
 
 def _new_account(email: str) -> "User":
-    from readback.cabinet import services
+    from readback.cabinet.accounts import services
 
     return services.account_create(email, confirmed=True, any_domain=True)
 
 
 def _first_key(account: "User") -> dict[str, str]:
     """Create a key for an account that has never had one, and return it."""
-    from readback.cabinet import schema, selectors, services
+    from readback.cabinet.accounts import selectors, services
+    from readback.cabinet.serving import schema
 
     # Without the lock, two starts at the same time would each create one.
     with schema.locked():
@@ -140,7 +141,7 @@ def _first_key(account: "User") -> dict[str, str]:
 def discard_key(text: str) -> dict[str, str]:
     """Delete a key of the local account that could not be shown."""
     django_setup.set_up_django()
-    from readback.cabinet import selectors, services
+    from readback.cabinet.accounts import selectors, services
 
     with django_setup.report_database_errors():
         if key := selectors.key_find(text):
@@ -150,7 +151,7 @@ def discard_key(text: str) -> dict[str, str]:
 
 def _missing(account: "User") -> str:
     """Return "key", "password" or "", whichever the account needs first."""
-    from readback.cabinet import selectors
+    from readback.cabinet.accounts import selectors
 
     if not selectors.keys_of(account).exists():
         return "key"
@@ -159,7 +160,7 @@ def _missing(account: "User") -> str:
 
 def _login(account: "User") -> dict[str, str]:
     """Return how to log in: the address, and a link until a password is set."""
-    from readback.cabinet.mail_actions import password_reset_link
+    from readback.cabinet.accounts.mail_actions import password_reset_link
 
     has_password = account.has_usable_password()
     link = "" if has_password else password_reset_link(account)
@@ -182,7 +183,8 @@ def _is_private(config: Config) -> bool:
 
 
 def _record_address(config: Config) -> None:
-    from readback.cabinet import schema, services
+    from readback.cabinet.accounts import services
+    from readback.cabinet.serving import schema
 
     # Without the lock, replicas that start at the same time would each add a row.
     with schema.locked():

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from readback.cabinet import chart
+from readback.cabinet.keys import chart
 
 NOW = datetime(2026, 3, 10, 14, 35, tzinfo=UTC)
 HOUR = datetime(2026, 3, 10, 14, tzinfo=UTC)

@@ -5,7 +5,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from readback.cabinet import probe_file
+from readback.cabinet.keys import probe_file
 
 
 @pytest.fixture(scope="module")

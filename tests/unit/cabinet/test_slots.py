@@ -5,7 +5,7 @@ import threading
 import pytest
 from tests.support.waiting import wait_until
 
-from readback.cabinet.slots import NoFreeSlot, Slots
+from readback.cabinet.serving.slots import NoFreeSlot, Slots
 
 
 def test_a_result_and_an_error_reach_the_caller():

@@ -36,7 +36,7 @@ def _database(config: Config) -> CheckResults:
         yield ok("database", f"`readback serve` will create {name}")
         return
     django_setup.set_up_django(needs_secret_key=False)
-    from readback.cabinet import schema
+    from readback.cabinet.serving import schema
 
     if not config.sqlite_path:
         yield from database_role.database_role()
@@ -55,7 +55,7 @@ def _database(config: Config) -> CheckResults:
 
 
 def _up_to_date(name: str) -> CheckResult:
-    from readback.cabinet import schema
+    from readback.cabinet.serving import schema
 
     if newer := schema.unknown():
         return warn(
@@ -84,7 +84,7 @@ def _first_three(names: list[str]) -> str:
 def _storage() -> CheckResult:
     from django.db import Error, ProgrammingError
 
-    from readback.cabinet import storage
+    from readback.cabinet.serving import storage
 
     try:
         storage.try_to_write()

@@ -68,7 +68,7 @@ def _existing(path: Path) -> Path:
 
 
 def secret_key(config: Config) -> CheckResults:
-    from readback.cabinet.private_files import SECRET_KEY_NAME
+    from readback.cabinet.serving.private_files import SECRET_KEY_NAME
 
     path = config.data_dir / SECRET_KEY_NAME
     if config.secret_key:
@@ -85,7 +85,7 @@ def secret_key(config: Config) -> CheckResults:
 
 
 def _secret_key_file(path: Path) -> CheckResult:
-    from readback.cabinet import secret_key
+    from readback.cabinet.serving import secret_key
 
     try:
         secret_key.read(path)
@@ -100,7 +100,7 @@ def _secret_key_file(path: Path) -> CheckResult:
 
 
 def permissions(config: Config) -> CheckResults:
-    from readback.cabinet import private_files
+    from readback.cabinet.serving import private_files
 
     exposed = [str(path) for path in private_files.exposed(config)]
     if not exposed:

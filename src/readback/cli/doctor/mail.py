@@ -19,10 +19,12 @@ _LONG_WAIT_SECONDS = 60
 
 
 def mail_server(config: Config) -> CheckResults:
-    from readback.cabinet import mail
+    from readback.cabinet.mail import configuration
 
     if not config.smtp_url:
-        status = CheckStatus.WARN if mail.is_missing(config) else CheckStatus.OK
+        status = (
+            CheckStatus.WARN if configuration.is_missing(config) else CheckStatus.OK
+        )
         found = "no mail server set; e-mails are printed to the terminal"
         action = "Set READBACK_SMTP_URL to send e-mails."
         yield CheckResult(status, "mail", found, action)
@@ -48,7 +50,8 @@ def outbox() -> CheckResult:
     """Report what waits in the migrated database, and what will never arrive."""
     from django.db import ProgrammingError
 
-    from readback.cabinet import outbox, storage
+    from readback.cabinet.mail import outbox
+    from readback.cabinet.serving import storage
 
     try:
         waiting, dropped = outbox.waiting(), _dropped(outbox.totals())

@@ -29,8 +29,8 @@ def addresses(config: Config) -> CheckResults:
 def provider(config: Config) -> CheckResults:
     if not config.oidc_issuer:
         return
-    from readback.cabinet import provider_documents
     from readback.cabinet.account_rules import CALLBACK_PATH
+    from readback.cabinet.single_sign_on import provider_documents
 
     try:
         provider_documents.keys(config.oidc_issuer)

@@ -1,0 +1,84 @@
+"""The account page: language and deletion, with links to allauth's pages.
+
+allauth's pages change the e-mail address and the password.
+"""
+
+from allauth.account import views as allauth_views
+from allauth.account.decorators import reauthentication_required
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from readback.cabinet.accounts import selectors, services, sessions
+from readback.cabinet.accounts.forms import (
+    DeleteAccountForm,
+    LanguageForm,
+    asks_for_password,
+)
+from readback.cabinet.second_factor.access import AccountRequest
+from readback.cabinet.second_factor.selectors import second_factors_of
+
+
+@require_safe
+@login_required
+def overview(request: AccountRequest) -> HttpResponse:
+    context = {
+        "nav": "account",
+        "pending_email": EmailAddress.objects.get_new(request.user),
+        "is_connected": selectors.account_is_connected(request.user),
+        "language_form": LanguageForm(initial={"language": request.user.language}),
+        "factors": second_factors_of(request.user),
+        "session_count": len(sessions.sessions_of(request.user)),
+    }
+    return render(request, "cabinet/account.html", context)
+
+
+@require_POST
+@login_required
+def language(request: AccountRequest) -> HttpResponse:
+    """Save the language for pages and e-mails; empty follows the browser."""
+    response = redirect("account")
+    form = LanguageForm(request.POST)
+    if form.is_valid():
+        services.account_set_language(request.user, form.cleaned_data["language"])
+        # The language switch in the footer sets a cookie, which would take precedence.
+        response.delete_cookie(settings.LANGUAGE_COOKIE_NAME, samesite="Lax")
+        with translation.override(form.cleaned_data["language"] or None):
+            messages.success(request, _("Language saved."))
+    return response
+
+
+def _asks_for_nothing_secret(request: AccountRequest) -> bool:
+    return not asks_for_password(request.user)
+
+
+# The form asks for the password. Where it cannot, another proof is needed.
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+@reauthentication_required(enabled=_asks_for_nothing_secret)  # type: ignore[untyped-decorator]
+def delete(request: AccountRequest) -> HttpResponse:
+    account = request.user
+    form = DeleteAccountForm(request.POST or None, account=account)
+    if request.method == "POST" and form.is_valid():
+        services.account_delete(account)
+        request.session.flush()
+        messages.success(request, _("Your account and all its data have been deleted."))
+        return redirect("landing")
+    return render(
+        request, "cabinet/account_delete.html", {"nav": "account", "form": form}
+    )
+
+
+# allauth asks nobody to log in again who has no password yet, so whoever finds an open
+# session of such an account could give it a password.
+set_password = login_required(reauthentication_required(allauth_views.password_set))

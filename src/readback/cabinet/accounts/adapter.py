@@ -1,0 +1,234 @@
+"""Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
+
+The rules for form fields are in `account_forms.py`; what e-mails say and link to is in
+`mail_rendering.py` and `mail_actions.py`.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from allauth.account import app_settings
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
+from allauth.core import context as allauth_context
+from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone, translation
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy as _
+
+from readback.cabinet import account_rules
+from readback.cabinet.account_rules import provider_is_only_way
+from readback.cabinet.accounts import (
+    invitations,
+    login_limits,
+    mail_actions,
+    selectors,
+    services,
+    sessions,
+)
+from readback.cabinet.accounts.reauthentication import (
+    must_log_in_again,
+    reauthentication_methods,
+    used_provider,
+)
+from readback.cabinet.mail import limits, outbox
+from readback.cabinet.middleware import SESSION_STARTED, no_passwords
+from readback.cabinet.serving import clients, errors, security_log
+
+# For how long a mail is worth sending: for as long as a link made at once would work.
+_CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
+_RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+NOTICE_LIFETIME = timedelta(days=3)
+
+
+class CabinetAdapter(DefaultAccountAdapter):
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "email_password_mismatch": _("The e-mail address or password is incorrect."),
+        "enter_current_password": _("The current password is incorrect."),
+        "incorrect_password": _("The password is incorrect."),
+        "duplicate_email": _("This is already your address."),
+    }
+
+    # Requests
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        return clients.address(request)
+
+    def is_ajax(self, request: HttpRequest) -> bool:
+        """Return False: always answer with a page, whatever the headers ask for."""
+        return False
+
+    def is_safe_url(self, url: str | None) -> bool:
+        """Return whether the URL is a path within the cabinet."""
+        return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+
+    # Accounts and sessions
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return account_rules.form_is_open()
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """Confirm an address, unless it is a change that is not allowed any more."""
+        is_change = email_address.email != email_address.user.email
+        if is_change and not account_rules.allows_address(email_address.email):
+            messages.error(request, account_rules.refusal_for_visitors())
+            return False
+        return self._confirm_once(request, email_address)
+
+    def save_user(
+        self,
+        request: HttpRequest,
+        user: AbstractBaseUser,
+        form: Any,
+        commit: bool = True,
+    ) -> AbstractBaseUser:
+        """Save the account with the language of the sign-up page, for its e-mails."""
+        super().save_user(request, user, form, commit=False)
+        user.language = translation.get_language()  # type: ignore[attr-defined]
+        user.password = form.password_hash
+        user.save()
+        return user
+
+    def _confirm_once(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """Confirm an address as one change, which fails if another account has it."""
+        try:
+            with transaction.atomic():
+                return bool(super().confirm_email(request, email_address))
+        except IntegrityError:
+            template = "account/messages/email_confirmation_failed.txt"
+            context = {"email": email_address.email}
+            self.add_message(request, messages.ERROR, template, context)
+            return False
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        email = credentials.get("email") or ""
+        usage = login_limits.consume(request, email)
+        if usage is None:
+            security_log.record("login_limited", account=None)
+            minutes = login_limits.minutes_to_wait(request, email)
+            raise ImmediateHttpResponse(errors.too_many_requests(request, minutes))
+        # allauth undoes the count if the password is right.
+        self._login_failed_rl_usage = usage
+
+    def authenticate(
+        self, request: HttpRequest, **credentials: Any
+    ) -> AbstractBaseUser | None:
+        """Authenticate by the account's own address, not by one still unconfirmed."""
+        user = super().authenticate(request, **credentials)
+        is_own_address = user and user.get_username() == credentials.get("email")
+        return user if is_own_address else None
+
+    def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
+        """Start a session, and delete some of the expired ones."""
+        if provider_is_only_way() and not used_provider(request, user):
+            raise ImmediateHttpResponse(no_passwords(request))
+        super().login(request, user)
+        services.session_delete_expired()
+        services.counter_delete_expired()
+        invitations.invitation_delete_old()
+        sessions.session_record(request)
+        sessions.sessions_delete_surplus(user.pk)
+
+    def post_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **options: Any
+    ) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, **options)
+        login_limits.remember_browser(request, response, user.get_username())
+        return response
+
+    def _delete_login_attempts_cached_email(
+        self, request: HttpRequest, **credentials: Any
+    ) -> None:
+        """Forget the attempts after a password reset."""
+        login_limits.clear(request, credentials["email"])
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        """Require a proof unless the login, by any method, is recent.
+
+        An account with neither a password nor a second factor has to log in again;
+        allauth would not ask it for anything.
+        """
+        request = self.request or allauth_context.request
+        age = timezone.now().timestamp() - request.session.get(SESSION_STARTED, 0)
+        is_required = bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
+        if is_required and must_log_in_again(request):
+            raise ReauthenticationRequired
+        return is_required
+
+    def get_reauthentication_methods(
+        self, user: AbstractBaseUser | AnonymousUser
+    ) -> list[dict[str, Any]]:
+        """Offer the provider, too; if it is the only way, no password."""
+        methods = super().get_reauthentication_methods(user)
+        again = {"id": "log_in_again", "url": reverse("log_in_again")}
+        return reauthentication_methods(user, methods) or [again | {"description": ""}]
+
+    # E-mails: they are put into the outbox, so that no page waits for the mail server
+
+    def send_confirmation_mail(
+        self, request: HttpRequest, emailconfirmation: Any, signup: bool
+    ) -> None:
+        address = emailconfirmation.email_address
+        template = (
+            mail_actions.SIGN_UP_CONFIRMATION if signup else mail_actions.CONFIRMATION
+        )
+        self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
+
+    def send_password_reset_mail(
+        self, user: AbstractBaseUser, email: str, context: dict[str, Any]
+    ) -> None:
+        """Queue the mail without the link in the context: it is a secret."""
+        security_log.record("password_reset_requested", account=user.pk)
+        self._add_to_outbox(mail_actions.PASSWORD_RESET, email, _RESET, user)
+
+    def send_mail(
+        self, template_prefix: str, email: str, context: dict[str, Any]
+    ) -> None:
+        """Queue a mail without a secret: the address has an account, or has none."""
+        self._add_to_outbox(template_prefix, email, _CONFIRMATION)
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: AbstractBaseUser,
+        context: dict[str, str] | None = None,
+        email: str | None = None,
+    ) -> None:
+        """Notify the owner, unless there have been very many notices."""
+        request, to = allauth_context.request, email or user.get_username()
+        # Mallory could use up the limit to keep the undo link from its reader.
+        is_limited = template_prefix != mail_actions.EMAIL_CHANGED
+        if is_limited and not limits.allow_notice(request, to):
+            security_log.record("mail_limited", account=user.pk)
+            return
+        ip = clients.address(request) if request else ""
+        outbox.add(
+            template_prefix,
+            to,
+            NOTICE_LIFETIME,
+            details={"ip": ip, "account": str(user.pk), **(context or {})},
+            language=user.language,  # type: ignore[attr-defined]
+        )
+
+    def _add_to_outbox(
+        self,
+        template: str,
+        email: str,
+        lifetime: timedelta,
+        account: Any = None,
+    ) -> None:
+        """Add a mail that a visitor asked for, unless there were too many."""
+        request = allauth_context.request
+        if not limits.allow_request(request, email):
+            security_log.record("mail_limited", account=None)
+            raise ImmediateHttpResponse(errors.too_many_mails(request))
+        recipient = account or selectors.account_find(email)
+        language = recipient.language if recipient else ""
+        outbox.add(template, email, lifetime, account=account, language=language)

@@ -1,0 +1,187 @@
+"""Everything we hold about an account, as one JSON document.
+
+The names of the fields are those of the columns, documented in docs/cabinet.md. Left
+out is what could replace a secret (the hash of a password, the digest of a key, the key
+of a session) and what is about somebody else. A test compares `SECTIONS` with all
+tables that lead to an account, so that none is forgotten.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
+
+from readback.cabinet.accounts import selectors, timestamps
+from readback.cabinet.models import (
+    Invitation,
+    JournalEntry,
+    Key,
+    OutgoingMail,
+    Usage,
+    User,
+)
+
+ACCOUNT_COLUMNS = [
+    *("id", "email", "language", "is_active", "is_staff", "is_superuser"),
+    *("date_joined", "last_login"),
+]
+
+
+class Section(NamedTuple):
+    """A list in the document: the rows of a table that belong to an account."""
+
+    name: str
+    model: type[Model]
+    # Several queries if there can be many rows, so that one fits into memory.
+    find: Callable[[User], Iterable[QuerySet[Any]]]
+    columns: list[str]
+
+
+def as_json(account: User) -> Iterator[str]:
+    """Write the document in parts."""
+    yield f'{{"made_at": {_dump(timezone.now())}'
+    yield f',\n"account": {_dump(_account(account))}'
+    for section in SECTIONS:
+        yield f',\n"{section.name}": ['
+        separator = "\n"
+        for rows in section.find(account):
+            for row in rows.values(*section.columns).iterator():
+                yield f"{separator}{_dump(row)}"
+                separator = ",\n"
+        yield "]"
+    yield "}\n"
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, default=timestamps.iso, ensure_ascii=False)
+
+
+def _account(account: User) -> dict[str, object]:
+    return {
+        **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},
+        "has_password": account.has_usable_password(),
+        "groups": list(account.groups.values_list("name", flat=True)),
+        "user_permissions": list(
+            account.user_permissions.values_list("codename", flat=True)
+        ),
+    }
+
+
+def _of_each_key(model: type[Model], *order: str) -> Callable[[User], Any]:
+    """Find the rows of one key after the other, in the order of an index."""
+
+    def find(account: User) -> Iterator[QuerySet[Any]]:
+        for key in selectors.keys_of(account).values_list("pk", flat=True):
+            yield model._default_manager.filter(key=key).order_by(*order)
+
+    return find
+
+
+def _audit_entries(account: User) -> Iterator[QuerySet[LogEntry]]:
+    """Find what operators did with the account and with its keys."""
+    keys = selectors.keys_of(account).values_list("pk", flat=True)
+    for model, ids in ((User, [account.pk]), (Key, keys)):
+        kind = ContentType.objects.get_for_model(model)
+        yield LogEntry.objects.filter(
+            content_type=kind, object_id__in=[str(each) for each in ids]
+        ).order_by("pk")
+
+
+def _addresses(account: User) -> list[str]:
+    confirmed = EmailAddress.objects.filter(user=account, verified=True)
+    return list(confirmed.values_list("email", flat=True))
+
+
+SECTIONS = (
+    Section(
+        "email_addresses",
+        EmailAddress,
+        lambda account: [EmailAddress.objects.filter(user=account).order_by("pk")],
+        ["email", "verified", "primary"],
+    ),
+    Section(
+        "keys",
+        Key,
+        lambda account: [selectors.keys_of(account)],
+        [
+            *("id", "label", "last_four", "created_at", "expires_at", "revoked_at"),
+            *("reminded_at", "last_used_at", "explains_refusals", "replaced_by"),
+        ],
+    ),
+    Section(
+        "usage",
+        Usage,
+        _of_each_key(Usage, "hour", "endpoint", "code"),
+        ["key", "hour", "endpoint", "code", "requests"],
+    ),
+    Section(
+        "journal",
+        JournalEntry,
+        _of_each_key(JournalEntry, "accepted", "pk"),
+        [
+            *("key", "at", "accepted", "endpoint", "status", "code", "detail"),
+            *("differences", "request_bytes", "answer_bytes", "user_agent"),
+            *("client_address", "requests"),
+        ],
+    ),
+    Section(
+        "sessions",
+        UserSession,
+        lambda account: [UserSession.objects.filter(user=account).order_by("pk")],
+        ["created_at", "last_seen_at", "ip", "user_agent"],
+    ),
+    Section(
+        "second_factors",
+        Authenticator,
+        lambda account: [Authenticator.objects.filter(user=account).order_by("pk")],
+        ["type", "created_at", "last_used_at"],
+    ),
+    Section(
+        "providers",
+        SocialAccount,
+        lambda account: [SocialAccount.objects.filter(user=account).order_by("pk")],
+        ["provider", "uid", "date_joined", "last_login", "extra_data"],
+    ),
+    Section(
+        "invitations",
+        Invitation,
+        lambda account: [Invitation.objects.filter(email__in=_addresses(account))],
+        ["email", "created_at", "expires_at", "accepted_at"],
+    ),
+    Section(
+        "invitations_sent",
+        Invitation,
+        lambda account: [Invitation.objects.filter(invited_by=account).order_by("pk")],
+        ["email", "created_at", "expires_at", "accepted_at"],
+    ),
+    Section(
+        "mails_waiting",
+        OutgoingMail,
+        lambda account: [
+            OutgoingMail.objects.filter(
+                Q(account=account) | Q(address__in=_addresses(account))
+            ).order_by("pk")
+        ],
+        ["template", "address", "language", "created_at", "expires_at", "attempts"],
+    ),
+    Section(
+        "actions_of_operators",
+        LogEntry,
+        _audit_entries,
+        ["action_time", "object_repr", "action_flag", "change_message"],
+    ),
+    Section(
+        "actions_as_operator",
+        LogEntry,
+        lambda account: [LogEntry.objects.filter(user=account).order_by("pk")],
+        ["action_time", "object_id", "action_flag", "change_message"],
+    ),
+)

@@ -1,0 +1,277 @@
+"""The forms of the account pages: allauth's forms with our fields and labels.
+
+The rules for an e-mail address are in `NormalisedEmailField`, the rules for a password
+in the settings' validators. Nothing here sends mail.
+
+Only `User.email` identifies an account. An address that an account wants to change to
+but has not confirmed does not: with allauth's default, Mallory could claim Alice's
+address that way, and Alice could not sign up, or would reset Mallory's password.
+"""
+
+from typing import Any
+
+from allauth.account import forms as allauth_forms
+from allauth.account.adapter import get_adapter
+from allauth.account.models import EmailAddress
+from allauth.core import ratelimit
+from django import forms
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from readback.cabinet import account_rules
+from readback.cabinet.account_rules import (
+    normalise,
+    offered_provider,
+    provider_is_only_way,
+    validate_deliverable,
+)
+from readback.cabinet.accounts import services
+from readback.cabinet.models import User
+
+EMAIL_LENGTH = User._meta.get_field("email").max_length
+PASSWORD_HELP = format_lazy(
+    _("At least {length} characters of any kind. A short sentence is fine."),
+    length=settings.MIN_PASSWORD_LENGTH,
+)
+
+
+class NormalisedEmailField(forms.EmailField):
+    """An e-mail address, normalised to the form that is compared, stored and used.
+
+    The address is in lower case and the domain in ASCII. The part before the @ must be
+    typed in ASCII: some other letters (such as the Kelvin sign) become ASCII in lower
+    case, and a reset link for one person's account would go to another's address.
+    """
+
+    widget = forms.EmailInput(attrs={"autocomplete": "email"})
+    default_error_messages = {"invalid": _("Enter a valid e-mail address.")}
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("label", _("E-mail address"))
+        super().__init__(max_length=EMAIL_LENGTH, **options)
+
+    def clean(self, value: Any) -> str:
+        typed = super().clean(value)
+        if not typed.rpartition("@")[0].isascii():
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        address = normalise(typed)
+        # The ASCII form of a domain is longer, so check the length again.
+        self.run_validators(address)
+        validate_deliverable(address)
+        return address
+
+
+class NoLabelSuffixForm:
+    """Show labels without a colon, as on all pages of the cabinet.
+
+    The cursor is in the first field, or in the first one with an error, on pages that
+    consist of their form.
+    """
+
+    autofocus = True
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **options})
+
+    def render(self, *args: Any, **options: Any) -> Any:
+        fields = self.visible_fields()  # type: ignore[attr-defined]
+        wrong = [field for field in fields if field.errors]
+        if self.autofocus and fields:
+            (wrong or fields)[0].field.widget.attrs["autofocus"] = True
+        return super().render(*args, **options)  # type: ignore[misc]
+
+
+class RelabelledForm(NoLabelSuffixForm):
+    """Replace the labels of allauth's password fields and remove the placeholders.
+
+    A new password is entered once, everywhere: browsers can show and store it.
+    """
+
+    _LABELS = {
+        "password": _("Password"),
+        "oldpassword": _("Current password"),
+        "password1": _("New password"),
+    }
+    fields: dict[str, forms.Field]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields.pop("password2", None)
+        for name, label in self._LABELS.items():
+            if field := self.fields.get(name):
+                field.label = label
+                field.help_text = PASSWORD_HELP if name == "password1" else ""
+                field.widget.attrs.pop("placeholder", None)
+
+
+# The new account, or the response if the address already has an account.
+SaveResult = tuple[AbstractBaseUser | None, HttpResponse | None]
+
+
+class SignupForm(RelabelledForm, allauth_forms.SignupForm):
+    _LABELS = {"password1": _("Password")}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["email"] = NormalisedEmailField()
+        self.autofocus = _is_first(self)
+
+    def clean_email(self) -> str:
+        return _allowed(super().clean_email())
+
+    def validate_unique_email(self, value: str) -> str:
+        self.account_already_exists = User.objects.filter(email=value).exists()
+        return value
+
+    def hash_password(self) -> None:
+        """Replace the password by its hash, whether or not the address is known.
+
+        Hashing takes as long as ten other requests, so it happens before the
+        transaction: SQLite has one writer at a time.
+        """
+        self.password_hash = make_password(self.cleaned_data.pop("password1"))
+
+    def try_save(self, request: HttpRequest) -> SaveResult:
+        """Save the account; for a known address, answer the same."""
+        email = self.cleaned_data["email"]
+        if self.account_already_exists and services.account_discard_unused(email):
+            self.account_already_exists = False
+            # The links in earlier mails have just stopped working: send another one.
+            ratelimit.clear(request, action="confirm_email", key=email)
+        if not self.account_already_exists:
+            try:
+                with transaction.atomic():
+                    return self.save(request), None
+            except IntegrityError:
+                # Another request created the account after our check.
+                self.account_already_exists = True
+        result: SaveResult = super().try_save(request)
+        return result
+
+
+class LoginForm(RelabelledForm, allauth_forms.LoginForm):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["login"] = NormalisedEmailField()
+        self.autofocus = _is_first(self)
+
+
+class ResetPasswordForm(NoLabelSuffixForm, allauth_forms.ResetPasswordForm):
+    email = NormalisedEmailField()  # type: ignore[assignment]
+
+    def clean_email(self) -> str:
+        email = super().clean_email()
+        self.users = [user for user in self.users if user.email == email]
+        return email
+
+
+class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
+    email = NormalisedEmailField(label=_("New e-mail address"))  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Above the field may be a change that waits, with buttons of its own.
+        self.autofocus = not (self.user and EmailAddress.objects.get_new(self.user))
+
+    def clean_email(self) -> str:
+        return _allowed(super().clean_email())
+
+
+class InvitationForm(NoLabelSuffixForm, forms.Form):
+    """Ask an invited person for a password; the address is that of the invitation."""
+
+    password1 = forms.CharField(
+        label=_("Password"),
+        help_text=PASSWORD_HELP,
+        strip=False,
+        widget=forms.PasswordInput(
+            attrs={"autocomplete": "new-password", "autofocus": True}
+        ),
+    )
+
+    def __init__(self, *args: Any, email: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._email = email
+
+    def clean_password1(self) -> str:
+        account, password = User(email=self._email), self.cleaned_data["password1"]
+        return get_adapter().clean_password(password, account)
+
+
+class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
+    pass
+
+
+class SetPasswordForm(RelabelledForm, allauth_forms.SetPasswordForm):
+    pass
+
+
+class ResetPasswordKeyForm(RelabelledForm, allauth_forms.ResetPasswordKeyForm):
+    pass
+
+
+class ReauthenticateForm(RelabelledForm, allauth_forms.ReauthenticateForm):
+    pass
+
+
+class LanguageForm(forms.Form):
+    language = forms.ChoiceField(
+        label=_("Language"),
+        choices=[("", _("Same as the browser")), *settings.LANGUAGES],
+        required=False,
+    )
+
+
+def asks_for_password(account: User) -> bool:
+    return account.has_usable_password() and not provider_is_only_way()
+
+
+class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
+    """Ask for the password, or for the address if the account has no password."""
+
+    autofocus = False  # on a phone, the keyboard would cover what is about to happen
+
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    email = NormalisedEmailField()
+
+    def __init__(self, *args: Any, account: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._account = account
+        del self.fields["email" if asks_for_password(account) else "password"]
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        adapter = get_adapter()
+        if not adapter.reauthenticate(self._account, password):
+            raise adapter.validation_error("incorrect_password")
+        return password
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if email != self._account.email:
+            raise ValidationError(_("This is not the address of this account."))
+        return email
+
+
+def _is_first(form: forms.Form) -> bool:
+    """Return whether nothing above the form is overlooked if the cursor is in it.
+
+    The button of a provider is above it. A form with an error has been chosen.
+    """
+    return form.is_bound or offered_provider() is None
+
+
+def _allowed(email: str) -> str:
+    if not account_rules.allows_address(email):
+        raise ValidationError(account_rules.refusal_for_visitors())
+    return email

@@ -1,0 +1,136 @@
+"""All changes to invitations, as functions `invitation_<action>`; see `services.py`.
+
+An address has at most one invitation. It is deleted when it is withdrawn, when its
+account is deleted, and some time after it was accepted or has expired.
+"""
+
+from datetime import timedelta
+
+from allauth.account.models import EmailAddress
+from allauth.core import context
+from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from readback.cabinet.accounts import mail_actions, selectors, services
+from readback.cabinet.accounts.forms import NormalisedEmailField
+from readback.cabinet.accounts.services import AccountExistsError, ServiceError
+from readback.cabinet.mail import limits, notices, outbox
+from readback.cabinet.models import Invitation, User
+from readback.contract import INVITATION_DAYS
+
+# How long operators can see what became of an invitation.
+KEPT = timedelta(days=30)
+
+
+@transaction.atomic
+def invitation_create(
+    email: str,
+    *,
+    by: User | None = None,
+    days: int = INVITATION_DAYS,
+    mail: bool = True,
+) -> Invitation:
+    """Invite an address; if it was invited before, earlier links stop working."""
+    email = _checked_address(email)
+    invitation_delete_old()
+    now = timezone.now()
+    fields = {
+        "invited_by": by,
+        "created_at": now,
+        "expires_at": now + timedelta(days=days),
+        "accepted_at": None,
+    }
+    invitation, _created = Invitation.objects.update_or_create(fields, email=email)
+    notices.invitation_sent(invitation)
+    if mail:
+        _add_mail(invitation)
+    return invitation
+
+
+@transaction.atomic
+def invitation_withdraw(invitation: Invitation) -> None:
+    """Delete an invitation that has not been accepted; its link stops working."""
+    pk = invitation.pk
+    deleted, _by_model = Invitation.objects.filter(pk=pk, accepted_at=None).delete()
+    if not deleted:
+        raise ServiceError(_("This invitation has been accepted or withdrawn."))
+    notices.invitation_withdrawn(pk)
+
+
+def invitation_accept(invitation: Invitation, password: str) -> User:
+    """Create the account of an invited address, confirmed, once.
+
+    An account with this address that nobody has confirmed or used is replaced, as by
+    any other sign-up.
+    """
+    # Hashing is slow, and SQLite has one writer at a time.
+    account = User(
+        email=invitation.email,
+        password=make_password(password),
+        language=translation.get_language() or "",
+    )
+    try:
+        with transaction.atomic():
+            services.account_discard_unused(account.email)
+            account.save()
+            EmailAddress.objects.create(
+                user=account, email=account.email, primary=True, verified=True
+            )
+            invitation_close(invitation, account)
+    except IntegrityError:
+        raise AccountExistsError from None
+    return account
+
+
+@transaction.atomic
+def invitation_close(invitation: Invitation, account: User) -> None:
+    """Mark an invitation as accepted by its new account; of two calls one fails."""
+    now = timezone.now()
+    # The time of creation too, because inviting again ends the earlier invitation.
+    same = Invitation.objects.filter(pk=invitation.pk, created_at=invitation.created_at)
+    still_open = same.filter(accepted_at=None, expires_at__gt=now)
+    if not still_open.update(accepted_at=now):
+        raise ServiceError(_("This invitation no longer works."))
+    notices.invitation_accepted(invitation, account)
+
+
+def invitation_delete_old() -> None:
+    """Delete invitations that ended some time ago; called at logins and invitations."""
+    end = timezone.now() - KEPT
+    Invitation.objects.filter(Q(accepted_at__lt=end) | Q(expires_at__lt=end)).delete()
+
+
+def check_invitable(email: str) -> None:
+    """Raise ServiceError if the address has an account or can have none."""
+    services.check_domain(email)
+    account = selectors.account_find(email)
+    if account is None or selectors.account_is_unused(account):
+        return
+    if not account.is_active:
+        raise ServiceError(
+            _("The account with this address is deactivated. Activate it instead.")
+        )
+    raise AccountExistsError
+
+
+def _checked_address(email: str) -> str:
+    try:
+        email = NormalisedEmailField().clean(email)
+    except ValidationError as error:
+        raise ServiceError(" ".join(error.messages)) from None
+    check_invitable(email)
+    return email
+
+
+def _add_mail(invitation: Invitation) -> None:
+    """Add the mail to the outbox, in the language of the operator's page."""
+    if not limits.allow_notice(context.request, invitation.email):
+        raise ServiceError(
+            _("Too many e-mails went to this address. Try again in an hour.")
+        )
+    lifetime = invitation.expires_at - invitation.created_at
+    outbox.add(mail_actions.INVITATION, invitation.email, lifetime)

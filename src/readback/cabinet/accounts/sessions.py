@@ -1,0 +1,149 @@
+"""Where an account is logged in: one row of allauth's table beside each session.
+
+A row is written at the login and then at most once in some minutes, together with its
+session (see `middleware.py`). A session ends when its row in Django's table is deleted.
+"""
+
+from datetime import timedelta
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from allauth.account import signals
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth.signals import user_logged_out
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.utils import timezone
+
+from readback.cabinet.accounts import browsers
+from readback.cabinet.mail import notices
+from readback.cabinet.models import User
+from readback.cabinet.serving import clients
+from readback.client_address import shorten
+
+# The session's key for the id under which it is in the table.
+_LISTED = "listed"
+# Each login ends the oldest sessions beyond this number, so that a program that logs in
+# again and again does not make the list endless.
+MAX_SESSIONS = 50
+_DELETED_PER_LOGIN = 100
+_UNKNOWN_ADDRESS = "0.0.0.0"
+
+
+def is_listed(request: HttpRequest) -> bool:
+    """Return whether the session is in the table under its current id."""
+    return bool(request.session.get(_LISTED) == request.session.session_key)
+
+
+def session_record(request: HttpRequest) -> None:
+    """Write where and when this session was used last."""
+    session, now = request.session, timezone.now()
+    values = {
+        "session_key": session.session_key,
+        "ip": _stored_address(clients.address(request)),
+        "data": browsers.recognise(request.headers.get("user-agent", ""))._asdict(),
+        "last_seen_at": now,
+    }
+    # Django gives the session another id when the password is changed.
+    known = session.get(_LISTED, session.session_key)
+    rows = UserSession.objects.filter(user=request.user, session_key=known)
+    if not rows.update(**values):
+        UserSession.objects.update_or_create(
+            session_key=values.pop("session_key"),
+            defaults={"user": request.user, "user_agent": "", **values},
+        )
+    session[_LISTED] = session.session_key
+
+
+def sessions_of(account: User) -> list[UserSession]:
+    """Return the sessions that have not ended, the last used one first."""
+    # `session_key__in` would read the sessions of all accounts first.
+    alive = Session.objects.filter(
+        session_key=OuterRef("session_key"), expire_date__gt=timezone.now()
+    )
+    rows = UserSession.objects.filter(Exists(alive), user=account)
+    return list(rows.order_by("-last_seen_at", "-pk"))
+
+
+def session_end(account: User, pk: int) -> None:
+    """End one session of the account; one that has ended already is no error."""
+    if _end(UserSession.objects.filter(user=account, pk=pk)):
+        notices.session_ended(account)
+
+
+def sessions_end_others(account: User, kept_key: str | None) -> None:
+    """End all sessions of the account but the one with this key."""
+    rows = UserSession.objects.filter(user=account)
+    if _end(rows.exclude(session_key=kept_key)):
+        notices.other_sessions_ended(account)
+
+
+def sessions_end(account: User) -> None:
+    """End all sessions of the account, as a part of another change."""
+    _end(UserSession.objects.filter(user=account))
+
+
+@transaction.atomic
+def sessions_delete_surplus(account: int) -> None:
+    """End the account's oldest sessions, and delete rows of sessions that expired."""
+    rows = UserSession.objects.filter(user_id=account).order_by("-last_seen_at", "-pk")
+    surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS:])
+    if surplus:
+        _end(UserSession.objects.filter(pk__in=surplus))
+    # The hour is longer than a session in use can go without being written.
+    lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE, hours=1)
+    unused = timezone.now() - lifetime
+    expired = UserSession.objects.filter(last_seen_at__lt=unused).order_by("pk")
+    some = list(expired.values_list("pk", flat=True)[:_DELETED_PER_LOGIN])
+    UserSession.objects.filter(pk__in=some).delete()
+
+
+@receiver(signals.password_changed)
+@receiver(signals.password_set)
+def _password_changed(request: HttpRequest, user: User, **_: Any) -> None:
+    """End the other sessions: Django refuses them, but they would still be listed."""
+    if request.user.is_authenticated:
+        session_record(request)
+        rows = UserSession.objects.filter(user=user)
+        _end(rows.exclude(session_key=request.session.session_key))
+
+
+@receiver(signals.password_reset)
+def _password_reset(user: User, **_: Any) -> None:
+    sessions_end(user)
+
+
+@receiver(user_logged_out)
+def _logged_out(request: HttpRequest, user: User | None, **_: Any) -> None:
+    UserSession.objects.filter(
+        user=user, session_key=request.session.session_key
+    ).delete()
+
+
+@transaction.atomic
+def _end(rows: QuerySet[UserSession]) -> int:
+    """End the sessions at once; return how many there were."""
+    keys = list(rows.values_list("session_key", flat=True))
+    Session.objects.filter(session_key__in=keys).delete()
+    UserSession.objects.filter(session_key__in=keys).delete()
+    return len(keys)
+
+
+def _stored_address(address: str) -> str:
+    """Return the network of an address: the page shows no more of it."""
+    try:
+        ip = ip_address(address.partition("%")[0])
+    except ValueError:
+        return _UNKNOWN_ADDRESS
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    length = 24 if ip.version == 4 else 48
+    return str(ip_network((int(ip), length), strict=False).network_address)
+
+
+def shown_address(row: UserSession) -> str:
+    """Return the network address of a session without its last part."""
+    return "" if row.ip == _UNKNOWN_ADDRESS else shorten(row.ip)

@@ -1,0 +1,118 @@
+"""The journal of a key as its owner reads it: the filters and what they offer.
+
+Programs are recognised in Python, so the filters work on rows and not in the database.
+That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from readback.cabinet.accounts import selectors
+from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
+from readback.contract import JOURNAL_USER_AGENT_LENGTH
+from readback.programs import RecognisedProgram
+
+ACCEPTED, REFUSED = "accepted", "refused"
+
+# A key can have used 200 programs. All of them would make the page too large.
+_OFFERED = 20
+
+
+class JournalFilter(NamedTuple):
+    """What to show; an empty field shows everything."""
+
+    outcome: str = ""
+    code: str = ""
+    program: str = ""
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> "JournalFilter":
+        """Read the filter from a URL, in which anything can be."""
+        outcome = query.get("outcome", "")
+        return cls(
+            outcome if outcome in (ACCEPTED, REFUSED) else "",
+            query.get("code", "")[:CODE_LENGTH],
+            query.get("program", "")[:JOURNAL_USER_AGENT_LENGTH],
+        )
+
+    def matches(self, entry: JournalEntry) -> bool:
+        return (
+            self.outcome in ("", ACCEPTED if entry.accepted else REFUSED)
+            and self.code in ("", entry.code)
+            and self.program in ("", entry.program)
+        )
+
+    def query(self, page: int = 1) -> str:
+        """Return the part of a URL that asks for this filter; empty if it has none."""
+        fields = {"page": page if page > 1 else "", **self._asdict()}
+        given = urlencode({name: value for name, value in fields.items() if value})
+        return f"?{given}" if given else ""
+
+
+class FilterOption(NamedTuple):
+    """A code or a program, and how many requests of the journal have it."""
+
+    value: str
+    requests: int
+
+
+class FilteredJournal(NamedTuple):
+    """The rows of a journal that match a filter, and what else can be chosen."""
+
+    filter: JournalFilter
+    # All rows, the newest first.
+    entries: list[JournalEntry]
+    rows: list[JournalEntry]
+    codes: list[FilterOption]
+    programs: list[FilterOption]
+    # How many programs are not among the options.
+    more_programs: int
+
+
+def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
+    entries = list(selectors.journal_of(key))
+    _recognise(entries)
+    codes = _count(entries, chosen._replace(code=""), lambda entry: entry.code)
+    programs = _count(entries, chosen._replace(program=""), lambda entry: entry.program)
+    offered = _options(programs, chosen.program)
+    return FilteredJournal(
+        chosen,
+        entries,
+        [entry for entry in entries if chosen.matches(entry)],
+        _options(codes, chosen.code),
+        offered,
+        len(programs.keys() - {option.value for option in offered}),
+    )
+
+
+def _recognise(entries: list[JournalEntry]) -> None:
+    """Recognise the program of each row; most rows are of the same few programs."""
+    known: dict[tuple[str, str], RecognisedProgram | None] = {}
+    for entry in entries:
+        sent = (entry.user_agent, entry.differences)
+        if sent not in known:
+            known[sent] = entry.recognised
+        entry.recognised = known[sent]
+
+
+def _count(
+    entries: list[JournalEntry],
+    others: JournalFilter,
+    value_of: Callable[[JournalEntry], str],
+) -> Counter[str]:
+    """Count the requests with each value among the rows that match the other fields."""
+    counts: Counter[str] = Counter()
+    for entry in filter(others.matches, entries):
+        if value := value_of(entry):
+            counts[value] += entry.requests
+    return counts
+
+
+def _options(counts: Counter[str], chosen: str) -> list[FilterOption]:
+    """Return the most frequent values, and what is chosen in any case."""
+    options = [FilterOption(*each) for each in counts.most_common(_OFFERED)]
+    if chosen and chosen not in {option.value for option in options}:
+        options.append(FilterOption(chosen, counts[chosen]))
+    return options

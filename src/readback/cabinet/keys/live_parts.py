@@ -1,0 +1,146 @@
+"""Polls of a live part that find nothing new, answered before the session is read.
+
+A page that waits asks for its live part every second. Most of these polls find nothing
+new, and the session, the account and the ORM would cost ten times as much as finding
+that out. So the part comes with a proof: the time, and a keyed hash of the rows that
+the part depends on. While the rows still have this hash, the poll gets 204.
+
+Only the owner of a key gets a proof, and its 204 tells nothing that the owner did not
+know before. After PROOF_SECONDS at most, a poll takes the long way again: that is how
+long a page that was logged out may go on polling.
+"""
+
+import time
+from datetime import datetime, timedelta
+from random import randrange
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import BigIntegerField
+from django.http import HttpRequest, HttpResponse
+from django.urls import Resolver404, ResolverMatch, resolve
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from readback.cabinet.models import (
+    JournalEntry,
+    Key,
+    NetworkKey,
+    UnmatchedRequest,
+    Usage,
+)
+from readback.cabinet.serving import clients
+from readback.client_address import network_digest
+from readback.contract import UNMATCHED_SECONDS
+
+PROOF_SECONDS = 120
+# The length of `live.version_of`, which is in front of the proof.
+VERSION_LENGTH = 16
+_TIME_LENGTH = 8
+_SALT = "readback.cabinet.live_parts"
+# The names of the URLs of all parts, and whether each shows unmatched requests.
+_PARTS = {"key_numbers": False, "key_arrived": True, "key_unmatched_part": True}
+
+# One row by primary keys and the start or end of an index, whatever the tables hold.
+# With `accepted` alone, neither database would find the newest row by the index.
+_NEWEST = f"""(
+    SELECT max(id) FROM {JournalEntry._meta.db_table}
+    WHERE key_id = k.id AND accepted = %s
+)"""
+_KEY = f"""
+SELECT {{network_key}}, k.last_used_at, {_NEWEST}, {_NEWEST}, (
+    SELECT sum(requests) FROM {Usage._meta.db_table}
+    WHERE key_id = k.id AND hour >= %s
+) FROM {Key._meta.db_table} k WHERE k.id = %s
+"""
+_NETWORK_KEY = f"(SELECT key FROM {NetworkKey._meta.db_table} ORDER BY id LIMIT 1)"
+_KEY_ALONE = _KEY.format(network_key="NULL")
+_KEY_AND_NETWORK_KEY = _KEY.format(network_key=_NETWORK_KEY)
+_UNMATCHED = f"""
+SELECT cell, at, digest FROM {UnmatchedRequest._meta.db_table}
+WHERE network = %s AND at >= %s ORDER BY cell
+"""
+
+
+def unchanged(request: HttpRequest) -> HttpResponse | None:
+    """Return the answer to a poll whose part has not changed; None for all others."""
+    proof = request.GET.get("seen", "")[VERSION_LENGTH:]
+    match = _part(request) if proof and request.method == "GET" else None
+    if match is None or not _is_right(proof, request, match):
+        return None
+    # For the count of pages; Django would set it later.
+    request.resolver_match = match
+    response = HttpResponse(status=204)
+    add_never_cache_headers(response)
+    return response
+
+
+def proof_now(request: HttpRequest) -> str:
+    """Return the proof for the part that is asked for.
+
+    Ask for it before the part is read: a row that is written in between is then found
+    by the next poll.
+    """
+    assert request.resolver_match
+    # Otherwise pages that were opened together would take the long way together.
+    age = randrange(PROOF_SECONDS // 2)
+    return _proof(request, request.resolver_match, f"{int(time.time()) - age:08x}")
+
+
+def _part(request: HttpRequest) -> ResolverMatch | None:
+    try:
+        match = resolve(request.path_info)
+    except Resolver404:
+        return None
+    is_part = match.url_name in _PARTS
+    # Neither database takes a larger number.
+    is_id = is_part and match.kwargs["key_id"] <= BigIntegerField.MAX_BIGINT
+    return match if is_id else None
+
+
+def _is_right(proof: str, request: HttpRequest, match: ResolverMatch) -> bool:
+    at = proof[:_TIME_LENGTH]
+    try:
+        age = time.time() - int(at, 16)
+    except ValueError:  # anything can be in a URL
+        return False
+    return 0 <= age < PROOF_SECONDS and constant_time_compare(
+        proof, _proof(request, match, at)
+    )
+
+
+def _proof(request: HttpRequest, match: ResolverMatch, at: str) -> str:
+    """Return the time, in hexadecimal, and the hash of the rows for the part."""
+    shows_unmatched = _PARTS[str(match.url_name)] and settings.CONFIG.unmatched_requests
+    address = clients.address(request) if shows_unmatched else None
+    rows = _rows(match.kwargs["key_id"], address)
+    content = repr((request.path_info, at, rows))
+    return at + salted_hmac(_SALT, content, algorithm="sha256").hexdigest()[:32]
+
+
+def _rows(key_id: int, client_address: str | None) -> list[object]:
+    """Return what changes with each request that a part can show.
+
+    With an address, also what changes with the unmatched requests of its network.
+    """
+    now = timezone.now()
+    # The charts begin anew with an hour. A count may be written after its hour.
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    statement = _KEY_ALONE if client_address is None else _KEY_AND_NETWORK_KEY
+    values = [True, False, _moment(hour - timedelta(hours=1)), key_id]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        # The row is missing if the account was deleted meanwhile.
+        network_key, *rows = cursor.fetchone() or [None]
+        if client_address and network_key:
+            network = network_digest(client_address, bytes(network_key))
+            start = _moment(now - timedelta(seconds=UNMATCHED_SECONDS))
+            cursor.execute(_UNMATCHED, [network, start])
+            rows += [(cell, at, bytes(digest)) for cell, at, digest in cursor]
+    return [hour, *rows]
+
+
+def _moment(moment: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(moment)

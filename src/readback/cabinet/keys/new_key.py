@@ -1,0 +1,107 @@
+"""The page that shows a new key once, with everything needed to use it."""
+
+from functools import partial
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from readback.cabinet.accounts import selectors, services
+from readback.cabinet.keys import (
+    live,
+    probe_page,
+    refusals,
+    send_test_form,
+    snippets,
+    unmatched,
+)
+from readback.cabinet.keys.send_test import PROGRAM
+from readback.cabinet.models import Key
+from readback.cabinet.second_factor.access import AccountRequest, owned_key
+from readback.cabinet.serving import shown_once
+from readback.contract import MODEL
+
+
+def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
+    """Redirect to the page that shows the new key."""
+    path = reverse("new_key", args=[new.key.pk])
+    response = redirect(path)
+    shown_once.store(request, response, path, new.text)
+    return response
+
+
+# Not HEAD: it would use up the one time that the key is shown. A POST sends a test; it
+# carries the key, which the page shows again.
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = owned_key(request, key_id)
+    text = _text_of(request, key)
+    if text is None:
+        return _redirect_to_key(request, key)
+    test = send_test_form.from_post(request, key)
+    base_url = settings.CONFIG.base_url
+    context = {
+        "nav": "keys",
+        "text": text,
+        "replaced": selectors.key_replaced_by(key),
+        "test": test,
+        "model": MODEL,
+        "snippets": snippets.filled(base_url, text),
+        "settings": snippets.dialogue(base_url, text),
+        **probe_page.offered(),
+        **_latest_request(request, key),
+    }
+    response = render(request, "cabinet/new_key.html", context, status=test.status)
+    shown_once.delete_cookie(response, request.path)
+    return response
+
+
+@require_safe
+@never_cache
+@login_required
+def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
+    """Return the part that shows the latest request of this key, if there is one."""
+    key = owned_key(request, key_id)
+    read = partial(_latest_request, request, key)
+    return live.respond(request, "cabinet/latest_request.html", read)
+
+
+def _text_of(request: AccountRequest, key: Key) -> str | None:
+    """Return the key itself: from the form that sends a test, or handed over once."""
+    if request.method != "POST":
+        return shown_once.pop(request)
+    text = request.POST.get("key", "")
+    return text if send_test_form.is_key(key, text) else None
+
+
+def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
+    """Return the latest request of a program, or what else has arrived so far."""
+    latest = selectors.latest_request(key, but_rather_not_of=PROGRAM)
+    if latest is None or latest.user_agent.startswith(PROGRAM):
+        waiting = unmatched.recent(request)
+        version = live.version_of(waiting["version"], latest and latest.pk)
+        return {**waiting, "key": key, "test_entry": latest, "version": version}
+    return {
+        "key": key,
+        "latest": refusals.explain(latest),
+        "version": live.version_of(latest.pk),
+    }
+
+
+def _redirect_to_key(request: AccountRequest, key: Key) -> HttpResponse:
+    messages.info(
+        request,
+        _(
+            "This key has already been shown and cannot be shown again. If you did not "
+            "copy it, revoke it and create a new one."
+        ),
+    )
+    return redirect("key", key_id=key.pk)

@@ -1,0 +1,93 @@
+"""The probe as one file that runs on any machine with Python: a zipapp.
+
+It is built from what is installed here: the probe, the shared facts that it needs, the
+two packages that it uses, and everybody's licence. Two builds of the same versions are
+identical, so that the checksum says something. Nothing here knows Django.
+"""
+
+import io
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+NAME = "probe.pyz"
+
+_INTERPRETER = b"#!/usr/bin/env python3\n"
+_PACKAGE = Path(__file__).parents[2]
+_OWN_FILES = ("__init__.py", "contract.py", "keys.py")
+# rich imports pygments and markdown-it only for features that the probe does not use.
+_PACKAGES = ("certifi", "rich")
+_OWN = "readback-api"
+_SUFFIXES = {".py", ".pem", ".mjs", ".go", ".java"}
+_OMITTED_FOLDERS = {"tests", "__pycache__"}
+_READABLE_FILE = 0o100644 << 16
+_UNIX = 3
+
+
+@cache
+def content() -> bytes:
+    """Return the file; it is built once in each process."""
+    return build()
+
+
+@cache
+def checksum() -> str:
+    """Return the SHA-256 of the file in hexadecimal digits."""
+    return sha256(content()).hexdigest()
+
+
+def build() -> bytes:
+    buffer = io.BytesIO(_INTERPRETER)
+    buffer.seek(0, io.SEEK_END)
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, path in sorted(_files()):
+            archive.writestr(_entry(name), path.read_bytes())
+    return buffer.getvalue()
+
+
+def _entry(name: str) -> ZipInfo:
+    """Return an entry without anything that differs between machines."""
+    entry = ZipInfo(name)  # Its time is the first that a zip file can have.
+    entry.compress_type = ZIP_DEFLATED
+    entry.create_system = _UNIX
+    entry.external_attr = _READABLE_FILE
+    return entry
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    """Yield each file with its name in the archive."""
+    yield "__main__.py", _PACKAGE / "probe" / "__main__.py"
+    for name in _OWN_FILES:
+        yield f"readback/{name}", _PACKAGE / name
+    yield from _modules("readback/probe", _PACKAGE / "probe")
+    for name in _PACKAGES:
+        yield from _modules(name, _folder_of(name))
+        yield from _licences(name)
+    try:
+        yield from _licences(_OWN)
+    except PackageNotFoundError:  # A checkout that was never installed.
+        yield f"licences/{_OWN}/LICENSE", _PACKAGE.parents[2] / "LICENSE"
+
+
+def _modules(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in folder.rglob("*"):
+        inside = path.relative_to(folder)
+        if path.suffix in _SUFFIXES and not _OMITTED_FOLDERS & set(inside.parts):
+            yield f"{name}/{inside.as_posix()}", path
+
+
+def _folder_of(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"{package} is not installed")
+    return Path(spec.origin).parent
+
+
+def _licences(name: str) -> Iterator[tuple[str, Path]]:
+    for file in distribution(name).files or []:
+        if file.parts[0].endswith(".dist-info") and "LICENSE" in file.name.upper():
+            yield f"licences/{name}/{file.name}", Path(str(file.locate()))

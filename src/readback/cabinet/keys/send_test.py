@@ -1,0 +1,222 @@
+"""A test of a key that the cabinet's server sends to the API, as a program would.
+
+Only ever to the API's public address. The result contains the exchange as it went over
+the wire, without the key. The text and the key exist in memory only, until the page is
+rendered.
+"""
+
+import json
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from readback import __version__, keys
+from readback.cabinet.keys.recorded_exchange import RecordedExchange, Target, post
+from readback.config import Config
+from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
+
+# The journal knows the test by this name; programs.toml has it, too.
+PROGRAM = "Readback-cabinet"
+SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
+# In UTF-16 units, as browsers count them. At most three bytes each, so that the form
+# stays below DATA_UPLOAD_MAX_MEMORY_SIZE; the contract's limits are lower.
+MAX_TEXT_LENGTH = 16_000
+# No key is longer, and the rest of the head must have room.
+_MAX_KEY_LENGTH = 1_000
+# Of each head and each body, to keep the page small.
+_SHOWN_BYTES = 2_000
+# A shorter word could be a part of any other word.
+_MIN_SECRET_LENGTH = 8
+_HIDDEN_KEY = "[key]"
+# Control and format characters (such as a change of direction), separators of lines,
+# private use, lone surrogates and what is not assigned.
+_INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+
+
+class Outcome(StrEnum):
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    REFUSED = "refused"
+    REDIRECTED = "redirected"
+    FOREIGN = "foreign"  # a complete answer, but not the API's
+    FAILED = "failed"  # no complete answer
+
+
+class WireText(NamedTuple):
+    """Bytes as text, with what is invisible made visible, and how many are left out."""
+
+    text: str
+    hidden_bytes: int
+
+
+class ByteComparison(NamedTuple):
+    """The bytes of a text that was sent, and of the one that came back."""
+
+    sent: bytes
+    received: bytes
+
+    @property
+    def is_equal(self) -> bool:
+        return self.sent == self.received
+
+    @property
+    def position(self) -> int:
+        """The number of the first byte that differs, counted from 1."""
+        pairs = zip(self.sent, self.received, strict=False)
+        equal = (number for number, (a, b) in enumerate(pairs, 1) if a != b)
+        return next(equal, min(len(self.sent), len(self.received)) + 1)
+
+    @property
+    def sent_there(self) -> str:
+        return self._there(self.sent)
+
+    @property
+    def received_there(self) -> str:
+        return self._there(self.received)
+
+    def _there(self, data: bytes) -> str:
+        start = self.position - 1
+        return data[start : start + 4].hex(" ") or "–"
+
+
+@dataclass(frozen=True)
+class SentTest:
+    """An exchange, and what it means. Computed for a page, which shows it once."""
+
+    exchange: RecordedExchange
+    text: str
+    key: str
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        response = self.exchange.response
+        if self.exchange.failure or response is None:
+            return Outcome.FAILED
+        if self.refusal:
+            return Outcome.REFUSED
+        if self.comparison:
+            is_equal = self.comparison.is_equal
+            return Outcome.UNCHANGED if is_equal else Outcome.CHANGED
+        is_redirect = 300 <= response.status < 400
+        return Outcome.REDIRECTED if is_redirect else Outcome.FOREIGN
+
+    @cached_property
+    def refusal(self) -> Refusal | None:
+        """The row of the contract, if the answer is one of its refusals."""
+        response = self.exchange.response
+        row = REFUSALS.get(str(_member(self._document, "error", "code")))
+        return row if row and response and row.status == response.status else None
+
+    @cached_property
+    def detail(self) -> str:
+        """What the API says about this request beside the code."""
+        response = self.exchange.response
+        header = response.getheader("X-Error-Detail", "") if response else ""
+        return self._show(header.encode("latin-1", "replace")).text
+
+    @cached_property
+    def comparison(self) -> ByteComparison | None:
+        """None if there is no text in the answer."""
+        response = self.exchange.response
+        content = _member(self._document, "choices", 0, "message", "content")
+        if not response or response.status != 200 or not isinstance(content, str):
+            return None
+        return ByteComparison(_utf8(self.text), _utf8(content))
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether the API was not reached, which is not because of the key."""
+        return self.outcome in (Outcome.REDIRECTED, Outcome.FOREIGN, Outcome.FAILED)
+
+    @property
+    def milliseconds(self) -> int:
+        return max(round(self.exchange.seconds * 1000), 1)
+
+    @property
+    def messages(self) -> list[tuple[str, list[WireText]]]:
+        """What was sent and what came back, each as its head and its body."""
+        sides = ("sent", self.exchange.sent), ("received", self.exchange.received)
+        return [
+            (side, [self._show(part) for part in data.split(b"\r\n\r\n", 1) if part])
+            for side, data in sides
+            if data
+        ]
+
+    @cached_property
+    def _document(self) -> Any:
+        try:
+            return json.loads(self.exchange.body.decode())
+        except (ValueError, RecursionError):
+            return None
+
+    def _show(self, data: bytes) -> WireText:
+        """Return what is shown of the bytes. The key is cut out before the end is."""
+        secret = _utf8(self.key)
+        mask = _utf8(_masked(self.key))
+        data = data.replace(b"Bearer " + secret, b"Bearer " + mask)
+        if len(secret) >= _MIN_SECRET_LENGTH:
+            data = data.replace(secret, mask)
+        end = min(_SHOWN_BYTES, len(data))
+        while end < len(data) and data[end] & 0xC0 == 0x80:  # inside of a character
+            end += 1
+        return WireText(visible(data[:end]), len(data) - end)
+
+
+def run(key: str, text: str) -> SentTest:
+    """Send the text to the API; raise `TooManyExchanges` if many are doing so."""
+    key = " ".join(key.split())[:_MAX_KEY_LENGTH]
+    message = {"role": ROLE, "content": text}
+    body = json.dumps({"model": MODEL, "messages": [message]}, ensure_ascii=False)
+    headers: dict[str, str | bytes] = {
+        "User-Agent": f"{PROGRAM}/{__version__}",
+        "Authorization": b"Bearer " + _utf8(key),
+        "Content-Type": "application/json",
+        "Connection": "close",
+    }
+    exchange = post(_target(settings.CONFIG), headers, _utf8(body))
+    return SentTest(exchange, text, key)
+
+
+def visible(data: bytes) -> str:
+    """Return bytes as text in which every character can be seen, and does nothing."""
+    text = data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+    return "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    if character == "\n" or unicodedata.category(character) not in _INVISIBLE:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _target(config: Config) -> Target:
+    """Return where the API is: at its public address, or at its only unix socket."""
+    url = config.base_url + CHAT_PATH.removeprefix(VERSION_PREFIX)
+    paths = [bind.path for bind in config.api_bind]
+    is_local = not config.public_base_url and all(paths)
+    return Target(url, unix_socket=paths[0] if is_local else "")
+
+
+def _masked(key: str) -> str:
+    """Return what may be shown of what may be a key, of ours or of another service."""
+    is_ours = key.startswith(keys.PREFIX) and len(key) == keys.LENGTH
+    return keys.masked(keys.last_characters(key)) if is_ours else _HIDDEN_KEY
+
+
+def _member(document: Any, *names: str | int) -> Any:
+    """Return a member of parsed JSON, or None if something on the way is missing."""
+    for name in names:
+        try:
+            document = document[name]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return document
+
+
+def _utf8(text: str) -> bytes:
+    # JSON can contain lone surrogates, which have no UTF-8 form of their own.
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,80 @@
+"""Metrics of the cabinet for Prometheus: its pages, and the outbox.
+
+Any worker answers for all workers of its machine. The numbers of the outbox are in the
+database, so every cabinet on it reports the same. `readback.metrics` says what each
+metric means.
+"""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+from prometheus_client import Metric
+from prometheus_client.registry import Collector
+
+from readback import metrics
+from readback.cabinet.mail import outbox
+from readback.cabinet.operators.page_counters import STATUSES, WorkerPages
+from readback.cabinet.serving.worker import LIFECYCLE, PAGES
+from readback.lifecycle import Lifecycle
+
+
+class CabinetMetrics(Collector):
+    """All metrics of the cabinet, as prometheus_client collects them."""
+
+    def __init__(self, pages: WorkerPages | None, lifecycle: Lifecycle | None) -> None:
+        self._pages = pages
+        self._lifecycle = lifecycle
+
+    def collect(self) -> Iterator[Metric]:
+        if self._pages and self._lifecycle:
+            yield from self._of_the_workers(self._pages, self._lifecycle)
+        # Without the database, the rest is worth all the more.
+        try:
+            mails = list(_mails())
+        except DatabaseError:
+            mails = []
+        yield metrics.gauge("cabinet_database_up", bool(mails))
+        yield from mails
+
+    def _of_the_workers(
+        self, pages: WorkerPages, lifecycle: Lifecycle
+    ) -> Iterator[Metric]:
+        counters = pages.counters
+        yield from metrics.of_both_planes(
+            "cabinet", settings.CONFIG, lifecycle, counters
+        )
+        statuses = [((str(each),), counters.total(each)) for each in STATUSES]
+        yield metrics.counters_by("pages_total", ("status",), statuses)
+        times = [((view,), each) for view, each in counters.times.items()]
+        yield metrics.histograms("page_seconds", ("view",), times, counters)
+
+
+def _mails() -> Iterator[Metric]:
+    waiting = outbox.waiting()
+    now = timezone.now()
+    yield metrics.gauge("mails_waiting", waiting.mails)
+    age = (now - (waiting.since or now)).total_seconds()
+    yield metrics.gauge("oldest_mail_age_seconds", age)
+    totals = [((outcome,), mails) for outcome, mails in outbox.totals().items()]
+    yield metrics.counters_by("mails_total", ("outcome",), totals)
+
+
+def answer(request: HttpRequest) -> HttpResponse:
+    collector = CabinetMetrics(request.META.get(PAGES), request.META.get(LIFECYCLE))
+    text, content_type = metrics.encode(collector, request.headers.get("Accept", ""))
+    return HttpResponse(text, content_type=content_type)
+
+
+def is_allowed(request: HttpRequest) -> bool:
+    """Return whether the request has the token of the settings.
+
+    Where a request comes from proves nothing: a proxy on the same machine brings those
+    of the public, and need not say so.
+    """
+    token: str = settings.CONFIG.metrics_token
+    given = request.headers.get("Authorization", "")
+    return bool(token) and constant_time_compare(given, f"Bearer {token}")

@@ -1,0 +1,226 @@
+"""The figures of the operators' overview: accounts, keys, requests, mails.
+
+Never writes. Each statement reads one table, and no figure shows an address, the name
+of a key or anything that a client sent. Counting a million rows takes a noticeable part
+of a second, so all figures together are kept in the cache for a minute.
+"""
+
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.core.cache import cache
+from django.db.models import Count, Max, Q, Sum
+from django.utils import timezone
+
+from readback import __version__, programs
+from readback.cabinet.keys import chart
+from readback.cabinet.keys.chart import Chart
+from readback.cabinet.mail import outbox
+from readback.cabinet.models import (
+    JournalEntry,
+    Key,
+    OutgoingMail,
+    UnmatchedRequest,
+    Usage,
+    User,
+    key_is_active,
+)
+from readback.cabinet.operators.installation import DatabaseFacts, database_facts
+from readback.contract import UNMATCHED_SECONDS
+
+CACHE_SECONDS = 60
+# How many of the newest rows of all journals are searched for differences.
+JOURNAL_ROWS_SEARCHED = 50_000
+
+_DAY = timedelta(days=1)
+_WEEK = timedelta(days=7)
+_MONTH = timedelta(days=30)
+# The chart begins at midnight in UTC.
+_CHART_PERIOD = timedelta(days=31)
+_DIFFERENCES_SHOWN = 10
+_PROGRAMS_SHOWN = 3
+# Different pairs of program and differences; a hostile client can send any number.
+_MAX_PAIRS = 1000
+
+
+class AccountCounts(NamedTuple):
+    total: int
+    confirmed: int
+    # Logged in, or used one of their keys, in the last 30 days.
+    active: int
+    new: int
+
+
+class KeyCounts(NamedTuple):
+    active: int
+    used_in_a_day: int
+    used_in_a_month: int
+    expiring: int
+    revoked: int
+
+
+class RefusalCount(NamedTuple):
+    """How often a code was the reason, in the periods of the two charts."""
+
+    code: str
+    day: int
+    month: int
+
+
+class ClientDifference(NamedTuple):
+    """How often clients differ from the contract in one way, and which ones do."""
+
+    difference: str
+    requests: int
+    # Compared with the most frequent difference.
+    percent: int
+    # (name, requests), the most frequent first; the name is empty for unknown programs.
+    programs: list[tuple[str, int]]
+
+
+class MailCounts(NamedTuple):
+    waiting: int
+    since: datetime | None
+    # Of those that wait: tried before, without success.
+    failed: int
+    outcomes: dict[str, int]
+
+
+class Figures(NamedTuple):
+    at: datetime
+    accounts: AccountCounts
+    keys: KeyCounts
+    day: Chart
+    month: Chart
+    refusals: list[RefusalCount]
+    differences: list[ClientDifference]
+    # By code; None if the API does not keep them.
+    unmatched: dict[str, int] | None
+    mails: MailCounts
+    database: DatabaseFacts
+
+
+def figures() -> Figures:
+    """Return the figures, which are at most CACHE_SECONDS old."""
+    # Another version may have other fields, and its cabinet the same cache.
+    name = f"overview-{__version__}"
+    found: Figures | None = cache.get(name)
+    if found is None:
+        found = _count(timezone.now())
+        cache.set(name, found, CACHE_SECONDS)
+    return found
+
+
+def _count(now: datetime) -> Figures:
+    usage = _usage(now)
+    counts = [(hour, not code, requests) for hour, code, requests in usage]
+    day, month = chart.last_day(counts, now), chart.last_month(counts, now)
+    return Figures(
+        at=now,
+        accounts=_accounts(now),
+        keys=_keys(now),
+        day=day,
+        month=month,
+        refusals=_refusals(usage, day.bars[0].start, month.bars[0].start),
+        differences=_differences(),
+        unmatched=_unmatched(now) if settings.CONFIG.unmatched_requests else None,
+        mails=_mails(),
+        database=database_facts(),
+    )
+
+
+def _accounts(now: datetime) -> AccountCounts:
+    confirmed = EmailAddress.objects.filter(primary=True, verified=True)
+    logged_in = User.objects.filter(last_login__gte=now - _MONTH).values_list("pk")
+    used = Key.objects.filter(last_used_at__gte=now - _MONTH).values_list("owner")
+    new = Count("pk", filter=Q(date_joined__gte=now - _WEEK))
+    accounts = User.objects.aggregate(total=Count("pk"), new=new)
+    return AccountCounts(
+        total=accounts["total"],
+        confirmed=confirmed.count(),
+        active=logged_in.union(used).count(),
+        new=accounts["new"],
+    )
+
+
+def _keys(now: datetime) -> KeyCounts:
+    active = key_is_active()
+    conditions = {
+        "active": active,
+        "used_in_a_day": Q(last_used_at__gte=now - _DAY),
+        "used_in_a_month": Q(last_used_at__gte=now - _MONTH),
+        "expiring": active & Q(expires_at__lte=now + _WEEK),
+        "revoked": Q(revoked_at__isnull=False),
+    }
+    counts = {name: Count("pk", filter=rule) for name, rule in conditions.items()}
+    return KeyCounts(**Key.objects.aggregate(**counts))
+
+
+def _usage(now: datetime) -> list[tuple[datetime, str, int]]:
+    """Return (hour, code, requests) rows: hundreds of hours times tens of codes."""
+    usage = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
+    return list(usage.values_list("hour", "code").annotate(Sum("requests")))
+
+
+def _refusals(
+    usage: list[tuple[datetime, str, int]], day: datetime, month: datetime
+) -> list[RefusalCount]:
+    """Return the counts since the beginnings of the two charts."""
+    in_day: Counter[str] = Counter()
+    in_month: Counter[str] = Counter()
+    for hour, code, requests in usage:
+        if code and hour >= month:
+            in_month[code] += requests
+            in_day[code] += requests if hour >= day else 0
+    return [
+        RefusalCount(code, in_day[code], requests)
+        for code, requests in in_month.most_common()
+    ]
+
+
+def _differences() -> list[ClientDifference]:
+    by_program: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for user_agent, differences, requests in _different_requests():
+        ids = differences.split()
+        program = programs.recognise(user_agent, ids)
+        for difference in ids:
+            by_program[difference][program.name if program else ""] += requests
+    totals = {name: senders.total() for name, senders in by_program.items()}
+    top = max(totals.values(), default=0)
+    return [
+        ClientDifference(
+            name,
+            requests,
+            round(requests / top * 100),
+            by_program[name].most_common(_PROGRAMS_SHOWN),
+        )
+        for name, requests in Counter(totals).most_common(_DIFFERENCES_SHOWN)
+    ]
+
+
+def _different_requests() -> list[tuple[str, str, int]]:
+    """Return (user agent, differences, requests) of the newest rows of all journals.
+
+    The primary key bounds the rows that are read, however many of them are accepted.
+    """
+    last = JournalEntry.objects.aggregate(last=Max("pk"))["last"] or 0
+    newest = JournalEntry.objects.filter(pk__gt=last - JOURNAL_ROWS_SEARCHED)
+    different = newest.filter(accepted=False).exclude(differences="")
+    pairs = different.values_list("user_agent", "differences").order_by()
+    counted = pairs.annotate(total=Sum("requests")).order_by("-total")
+    return list(counted[:_MAX_PAIRS])
+
+
+def _unmatched(now: datetime) -> dict[str, int]:
+    start = now - timedelta(seconds=UNMATCHED_SECONDS)
+    rows = UnmatchedRequest.objects.filter(at__gte=start).values_list("code")
+    return dict(rows.annotate(total=Sum("requests")).order_by("-total"))
+
+
+def _mails() -> MailCounts:
+    waiting = outbox.waiting()
+    failed = OutgoingMail.objects.filter(attempts__gt=0).count()
+    return MailCounts(waiting.mails, waiting.since, failed, outbox.totals())

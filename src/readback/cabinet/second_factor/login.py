@@ -1,0 +1,159 @@
+"""Where a second factor or a passkey is used: to log in, and to confirm who it is."""
+
+from typing import Any
+
+from allauth.account.internal.decorators import login_stage_required
+from allauth.account.internal.flows import login as login_flow
+from allauth.account.internal.flows import logout as logout_flow
+from allauth.account.models import Login
+from allauth.account.utils import get_next_redirect_url
+from allauth.account.views import BaseReauthenticateView
+from allauth.core import ratelimit
+from allauth.mfa.base.internal.flows import post_authentication
+from allauth.mfa.internal.constants import LoginStageKey
+from allauth.mfa.models import Authenticator
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from readback.cabinet.models import User
+from readback.cabinet.second_factor import passkeys
+from readback.cabinet.second_factor.access import AccountRequest
+from readback.cabinet.second_factor.forms import SecondFactorForm
+from readback.cabinet.second_factor.selectors import second_factors_of
+from readback.cabinet.serving import security_log
+
+
+class PendingRequest(HttpRequest):
+    """A request after `login_stage_required`."""
+
+    _login_stage: Any
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_stage_required(  # type: ignore[untyped-decorator]
+    stage=LoginStageKey.MFA_AUTHENTICATE.value, redirect_urlname="account_login"
+)
+def authenticate(request: PendingRequest) -> HttpResponse:
+    """Finish a login whose password was right, with a code or a passkey."""
+    stage = request._login_stage
+    account: User = stage.login.user
+    factors = second_factors_of(account)
+    if not factors.is_on:  # an operator has just removed them
+        return redirect("account_login")
+    is_code = "code" in request.POST
+    form = SecondFactorForm(request.POST if is_code else None, account=account)
+    if is_code and form.is_valid():
+        return _finish(request, form.factor)
+    if request.method == "POST" and not is_code:
+        used = _passkey_used(request, account, "second factor")
+        if isinstance(used, HttpResponse):
+            return used
+        if used is not None:
+            return _finish(request, used)
+    context = {"form": form, "factors": factors}
+    return render(request, "account/second_factor.html", context)
+
+
+def _finish(request: PendingRequest, factor: Authenticator) -> HttpResponse:
+    post_authentication(request, factor)
+    response: HttpResponse = request._login_stage.exit()
+    return response
+
+
+@require_POST
+@never_cache
+def passkey_login(request: HttpRequest) -> HttpResponse:
+    """Log in with a passkey alone. Without an answer, say what to ask the browser."""
+    if not passkeys.can_log_in(request):
+        raise PermissionDenied
+    if limited := ratelimit.consume_or_429(request, action="passkey_login"):
+        return limited
+    answer = request.POST.get("credential")
+    if not answer:
+        return JsonResponse(passkeys.login_options(request))
+    try:
+        used = passkeys.used_for_login(request, answer)
+    except passkeys.PasskeyError:
+        security_log.record("login_failed", account=None)
+        messages.error(request, _("This passkey does not belong to any account here."))
+        return redirect("account_login")
+    post_authentication(request, used, passwordless=True)
+    response: HttpResponse = login_flow.perform_login(request, Login(user=used.user))
+    return response
+
+
+def _passkey_used(
+    request: HttpRequest, account: User, purpose: passkeys.Purpose
+) -> Authenticator | HttpResponse | None:
+    """Return the passkey that has answered, or what to ask the browser for.
+
+    Return None, with a message for the page, if the answer proves nothing.
+    """
+    answer = request.POST.get("credential")
+    if not answer:
+        return JsonResponse(passkeys.factor_options(request, account, purpose))
+    try:
+        return passkeys.used_as_factor(request, account, purpose, answer)
+    except passkeys.PasskeyError:
+        security_log.record("second_factor_failed", account=account.pk)
+        messages.error(request, _("This passkey does not belong to your account."))
+        return None
+
+
+class ConfirmByCodeView(BaseReauthenticateView):
+    form_class = SecondFactorForm
+    template_name = "account/reauthenticate_code.html"
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "account": self.request.user}
+
+    def form_valid(self, form: SecondFactorForm) -> HttpResponse:
+        post_authentication(self.request, form.factor, reauthenticated=True)
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+class ConfirmByPasskeyView(BaseReauthenticateView):
+    request: AccountRequest
+    form_class = forms.Form
+    template_name = "account/reauthenticate_passkey.html"
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        used = _passkey_used(self.request, self.request.user, "confirm")
+        if isinstance(used, HttpResponse):
+            return used
+        if used is None:
+            return self.form_invalid(form)
+        post_authentication(self.request, used, reauthenticated=True)
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def log_in_again(request: HttpRequest) -> HttpResponse:
+    """Confirm who it is, for an account with neither a password nor a second factor."""
+    path = get_next_redirect_url(request) or reverse("account")
+    if request.method == "POST":
+        logout_flow.logout(request, show_message=False)
+        return redirect(f"{reverse('account_login')}?{urlencode({'next': path})}")
+    return render(request, "account/log_in_again.html", {"next": path})
+
+
+confirm_by_code = method_decorator(login_required, name="dispatch")(
+    ConfirmByCodeView
+).as_view()
+confirm_by_passkey = method_decorator(login_required, name="dispatch")(
+    ConfirmByPasskeyView
+).as_view()

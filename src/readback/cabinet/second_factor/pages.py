@@ -1,0 +1,221 @@
+"""The pages on which an account adds and removes second factors.
+
+They ask for a proof (password, factor or a new login) unless the login is recent.
+"""
+
+from collections.abc import Callable
+
+from allauth.account.decorators import reauthentication_required
+from allauth.account.internal.flows.login import record_authentication
+from allauth.mfa.models import Authenticator
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import (
+    require_GET,
+    require_http_methods,
+    require_safe,
+)
+
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.second_factor import passkeys, sealed, services, totp
+from readback.cabinet.second_factor.access import AFTER_SECOND_FACTOR, AccountRequest
+from readback.cabinet.second_factor.forms import (
+    NewAppForm,
+    NewPasskeyForm,
+    PasskeyNameForm,
+)
+from readback.cabinet.second_factor.selectors import second_factors_of
+from readback.cabinet.second_factor.services import NewFactor
+from readback.cabinet.serving import shown_once
+
+# The session's key for the sealed secret of an app that is not added yet.
+_NEW_SECRET = "new_totp_secret"
+
+View = Callable[..., HttpResponse]
+
+
+def _protected(view: View) -> View:
+    """Require a login and, if that is not recent, a proof. Nothing is cached."""
+    view = reauthentication_required(view, app="allauth.mfa")
+    view = never_cache(login_required(view))
+    return require_http_methods(["GET", "HEAD", "POST"])(view)
+
+
+@require_safe
+@never_cache
+@login_required
+def overview(request: AccountRequest) -> HttpResponse:
+    context = {"nav": "account", "factors": second_factors_of(request.user)}
+    return render(request, "cabinet/second_factor.html", context)
+
+
+@_protected
+def app_add(request: AccountRequest) -> HttpResponse:
+    """Show the secret of a new app, and add the app if it shows the right code."""
+    if second_factors_of(request.user).app:
+        return redirect("second_factor")
+    secret = _new_secret(request)
+    form = NewAppForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        code = form.cleaned_data["code"]
+        try:
+            new = services.app_add(request.user, secret, code)
+        except ServiceError as error:
+            form.add_error("code", str(error))
+        else:
+            del request.session[_NEW_SECRET]
+            return _added(request, new, _("Your authenticator app has been added."))
+    link = totp.link(request.user.email, secret)
+    context = {
+        "nav": "account",
+        "form": form,
+        "secret": " ".join(secret[i : i + 4] for i in range(0, len(secret), 4)),
+        "link": link,
+        "qr_code": totp.qr_code(link),
+    }
+    return render(request, "cabinet/app_add.html", context)
+
+
+def _new_secret(request: AccountRequest) -> str:
+    """Return the secret that this session has been shown, so that a reload keeps it."""
+    try:
+        return sealed.unseal(request.session[_NEW_SECRET])
+    except (KeyError, sealed.UnsealError):
+        secret = totp.new_secret()
+        request.session[_NEW_SECRET] = sealed.seal(secret)
+        return secret
+
+
+@_protected
+def app_remove(request: AccountRequest) -> HttpResponse:
+    if not second_factors_of(request.user).app:
+        return redirect("second_factor")
+    if request.method == "POST":
+        services.app_remove(request.user)
+        messages.success(request, _("Your authenticator app has been removed."))
+        return redirect("second_factor")
+    return _ask_to_remove(request, {"is_app": True})
+
+
+@_protected
+def passkey_add(request: AccountRequest) -> HttpResponse:
+    """Add a passkey. Without an answer of the browser, say what to ask it for."""
+    form = NewPasskeyForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        answer = request.POST.get("credential")
+        if not answer:
+            return JsonResponse(passkeys.creation_options(request, request.user))
+        try:
+            credential = passkeys.verified_credential(request, answer)
+            name = form.cleaned_data["name"]
+            new = services.passkey_add(request.user, name, credential)
+        except passkeys.PasskeyError:
+            form.add_error(None, _("The passkey could not be added. Try again."))
+        except ServiceError as error:
+            form.add_error(None, str(error))
+        else:
+            return _added(request, new, _("Your passkey has been added."))
+    return render(request, "cabinet/passkey_add.html", {"nav": "account", "form": form})
+
+
+@_protected
+def passkey_rename(request: AccountRequest, pk: int) -> HttpResponse:
+    row = _owned_passkey(request, pk)
+    form = PasskeyNameForm(request.POST or None, initial={"name": row.data["name"]})
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.passkey_rename(row, form.cleaned_data["name"])
+        except ServiceError as error:
+            form.add_error("name", str(error))
+        else:
+            return redirect("second_factor")
+    context = {"nav": "account", "form": form, "passkey": row}
+    return render(request, "cabinet/passkey_rename.html", context)
+
+
+@_protected
+def passkey_remove(request: AccountRequest, pk: int) -> HttpResponse:
+    row = _owned_passkey(request, pk)
+    if request.method == "POST":
+        services.passkey_remove(row)
+        messages.success(request, _("The passkey has been removed."))
+        return redirect("second_factor")
+    return _ask_to_remove(request, {"passkey": row})
+
+
+@_protected
+def recovery_codes(request: AccountRequest) -> HttpResponse:
+    """Ask whether to replace the recovery codes, and do it."""
+    factors = second_factors_of(request.user)
+    if not factors.is_on:
+        return redirect("second_factor")
+    if request.method == "POST":
+        codes = services.recovery_codes_create(request.user)
+        return _redirect_to_codes(request, codes)
+    context = {"nav": "account", "factors": factors}
+    return render(request, "cabinet/recovery_codes.html", context)
+
+
+# Not HEAD: it would use up the one time that the codes are shown.
+@require_GET
+@never_cache
+@login_required
+def new_recovery_codes(request: AccountRequest) -> HttpResponse:
+    text = shown_once.pop(request)
+    if text is None:
+        messages.info(
+            request,
+            _(
+                "These recovery codes have already been shown and cannot be shown "
+                "again. If you did not save them, create new ones."
+            ),
+        )
+        return redirect("second_factor")
+    context = {
+        "nav": "account",
+        "text": text,
+        "codes": text.split(),
+        "next": request.session.pop(AFTER_SECOND_FACTOR, reverse("second_factor")),
+    }
+    response = render(request, "cabinet/new_recovery_codes.html", context)
+    shown_once.delete_cookie(response, request.path)
+    return response
+
+
+def _added(request: AccountRequest, new: NewFactor, message: str) -> HttpResponse:
+    """Show the recovery codes that the first factor comes with."""
+    # The browser has just proved that it has the factor.
+    record_authentication(
+        request, request.user, "mfa", id=new.row.pk, type=new.row.type
+    )
+    messages.success(request, message)
+    if new.recovery_codes:
+        return _redirect_to_codes(request, new.recovery_codes)
+    return redirect(request.session.pop(AFTER_SECOND_FACTOR, "second_factor"))
+
+
+def _redirect_to_codes(request: AccountRequest, codes: list[str]) -> HttpResponse:
+    path = reverse("new_recovery_codes")
+    response = redirect(path)
+    shown_once.store(request, response, path, "\n".join(codes))
+    return response
+
+
+def _ask_to_remove(request: AccountRequest, factor: dict[str, object]) -> HttpResponse:
+    factors = second_factors_of(request.user)
+    is_last = len(factors.passkeys) + (factors.app is not None) == 1
+    context = {"nav": "account", "is_last": is_last, **factor}
+    return render(request, "cabinet/second_factor_remove.html", context)
+
+
+def _owned_passkey(request: AccountRequest, pk: int) -> Authenticator:
+    """Return a passkey of the user; raise 404 for one of another account."""
+    row: Authenticator = get_object_or_404(
+        Authenticator, pk=pk, user=request.user, type=Authenticator.Type.WEBAUTHN
+    )
+    return row

@@ -1,0 +1,197 @@
+"""All changes to second factors: authenticator app, passkeys and recovery codes.
+
+Each change is one transaction with its notice to the owner. The rows are those of
+allauth's table, which its login stage and its confirmation pages read.
+"""
+
+import logging
+from typing import Any, NamedTuple
+
+from allauth.mfa.models import Authenticator
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from readback.cabinet.accounts import sessions
+from readback.cabinet.accounts.services import ServiceError, checked_name
+from readback.cabinet.mail import notices
+from readback.cabinet.models import User
+from readback.cabinet.second_factor import recovery_codes, sealed, selectors, totp
+
+MAX_PASSKEYS = 20
+
+_log = logging.getLogger("readback.cabinet.second_factor_services")
+
+
+class NewFactor(NamedTuple):
+    """A new factor; the first one of an account comes with recovery codes."""
+
+    row: Authenticator
+    recovery_codes: list[str]
+
+
+@transaction.atomic
+def app_add(account: User, secret: str, code: str) -> NewFactor:
+    """Add an authenticator app, if the code shows that it has the secret."""
+    _lock(account)
+    if _rows(account, Authenticator.Type.TOTP).exists():
+        raise ServiceError(_("This account already has an authenticator app."))
+    counter = totp.matching_counter(secret, code)
+    if counter is None:
+        raise ServiceError(
+            _("This code is not correct. Enter the one that the app shows now.")
+        )
+    row = Authenticator.objects.create(
+        user=account,
+        type=Authenticator.Type.TOTP,
+        data={"secret": sealed.seal(secret), "last_counter": counter},
+    )
+    notices.second_factor_added(account, "app")
+    return NewFactor(row, _first_recovery_codes(account))
+
+
+@transaction.atomic
+def app_remove(account: User) -> None:
+    _lock(account)
+    if _rows(account, Authenticator.Type.TOTP).delete()[0]:
+        notices.second_factor_removed(account, "app")
+        _delete_needless_recovery_codes(account)
+
+
+@transaction.atomic
+def passkey_add(account: User, name: str, credential: dict[str, Any]) -> NewFactor:
+    """Add a passkey with the credential that `passkeys.py` has verified."""
+    _lock(account)
+    number = _rows(account, Authenticator.Type.WEBAUTHN).count() + 1
+    if number > MAX_PASSKEYS:
+        raise ServiceError(
+            _("An account can have at most %(limit)d passkeys. Remove one first.")
+            % {"limit": MAX_PASSKEYS}
+        )
+    # The browser has created the passkey by now, so an empty name is no error.
+    name = checked_name(name) or _("Passkey %(number)d") % {"number": number}
+    row = Authenticator.objects.create(
+        user=account,
+        type=Authenticator.Type.WEBAUTHN,
+        data={"name": name, "credential": credential},
+    )
+    notices.second_factor_added(account, "passkey", name)
+    return NewFactor(row, _first_recovery_codes(account))
+
+
+@transaction.atomic
+def passkey_rename(row: Authenticator, name: str) -> None:
+    """Rename a passkey; one that was removed in the meantime is no error."""
+    name = checked_name(name)
+    if not name:
+        raise ServiceError(_("Enter a name."))
+    for locked in Authenticator.objects.select_for_update().filter(pk=row.pk):
+        locked.data["name"] = name
+        locked.save(update_fields=["data"])
+
+
+@transaction.atomic
+def passkey_remove(row: Authenticator) -> None:
+    account = row.user
+    _lock(account)
+    if _rows(account, Authenticator.Type.WEBAUTHN).filter(pk=row.pk).delete()[0]:
+        notices.second_factor_removed(account, "passkey", row.data["name"])
+        _delete_needless_recovery_codes(account)
+
+
+@transaction.atomic
+def recovery_codes_create(account: User) -> list[str]:
+    """Replace the recovery codes; only the result contains them."""
+    _lock(account)
+    if not selectors.has_second_factor(account):
+        raise ServiceError(_("Add an authenticator app or a passkey first."))
+    codes = _store_recovery_codes(account)
+    notices.recovery_codes_created(account)
+    return codes
+
+
+@transaction.atomic
+def code_use(account: User, code: str) -> Authenticator | None:
+    """Use up a code of the app or a recovery code; return the factor, if it is one."""
+    rows: QuerySet[Authenticator] = Authenticator.objects.filter(user=account)
+    by_code = rows.exclude(type=Authenticator.Type.WEBAUTHN)
+    for row in by_code.select_for_update().order_by("pk"):
+        is_app = row.type == Authenticator.Type.TOTP
+        if (_use_app_code if is_app else _use_recovery_code)(account, row, code):
+            return row
+    return None
+
+
+@transaction.atomic
+def second_factor_reset(account: User) -> None:
+    """Remove all factors and end all sessions, for an owner who lost the device."""
+    _lock(account)
+    if not Authenticator.objects.filter(user=account).delete()[0]:
+        raise ServiceError(_("This account has no second factor."))
+    sessions.sessions_end(account)
+    notices.second_factor_reset(account)
+
+
+def _use_app_code(account: User, row: Authenticator, code: str) -> bool:
+    try:
+        secret = sealed.unseal(row.data["secret"])
+    except sealed.UnsealError:
+        _log.error(
+            "The authenticator app of account %d cannot be used: its secret was "
+            "encrypted with another READBACK_SECRET_KEY.",
+            account.pk,
+        )
+        return False
+    counter = totp.matching_counter(secret, code)
+    # A code works once, and so does none before it (RFC 6238, section 5.2).
+    if counter is None or counter <= row.data["last_counter"]:
+        return False
+    row.data["last_counter"] = counter
+    row.save(update_fields=["data"])
+    return True
+
+
+def _use_recovery_code(account: User, row: Authenticator, code: str) -> bool:
+    digest = recovery_codes.digest(account.pk, code)
+    left: list[str] = row.data["digests"]
+    if digest not in left:
+        return False
+    left.remove(digest)
+    row.save(update_fields=["data"])
+    notices.recovery_code_used(account, len(left))
+    return True
+
+
+def _first_recovery_codes(account: User) -> list[str]:
+    if _rows(account, Authenticator.Type.RECOVERY_CODES).exists():
+        return []
+    return _store_recovery_codes(account)
+
+
+def _store_recovery_codes(account: User) -> list[str]:
+    codes = recovery_codes.generate()
+    digests = [recovery_codes.digest(account.pk, code) for code in codes]
+    Authenticator.objects.update_or_create(
+        user=account,
+        type=Authenticator.Type.RECOVERY_CODES,
+        defaults={"data": {"digests": digests}},
+    )
+    return codes
+
+
+def _delete_needless_recovery_codes(account: User) -> None:
+    if not selectors.has_second_factor(account):
+        _rows(account, Authenticator.Type.RECOVERY_CODES).delete()
+
+
+def _rows(account: User, kind: str) -> QuerySet[Authenticator]:
+    rows: QuerySet[Authenticator] = Authenticator.objects.filter(
+        user=account, type=kind
+    )
+    return rows
+
+
+def _lock(account: User) -> None:
+    """Lock the account's row, so that parallel calls work one after another."""
+    if not User.objects.select_for_update().filter(pk=account.pk).first():
+        raise ServiceError(_("The account no longer exists."))

@@ -1,0 +1,64 @@
+"""Error pages that Django has no handler for, or not the right one."""
+
+import sys
+from http import HTTPStatus
+from math import ceil
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views import defaults
+
+from readback.cabinet.serving import storage
+
+# The window of all limits that allauth itself applies; a test holds it.
+ALLAUTH_MINUTES = 1
+OUTAGE_RETRY_AFTER_SECONDS = 60
+BUSY_RETRY_AFTER_SECONDS = 60
+# The shorter window of the limits on mails; the longer one is a day.
+MAIL_RETRY_AFTER_SECONDS = 3600
+
+
+def too_many_requests(
+    request: HttpRequest, minutes: int = ALLAUTH_MINUTES
+) -> HttpResponse:
+    """Say when to try again; allauth calls this with a request alone."""
+    hours = ceil(minutes / 60) if minutes > 60 else 0
+    context = {"minutes": minutes, "hours": hours}
+    return _limited(request, "429.html", minutes * 60, context)
+
+
+def too_many_mails(request: HttpRequest) -> HttpResponse:
+    return _limited(request, "account/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
+
+
+def too_many_passwords(request: HttpRequest) -> HttpResponse:
+    return _limited(request, "account/busy.html", BUSY_RETRY_AFTER_SECONDS)
+
+
+def _limited(
+    request: HttpRequest,
+    template: str,
+    seconds: int,
+    context: dict[str, int] | None = None,
+) -> HttpResponse:
+    response = render(request, template, context, status=HTTPStatus.TOO_MANY_REQUESTS)
+    response["Retry-After"] = str(seconds)
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 503 if the database cannot be used, and otherwise 500.
+
+    Django calls this while it handles the exception, wherever that was raised: in a
+    view, or in a middleware that saves the session.
+    """
+    error = sys.exception()
+    if error is None or not storage.is_outage(error):
+        return defaults.server_error(request)
+    storage.log_outage(error)
+    # Without the request: its session and its user are in the database.
+    page = render_to_string("503.html")
+    response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
+    response["Retry-After"] = str(OUTAGE_RETRY_AFTER_SECONDS)
+    return response

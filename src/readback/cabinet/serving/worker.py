@@ -1,0 +1,279 @@
+"""The cabinet's gunicorn worker: an event loop for bytes, threads for pages.
+
+Accepts connections, runs the WSGI application in a thread for each complete request,
+and stops without losing a request. gunicorn is the supervisor: it forks, restarts and
+signals. Its WSGI environment and its response are used as they are.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Protocol, cast
+
+from gunicorn.http import wsgi
+from gunicorn.http.errors import ParseException
+from gunicorn.http.message import Request
+from gunicorn.workers.base import Worker
+
+from readback import logs
+from readback.cabinet.serving.connection import (
+    Address,
+    Answer,
+    BufferedConnection,
+    refusal,
+    status_of,
+)
+from readback.config import Config
+from readback.lifecycle import Lifecycle
+from readback.stop_listening import is_listening, let_in, turn_away
+
+# Where the application finds whether the whole service is stopping, what counts its
+# pages, and whether too many passwords wait to be hashed.
+LIFECYCLE = "readback.lifecycle"
+PAGES = "readback.pages"
+TOO_MANY_PASSWORDS = "readback.too_many_passwords"
+BACKLOG = 2048
+# Per worker. With the files of the database, this is below the usual limit of 1,024
+# descriptors.
+MAX_CONNECTIONS = 800
+# Hashing a password takes as much CPU time as twenty pages, and 100 MB of memory. So it
+# has threads of its own, and requests wait for them here, where they occupy none.
+PASSWORD_THREADS = 2
+# Per worker. The last one waits for about half a minute.
+MAX_WAITING_PASSWORDS = 200
+# How long running requests get after Ctrl-C.
+QUICK_SECONDS = 1.0
+_TICK_SECONDS = 1.0
+_POLL_SECONDS = 0.05
+
+
+class WebApplication(Protocol):
+    """What a worker needs of the application that gunicorn passes to it."""
+
+    config: Config
+    lifecycle: Lifecycle
+
+    @property
+    def owns_listeners(self) -> bool: ...
+
+    def pages(self, row: int) -> object:
+        """Return what counts the pages of a worker."""
+
+    def hashes_password(self, method: str, path: str) -> bool:
+        """Return whether the answer to a request may need the hash of a password."""
+
+
+class CabinetWorker(Worker):
+    # The worker's row in the shared counters, set by the `pre_fork` hook.
+    counters_row = 0
+
+    def init_signals(self) -> None:
+        for number in self.SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        # Until the event loop runs and takes them over.
+        signal.signal(signal.SIGTERM, self.handle_exit)
+        signal.signal(signal.SIGQUIT, self.handle_quit)
+        # Ctrl-C in a terminal reaches the workers, too, but only the master acts on it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGABRT, self.handle_abort)
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        application = self._application = cast(WebApplication, self.app)
+        self._config = application.config
+        self._lifecycle = application.lifecycle
+        self._pages = application.pages(self.counters_row)
+        # gunicorn wraps the sockets.
+        self._listeners = [cast(Any, each).sock for each in self.sockets]
+        self._server_address: Address = self._listeners[0].getsockname()
+        self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
+        self._password_threads = ThreadPoolExecutor(PASSWORD_THREADS, "password")
+        self._passwords = 0  # that wait or are being hashed
+        # The event loop itself does not keep a task alive.
+        self._connections: dict[BufferedConnection, asyncio.Task[None]] = {}
+        self._accepted = 0
+        # While it retires, every answer says `Connection: close`.
+        self._is_retiring = False
+
+    def run(self) -> None:
+        asyncio.run(self._serve())
+        for threads in (self._threads, self._password_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+        servers = [
+            await asyncio.start_server(self._accept, sock=each, backlog=BACKLOG)
+            for each in self._listeners
+        ]
+        while not self._stopping.is_set():
+            self.notify()
+            self._lifecycle.note_accepting(self.counters_row)
+            if os.getppid() != self.ppid:  # the master was killed
+                self._lifecycle.stop()
+            if self._lifecycle.is_stopping or not self.alive:
+                self._stopping.set()  # a signal before the loop ran would be lost
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._stopping.wait()
+        await self._retire(servers)
+
+    async def _retire(self, servers: list[asyncio.Server]) -> None:
+        """Stop accepting connections, and end those that are open.
+
+        If new workers accept from the same sockets, this one no longer does. Otherwise
+        it goes on as long as clients or balancers are there, while health checks fail.
+        """
+        self._is_retiring = True
+        lifecycle, begun = self._lifecycle, time.monotonic()
+        notice_ends = begun + lifecycle.notice(self._config)
+        seconds = QUICK_SECONDS if lifecycle.is_hurried else self._config.stop_timeout
+        # If this worker has been hanging, the master may have refused all clients.
+        if lifecycle.is_stopping and any(map(is_listening, self._listeners)):
+            await self._until_quiet(notice_ends)
+            if self._application.owns_listeners:
+                await self._turn_away()
+        await self._stop_accepting()
+        for server in servers:
+            server.close()
+        await self._end_connections(notice_ends, begun + seconds)
+
+    async def _until_quiet(self, notice_ends: float) -> None:
+        """Wait until no client is connected, none has come since, and none checks."""
+        accepted, lifecycle = self._accepted, self._lifecycle
+        while self._connections or self._accepted > accepted or lifecycle.is_watched:
+            if lifecycle.is_hurried or time.monotonic() >= notice_ends:
+                return
+            lifecycle.note_accepting(self.counters_row)
+            await self._wait()
+
+    async def _turn_away(self) -> None:
+        """Accept the connections in the kernel's queue, but no new ones.
+
+        Their clients may have sent a request already, and would lose it.
+        """
+        for listener in self._listeners:
+            # asyncio would log an error of a unix socket that turns clients away.
+            if listener.family != socket.AF_UNIX:
+                turn_away(listener)
+        await self._wait()
+
+    async def _stop_accepting(self) -> None:
+        """Leave the queues of the kernel, and take in what was accepted last.
+
+        asyncio drops a connection that is not taken in when its server closes.
+        """
+        for listener in self._listeners:
+            asyncio.get_running_loop().remove_reader(listener)
+        self._lifecycle.note_closed(self.counters_row)
+        await self._wait()
+        let_in()
+
+    async def _end_connections(self, notice_ends: float, deadline: float) -> None:
+        """Let each connection answer one more request, and close it if none comes."""
+        while self._connections and time.monotonic() < deadline:
+            if time.monotonic() >= notice_ends:
+                for connection in self._connections:
+                    connection.end_if_idle()
+            await self._wait()
+
+    async def _wait(self) -> None:
+        self.notify()
+        await asyncio.sleep(_POLL_SECONDS)
+
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if len(self._connections) >= MAX_CONNECTIONS:
+            self._close_slowest()
+        self._accepted += 1
+        connection = BufferedConnection(
+            reader, writer, self._config, self.cfg, self._respond
+        )
+        task = asyncio.create_task(connection.serve())
+        self._connections[connection] = task
+        task.add_done_callback(lambda _: self._connections.pop(connection))
+
+    def _close_slowest(self) -> None:
+        """Close the connection whose client has kept us waiting for the longest."""
+        waiting = {
+            since: connection
+            for connection in self._connections
+            if (since := connection.waiting_since) is not None
+        }
+        if waiting:
+            waiting[min(waiting)].abort()
+
+    async def _respond(self, request: Request, client: Address) -> Answer:
+        run = partial(self._run_application, request, client)
+        loop = asyncio.get_running_loop()
+        method, path = request.method or "", request.path or ""
+        if not self._application.hashes_password(method, path):
+            return await loop.run_in_executor(self._threads, run)
+        if self._passwords >= PASSWORD_THREADS + MAX_WAITING_PASSWORDS:
+            too_many = {TOO_MANY_PASSWORDS: True}
+            return await loop.run_in_executor(self._threads, run, too_many)
+        self._passwords += 1
+        try:
+            return await loop.run_in_executor(self._password_threads, run)
+        finally:
+            self._passwords -= 1
+
+    def _run_application(
+        self, request: Request, client: Address, told: dict[str, object] | None = None
+    ) -> Answer:
+        """Return the answer of the WSGI application; runs in a thread."""
+        output = _Output()
+        try:
+            keeps_open = self._write_answer(request, client, output, told or {})
+        except ParseException as error:
+            return refusal(status_of(error), self._config), False
+        except Exception as error:
+            self.log.error("A request failed: %s", logs.describe_error(error))
+            status = HTTPStatus.INTERNAL_SERVER_ERROR
+            return refusal(status, self._config), False
+        return bytes(output.data), keeps_open
+
+    def _write_answer(
+        self,
+        request: Request,
+        client: Address,
+        output: "_Output",
+        told: dict[str, object],
+    ) -> bool:
+        """Return whether another request may follow on the connection."""
+        sock = cast(socket.socket, output)
+        address = self._server_address
+        response, environ = wsgi.create(request, sock, client, address, self.cfg)
+        environ["wsgi.multithread"] = True
+        environ[LIFECYCLE] = self._lifecycle
+        environ[PAGES] = self._pages
+        environ.update(told)
+        application: Any = self.wsgi
+        parts = application(environ, response.start_response)
+        try:
+            if self._is_retiring:
+                response.force_close()
+            for part in parts:
+                response.write(part)
+            response.close()
+        finally:
+            if hasattr(parts, "close"):
+                parts.close()
+        return not response.should_close()
+
+
+class _Output:
+    """Collects an answer where gunicorn's response expects a socket."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.sendall = self.data.extend

@@ -1,0 +1,173 @@
+"""What an OpenID Connect provider publishes: its configuration and its public keys.
+
+Every request to a provider goes through `BoundedSession`, which limits its time, its
+size and how many there are. Nothing here depends on Django: `readback doctor` uses it.
+"""
+
+import time
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import requests
+
+from readback.cabinet.serving.slots import NoFreeSlot, Slots
+
+# For a whole request, from the look-up of the name to the last byte.
+DEADLINE_SECONDS = 5.0
+_SILENCE_SECONDS = 4.0
+_MAX_BYTES = 1 << 20
+# The cabinet has eight threads per process. A provider that hangs may hold these.
+_MAX_REQUESTS = 3
+_KEEP_SECONDS = 600.0
+
+_slots = Slots(_MAX_REQUESTS)
+
+
+class ProviderError(Exception):
+    """The provider cannot be used; the text says why, without anything it sent."""
+
+
+class BoundedSession(requests.Session):
+    """A session whose requests end in time, and which follows no redirect.
+
+    The timeout of a socket starts again with every byte and does not include the
+    look-up of the name. So a thread makes the request, and its caller waits only until
+    the deadline.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # A redirect could carry the client secret to another host.
+        self.max_redirects = 0
+
+    def request(self, *args: Any, **options: Any) -> requests.Response:
+        options |= {"timeout": _SILENCE_SECONDS, "stream": True}
+        try:
+            return _slots.run(partial(self._fetch, args, options), DEADLINE_SECONDS)
+        except NoFreeSlot:
+            reason = "too many requests are already waiting for it"
+            raise ProviderError(reason) from None
+        except TimeoutError:
+            raise requests.Timeout("no complete answer in time") from None
+
+    def _fetch(
+        self, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> requests.Response:
+        response = super().request(*args, **options)
+        with response:
+            _read_body(response)
+        return response
+
+
+def _read_body(response: requests.Response) -> None:
+    parts: list[bytes] = []
+    for part in response.iter_content(1 << 14):
+        parts.append(part)
+        if len(parts) << 14 > _MAX_BYTES:
+            raise requests.exceptions.ContentDecodingError("the answer is too large")
+    response._content = b"".join(parts)
+
+
+class _Kept(NamedTuple):
+    document: dict[str, Any]
+    until: float
+
+
+# One configuration and one set of keys, since there is one provider.
+_kept: dict[str, _Kept] = {}
+
+
+def forget() -> None:
+    """Forget all documents, for example because a signature has an unknown key."""
+    _kept.clear()
+
+
+def configuration(issuer: str) -> dict[str, Any]:
+    """Return the provider's configuration; raise `ProviderError` if it cannot be used.
+
+    It is kept for ten minutes in each process.
+    """
+    url = f"{issuer}/.well-known/openid-configuration"
+    return _keep(url) or _store(url, _checked(_fetch_json(url), issuer))
+
+
+def keys(issuer: str, *, refresh: bool = False) -> list[Any]:
+    """Return the keys that sign ID tokens; they are kept like the configuration."""
+    url = configuration(issuer)["jwks_uri"]
+    known = None if refresh else _keep(url)
+    document = known or _store(url, _fetch_json(url))
+    found = document.get("keys")
+    if not isinstance(found, list):
+        raise ProviderError("its list of keys is not valid")
+    return found
+
+
+def _keep(url: str) -> dict[str, Any] | None:
+    kept = _kept.get(url)
+    return kept.document if kept and kept.until > time.monotonic() else None
+
+
+def _store(url: str, document: dict[str, Any]) -> dict[str, Any]:
+    _kept[url] = _Kept(document, time.monotonic() + _KEEP_SECONDS)
+    return document
+
+
+def _fetch_json(url: str) -> dict[str, Any]:
+    try:
+        with BoundedSession() as session:
+            response = session.get(url)
+        if response.status_code != requests.codes.ok:
+            raise ProviderError(f"{url} answers {response.status_code}")
+        document = response.json()
+    except requests.JSONDecodeError:
+        raise ProviderError(f"{url} is not JSON") from None
+    except requests.RequestException as error:
+        raise ProviderError(f"{url} cannot be read: {reason(error)}") from None
+    if not isinstance(document, dict):
+        raise ProviderError(f"{url} is not a JSON object")
+    return document
+
+
+def reason(error: requests.RequestException) -> str:
+    """Return why a request failed; the message of the exception may quote answers."""
+    match error:
+        case requests.TooManyRedirects():
+            return "it redirects to another address"
+        case requests.exceptions.SSLError():
+            return "its certificate is not trusted"
+        case requests.Timeout():
+            return f"no answer within {DEADLINE_SECONDS:.3g} seconds"
+        case requests.ConnectionError():
+            return "no connection"
+        case _:
+            return "the answer is not valid"
+
+
+def _checked(document: dict[str, Any], issuer: str) -> dict[str, Any]:
+    """Return the configuration if it is this issuer's and its endpoints are safe."""
+    told = document.get("issuer")
+    # The setting has no slash at the end; an issuer may.
+    if not isinstance(told, str) or told.rstrip("/") != issuer:
+        raise ProviderError("its configuration names another issuer")
+    for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+        if not _is_safe(document.get(name)):
+            raise ProviderError(f"its {name} is not a URL with https://")
+    if "userinfo_endpoint" in document and not _is_safe(document["userinfo_endpoint"]):
+        raise ProviderError("its userinfo_endpoint is not a URL with https://")
+    return document
+
+
+def _is_safe(url: object) -> bool:
+    """Return whether nobody on the way can read what is sent to the URL."""
+    if not isinstance(url, str):
+        return False
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    is_loopback = host in ("localhost", "::1") or host.startswith("127.")
+    return bool(host) and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_loopback)
+    )
