@@ -11,9 +11,10 @@ from tests.support.waiting import wait_until
 @contextmanager
 def sending() -> Iterator[None]:
     """Send mails in this process, as each worker of the cabinet does."""
+    from readback.cabinet.accounts.mail_rendering import render
     from readback.cabinet.mail.sender import start_sender, stop_sender
 
-    start_sender()
+    start_sender(render)
     try:
         yield
     finally:
@@ -34,10 +35,10 @@ def mail_server_at(url: str) -> Iterator[None]:
     from django.conf import settings
     from django.test import override_settings
 
-    from readback.cabinet.mail import configuration
+    from readback.cabinet.mail import backends
 
     config = replace(settings.CONFIG, smtp_url=url)
-    with override_settings(CONFIG=config, **configuration.settings(url)):
+    with override_settings(CONFIG=config, **backends.settings(url)):
         yield
 
 

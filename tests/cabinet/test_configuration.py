@@ -8,18 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from readback.cabinet.mail import configuration
-from readback.cabinet.serving import databases, secret_key
+from readback.cabinet.mail import backends
+from readback.cabinet.serving import databases, private_files
 from readback.config import Config, ConfigError
 
 
 def test_a_secret_is_generated_once_and_only_its_owner_can_read_it(tmp_path):
     config = Config(data_dir=tmp_path / "new" / "var")
 
-    secret = secret_key.load(config)
+    secret = private_files.load_secret_key(config)
 
     assert len(secret) >= 50
-    assert secret_key.load(config) == secret
+    assert private_files.load_secret_key(config) == secret
     [file] = config.data_dir.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -28,7 +28,7 @@ def test_processes_that_start_in_parallel_have_the_same_secret(tmp_path):
     config = Config(data_dir=tmp_path)
 
     with ThreadPoolExecutor(8) as pool:
-        secrets = {pool.submit(secret_key.load, config) for _ in range(8)}
+        secrets = {pool.submit(private_files.load_secret_key, config) for _ in range(8)}
     assert len({secret.result() for secret in secrets}) == 1
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -36,7 +36,10 @@ def test_processes_that_start_in_parallel_have_the_same_secret(tmp_path):
 def test_a_configured_secret_is_used_without_a_file(tmp_path):
     given = "x" * 50
 
-    assert secret_key.load(Config(data_dir=tmp_path, secret_key=given)) == given
+    assert (
+        private_files.load_secret_key(Config(data_dir=tmp_path, secret_key=given))
+        == given
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -44,7 +47,7 @@ def test_an_unusable_data_directory_is_named_in_the_error(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigError, match="READBACK_DATA_DIR"):
-        secret_key.load(Config(data_dir=tmp_path / "file"))
+        private_files.load_secret_key(Config(data_dir=tmp_path / "file"))
 
 
 def test_every_part_of_a_postgresql_url_reaches_django():
@@ -87,7 +90,7 @@ def test_an_error_in_a_postgresql_url_does_not_show_the_password():
     ],
 )
 def test_mail_is_encrypted_if_there_is_a_password(url, host, port, tls, ssl):
-    settings = configuration.settings(url)
+    settings = backends.settings(url)
 
     assert (settings["EMAIL_HOST"], settings["EMAIL_PORT"]) == (host, port)
     assert settings["EMAIL_USE_TLS"] is tls
@@ -95,16 +98,14 @@ def test_mail_is_encrypted_if_there_is_a_password(url, host, port, tls, ssl):
 
 
 def test_the_mail_password_is_url_decoded():
-    settings = configuration.settings(
-        "smtp://alice%40example.org:a%3Ab@mail.example:587"
-    )
+    settings = backends.settings("smtp://alice%40example.org:a%3Ab@mail.example:587")
 
     assert settings["EMAIL_HOST_USER"] == "alice@example.org"
     assert settings["EMAIL_HOST_PASSWORD"] == "a:b"
 
 
 def test_without_a_mail_server_smtp_is_not_used():
-    settings = configuration.settings("")
+    settings = backends.settings("")
 
     assert "smtp" not in settings["EMAIL_BACKEND"] and "EMAIL_HOST" not in settings
 
@@ -139,7 +140,7 @@ def test_a_power_cut_leaves_no_secret_or_a_whole_one(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", recorded_sync)
     monkeypatch.setattr(os, "link", recorded_link)
 
-    secret_key.load(Config(data_dir=tmp_path))
+    private_files.load_secret_key(Config(data_dir=tmp_path))
 
     # The content is on the disk before its name is, and the name before it is used.
     content, *rest = done

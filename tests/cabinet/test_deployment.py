@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from readback.cabinet.mail import configuration
+from readback.cabinet.mail import backends
 from readback.config import Config
 from readback.setting_values import Bind
 from tests.support.cabinet_server import cabinet_server
@@ -71,7 +71,7 @@ def test_the_warning_is_logged_at_start_but_not_on_loopback(tmp_path):
     ],
 )
 def test_a_mail_server_is_missing_only_if_the_cabinet_is_public(config, missing):
-    assert configuration.is_missing(config) is missing
+    assert backends.is_missing(config) is missing
 
 
 def drop_all_tables(path):

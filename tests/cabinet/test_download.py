@@ -19,8 +19,8 @@ from django.utils import timezone
 
 from readback.cabinet.accounts import download as account_download
 from readback.cabinet.accounts import services
+from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.mail import outbox
-from readback.cabinet.middleware import SESSION_STARTED
 from readback.cabinet.models import Invitation, Key, User
 from tests.cabinet.owners import ALICE, BOB, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of

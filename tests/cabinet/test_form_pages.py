@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from readback.cabinet.accounts import mail_actions, services
+from readback.cabinet.accounts import mail_rendering, services
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of
 
@@ -41,7 +41,7 @@ def focused(page: str) -> list[str]:
 def reset_form(alice: User) -> str:
     visitor = Visitor()
     alice.refresh_from_db()
-    hidden = visitor.get(mail_actions.password_reset_link(alice)).headers["Location"]
+    hidden = visitor.get(mail_rendering.password_reset_link(alice)).headers["Location"]
     return text_of(visitor.get(hidden))
 
 

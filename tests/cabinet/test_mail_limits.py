@@ -4,7 +4,7 @@ import pytest
 from allauth.account.models import EmailAddress
 
 from readback.cabinet.accounts import services
-from readback.cabinet.mail import limits as mail_limits
+from readback.cabinet.mail import outbox as mail_limits
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of

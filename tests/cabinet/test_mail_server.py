@@ -17,7 +17,7 @@ from aiosmtpd.smtp import AuthResult, LoginPassword
 from django.core.mail import get_connection, send_mail
 from django.test import override_settings
 
-from readback.cabinet.mail import configuration
+from readback.cabinet.mail import backends
 from tests.support import commands
 from tests.support.authority import Authority
 from tests.support.bad_mail_servers import dripping_server, silent_server
@@ -90,7 +90,7 @@ def free_port() -> int:
 
 def deliver(url: str, **changed: object) -> None:
     text = ("Привет", "Text", "readback@example.org", ["alice@example.org"])
-    with override_settings(**configuration.settings(url) | changed):
+    with override_settings(**backends.settings(url) | changed):
         connection = get_connection()
         try:
             send_mail(*text, connection=connection)

@@ -16,9 +16,9 @@ from django.test import override_settings
 from django.utils import timezone
 
 import readback.cabinet
-from readback.cabinet.accounts import mails, services
+from readback.cabinet.accounts import mail_rendering, services
 from readback.cabinet.accounts.invitations import invitation_create
-from readback.cabinet.accounts.mail_actions import ACTIONS
+from readback.cabinet.accounts.mail_rendering import ACTIONS
 from readback.cabinet.models import Key, OutgoingMail, User
 from readback.config import Config
 from readback.setting_values import SignUp
@@ -122,7 +122,7 @@ def rendered(
         expires_at=timezone.now(),
         details={"ip": ip, "account": str(account.pk), **MAILS[name].details},
     )
-    message = mails.render(mail)
+    message = mail_rendering.render(mail)
     assert message is not None, name
     return message
 
@@ -254,7 +254,7 @@ def test_a_row_of_an_earlier_version_is_still_sent(alice):
         mail = OutgoingMail(
             template=f"account/email/{name}", address=ALICE, language="en"
         )
-        assert CABINET in mails.render(mail).body
+        assert CABINET in mail_rendering.render(mail).body
 
 
 def test_a_confirmed_address_gets_no_confirmation_link(alice):
@@ -266,7 +266,7 @@ def test_a_confirmed_address_gets_no_confirmation_link(alice):
             address=ALICE,
             language="en",
         )
-        assert mails.render(mail) is None
+        assert mail_rendering.render(mail) is None
 
 
 def test_links_use_the_address_in_the_settings(alice):

@@ -7,6 +7,7 @@ from django.db import connection
 from django.utils import timezone
 
 from readback.cabinet.accounts import services
+from readback.cabinet.accounts.mail_rendering import render
 from readback.cabinet.mail import outbox, reminders
 from readback.cabinet.mail import sender as mail_sender
 from readback.cabinet.models import Key, OutgoingMail, User
@@ -152,7 +153,7 @@ def test_a_sender_reminds_and_the_mail_says_what_to_do(alice, mail_server):
     mail_server.messages.clear()
     key = a_key(alice, 5 * DAY)
 
-    senders = [mail_sender.Sender(), mail_sender.Sender()]
+    senders = [mail_sender.Sender(render), mail_sender.Sender(render)]
     with mail_server_at(mail_server.url):
         for sender in senders:
             sender.start()

@@ -7,7 +7,7 @@ from allauth.mfa.models import Authenticator
 from django.test import override_settings
 
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.models import User
 from readback.cabinet.second_factor import services as second_factor_services
 from tests.cabinet.factors import (

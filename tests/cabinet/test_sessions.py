@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from readback.cabinet.accounts import services
-from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import link_in

@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import services
-from readback.cabinet.middleware import SESSION_STARTED
+from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.models import Invitation, User
 from readback.cabinet.single_sign_on.services import account_disconnect
 from readback.setting_values import SignUp
@@ -414,7 +414,9 @@ def test_a_cancelled_login_returns_to_the_login_page(provider):
 
 def test_a_cabinet_starts_without_the_libraries_for_the_provider():
     code = (
-        "import sys, readback.cabinet.wsgi, readback.cabinet.urls;"
+        "import sys, readback.cabinet.server;"
+        "readback.cabinet.server.load_application();"
+        "import readback.cabinet.urls;"
         "print({'requests', 'jwt'} & set(sys.modules))"
     )
     environment = environment_with(

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from readback.cabinet.accounts import email_changes, email_undo, services
 from readback.cabinet.accounts.email_undo import UndoToken
-from readback.cabinet.accounts.mail_actions import EMAIL_CHANGED, PASSWORD_RESET
+from readback.cabinet.mail.outbox import EMAIL_CHANGED, PASSWORD_RESET
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import account, logged_in

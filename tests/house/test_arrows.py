@@ -162,7 +162,9 @@ def test_a_start_of_the_cabinet_loads_nothing_that_few_visits_need(
     tmp_path: Path,
 ) -> None:
     code = (
-        "import gc, sys, readback.cabinet.wsgi, readback.cabinet.urls\n"
+        "import gc, sys, readback.cabinet.server\n"
+        "readback.cabinet.server.load_application()\n"
+        "import readback.cabinet.urls\n"
         "print(gc.isenabled(), gc.get_freeze_count() > 10_000, *sys.modules)"
     )
     settings = environment_with({"READBACK_DATA_DIR": str(tmp_path / "data")})

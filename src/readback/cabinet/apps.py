@@ -1,7 +1,23 @@
-"""The cabinet's Django app, and a change to one of allauth's."""
+"""The cabinet's Django app with its system check, and a change to one of allauth's."""
+
+import logging
+from typing import Any
 
 from allauth.usersessions.apps import UserSessionsConfig
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning, register
+
+from readback.cabinet.mail import backends
+
+_log = logging.getLogger("readback.cabinet.checks")
+
+NO_MAIL_SERVER = Warning(
+    "No mail server is configured, so people on other machines cannot sign up or reset "
+    "a password: e-mails with their links are printed to this terminal.",
+    hint="Set READBACK_SMTP_URL.",
+    id="readback.W001",
+)
 
 
 class CabinetConfig(AppConfig):
@@ -12,14 +28,12 @@ class CabinetConfig(AppConfig):
     verbose_name = "Readback"
 
     def ready(self) -> None:
-        # Importing them registers the checks and signal handlers.
-        from readback.cabinet import checks  # noqa: F401
-        from readback.cabinet.accounts import sessions  # noqa: F401
-        from readback.cabinet.serving import security_log  # noqa: F401
+        # Importing them connects their signal handlers.
+        from readback.cabinet.accounts import sessions, signals  # noqa: F401
 
 
 class SessionTableConfig(UserSessionsConfig):
-    """The table of allauth's app, which `session_services.py` fills.
+    """The table of allauth's app, which `accounts/sessions.py` fills.
 
     allauth's own handlers would store whole addresses and what browsers send, and make
     three queries for each session of the account at every login.
@@ -27,3 +41,15 @@ class SessionTableConfig(UserSessionsConfig):
 
     def ready(self) -> None:
         pass
+
+
+@register()
+def check_mail_server(**_: Any) -> list[CheckMessage]:
+    """Warn of settings that are valid but would lock people out."""
+    return [NO_MAIL_SERVER] if backends.is_missing(settings.CONFIG) else []
+
+
+def log_warnings() -> None:
+    """Log the same warnings in a server, which does not run the checks."""
+    for message in check_mail_server():
+        _log.warning("%s %s", message.msg, message.hint)

@@ -2,18 +2,17 @@
 
 import time
 from collections.abc import Callable
-from http import HTTPStatus
 
 from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import timezone, translation
 
 from readback.cabinet import account_rules
-from readback.cabinet.accounts import sessions
+from readback.cabinet.accounts import password_pages, sessions
 from readback.cabinet.accounts.reauthentication import used_provider
 from readback.cabinet.keys import live_parts
 from readback.cabinet.operators import metrics
@@ -26,29 +25,11 @@ from readback.lifecycle import Lifecycle
 HEALTH_PATH = "/healthz"
 METRICS_PATH = "/metrics"
 
-# The session's keys for the time of the login and of the last write.
-SESSION_STARTED = "began"
+# The session's key for the time of its last write.
 _SESSION_SEEN = "seen"
 
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600
-
-# The pages that have no purpose if single sign-on is the only way to log in.
-_PASSWORD_PAGES = frozenset(
-    {
-        "account_signup",
-        "account_signup_by_passkey",
-        "account_reset_password",
-        "account_reset_password_done",
-        "account_reset_password_from_key",
-        "account_reset_password_from_key_done",
-        "account_change_password",
-        "account_set_password",
-        "mfa_login_webauthn",
-    }
-)
-# These ask for a password beside something else.
-_PASSWORD_FORMS = frozenset({"account_login", "account_reauthenticate"})
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -168,7 +149,7 @@ def session_lifetime(get_response: Handler) -> Handler:
 
 def _end_or_extend(request: HttpRequest) -> None:
     now = timezone.now().timestamp()
-    started = request.session.setdefault(SESSION_STARTED, now)
+    started = request.session.setdefault(sessions.SESSION_STARTED, now)
     is_too_old = now - started > settings.SESSION_ABSOLUTE_AGE
     if is_too_old or not _is_allowed_way(request):
         logout(request)
@@ -220,22 +201,14 @@ def only_single_sign_on(get_response: Handler) -> Handler:
         return get_response(request)
 
     def process_view(request: HttpRequest, *_: object) -> HttpResponse | None:
-        if not account_rules.provider_is_only_way() or not _is_password_page(request):
+        if (
+            not account_rules.provider_is_only_way()
+            or not password_pages.needs_password(request)
+        ):
             return None
         if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
             return redirect("account_login")
-        return no_passwords(request)
+        return password_pages.no_passwords(request)
 
     handle.process_view = process_view  # type: ignore[attr-defined]
     return handle
-
-
-def no_passwords(request: HttpRequest) -> HttpResponse:
-    """Say that single sign-on is the only way to log in."""
-    return render(request, "cabinet/no_passwords.html", status=HTTPStatus.FORBIDDEN)
-
-
-def _is_password_page(request: HttpRequest) -> bool:
-    name = request.resolver_match.view_name if request.resolver_match else ""
-    is_form = name in _PASSWORD_FORMS and request.method == "POST"
-    return is_form or name in _PASSWORD_PAGES

@@ -1,6 +1,7 @@
 """The cabinet's server process: gunicorn around our worker, on an open socket.
 
-Django is imported only inside `run`, so that importing this module is cheap.
+Django is imported only when the application is loaded, so that importing this module is
+cheap.
 """
 
 import os
@@ -68,11 +69,11 @@ class CabinetApplication(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Callable[..., Any]:
+        application = load_application()
         from django.urls import get_resolver
 
         from readback.cabinet.accounts.password_pages import hashes_password
         from readback.cabinet.operators.page_counters import PageCounters
-        from readback.cabinet.wsgi import application
 
         self._hashes_password = hashes_password
         # In the master process, because the application is preloaded.
@@ -89,10 +90,25 @@ class CabinetApplication(BaseApplication):
         return WorkerPages(self.counters, row)
 
 
+def load_application() -> Callable[..., Any]:
+    """Set Django up, and return its WSGI application with the logs of a server."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
+    from django.core.wsgi import get_wsgi_application
+
+    application = get_wsgi_application()
+    from readback.cabinet import apps
+    from readback.cabinet.serving import security_log
+
+    security_log.write_to_stderr()
+    apps.log_warnings()
+    return application
+
+
 def _start_sender(worker: Worker) -> None:
+    from readback.cabinet.accounts.mail_rendering import render
     from readback.cabinet.mail.sender import start_sender
 
-    start_sender()
+    start_sender(render)
 
 
 def _stop_sender(arbiter: Arbiter, worker: Worker) -> None:
@@ -109,7 +125,6 @@ def run(
     A caller that starts the cabinet again after its death passes its hold on the
     listener.
     """
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
     arbiter = Arbiter(CabinetApplication(config, listener, hold))
     # Leave the socket's file to the process that opened it: gunicorn would remove it
     # even if systemd or the next server is listening there.

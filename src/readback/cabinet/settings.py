@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from readback import config as readback_config
 from readback import logs
 from readback.cabinet import account_rules
-from readback.cabinet.mail import configuration
-from readback.cabinet.serving import databases, secret_key, security_headers
+from readback.cabinet.mail import backends
+from readback.cabinet.serving import databases, private_files, security_headers
 
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
@@ -23,9 +23,8 @@ CABINET_URL = CONFIG.effective_cabinet_url
 # The application
 
 DEBUG = False
-SECRET_KEY = secret_key.load(CONFIG)
+SECRET_KEY = private_files.load_secret_key(CONFIG)
 ROOT_URLCONF = "readback.cabinet.urls"
-WSGI_APPLICATION = "readback.cabinet.wsgi.application"
 INSTALLED_APPS = [
     "readback.cabinet.apps.CabinetConfig",
     # urls.py imports the pages for operators. Importing them in every command would
@@ -119,7 +118,7 @@ WHITENOISE_ROOT = _HERE / "root"
 
 # Mail
 
-for _name, _value in configuration.settings(CONFIG.smtp_url).items():
+for _name, _value in backends.settings(CONFIG.smtp_url).items():
     globals()[_name] = _value
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = CONFIG.mail_from
 
@@ -265,8 +264,8 @@ SOCIALACCOUNT_STORE_TOKENS = False
 
 LOGGING = logs.configuration()
 LOGGING["filters"] = {
-    "hide_path": {"()": "readback.cabinet.serving.error_log.HidePath"},
-    "hide_outages": {"()": "readback.cabinet.serving.error_log.HideOutages"},
+    "hide_path": {"()": "readback.cabinet.serving.outages.HidePath"},
+    "hide_outages": {"()": "readback.cabinet.serving.outages.HideOutages"},
 }
 LOGGING["handlers"]["stderr"]["filters"] = ["hide_path"]
 LOGGING["loggers"] |= {

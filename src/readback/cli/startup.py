@@ -160,7 +160,7 @@ def _missing(account: "User") -> str:
 
 def _login(account: "User") -> dict[str, str]:
     """Return how to log in: the address, and a link until a password is set."""
-    from readback.cabinet.accounts.mail_actions import password_reset_link
+    from readback.cabinet.accounts.mail_rendering import password_reset_link
 
     has_password = account.has_usable_password()
     link = "" if has_password else password_reset_link(account)

@@ -25,8 +25,8 @@ from readback.cabinet.accounts.forms import (
     LanguageForm,
     asks_for_password,
 )
-from readback.cabinet.second_factor.access import AccountRequest
-from readback.cabinet.second_factor.selectors import second_factors_of
+from readback.cabinet.accounts.selectors import second_factors_of
+from readback.cabinet.serving.requests import AccountRequest
 
 
 @require_safe

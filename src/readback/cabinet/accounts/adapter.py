@@ -1,7 +1,7 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
 The rules for form fields are in `account_forms.py`; what e-mails say and link to is in
-`mail_rendering.py` and `mail_actions.py`.
+`mail_rendering.py`.
 """
 
 from datetime import timedelta
@@ -28,24 +28,23 @@ from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import (
     invitations,
     login_limits,
-    mail_actions,
     selectors,
     services,
     sessions,
 )
+from readback.cabinet.accounts.password_pages import no_passwords
 from readback.cabinet.accounts.reauthentication import (
     must_log_in_again,
     reauthentication_methods,
     used_provider,
 )
-from readback.cabinet.mail import limits, outbox
-from readback.cabinet.middleware import SESSION_STARTED, no_passwords
-from readback.cabinet.serving import clients, errors, security_log
+from readback.cabinet.accounts.sessions import SESSION_STARTED
+from readback.cabinet.mail import outbox
+from readback.cabinet.serving import errors, requests, security_log
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
-NOTICE_LIFETIME = timedelta(days=3)
 
 
 class CabinetAdapter(DefaultAccountAdapter):
@@ -59,7 +58,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     # Requests
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        return clients.address(request)
+        return requests.client_address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
         """Return False: always answer with a page, whatever the headers ask for."""
@@ -176,9 +175,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         self, request: HttpRequest, emailconfirmation: Any, signup: bool
     ) -> None:
         address = emailconfirmation.email_address
-        template = (
-            mail_actions.SIGN_UP_CONFIRMATION if signup else mail_actions.CONFIRMATION
-        )
+        template = outbox.SIGN_UP_CONFIRMATION if signup else outbox.CONFIRMATION
         self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
 
     def send_password_reset_mail(
@@ -186,7 +183,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Queue the mail without the link in the context: it is a secret."""
         security_log.record("password_reset_requested", account=user.pk)
-        self._add_to_outbox(mail_actions.PASSWORD_RESET, email, _RESET, user)
+        self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user)
 
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
@@ -204,15 +201,15 @@ class CabinetAdapter(DefaultAccountAdapter):
         """Notify the owner, unless there have been very many notices."""
         request, to = allauth_context.request, email or user.get_username()
         # Mallory could use up the limit to keep the undo link from its reader.
-        is_limited = template_prefix != mail_actions.EMAIL_CHANGED
-        if is_limited and not limits.allow_notice(request, to):
+        is_limited = template_prefix != outbox.EMAIL_CHANGED
+        if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)
             return
-        ip = clients.address(request) if request else ""
+        ip = requests.client_address(request) if request else ""
         outbox.add(
             template_prefix,
             to,
-            NOTICE_LIFETIME,
+            outbox.NOTICE_LIFETIME,
             details={"ip": ip, "account": str(user.pk), **(context or {})},
             language=user.language,  # type: ignore[attr-defined]
         )
@@ -226,7 +223,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Add a mail that a visitor asked for, unless there were too many."""
         request = allauth_context.request
-        if not limits.allow_request(request, email):
+        if not outbox.allow_request(request, email):
             security_log.record("mail_limited", account=None)
             raise ImmediateHttpResponse(errors.too_many_mails(request))
         recipient = account or selectors.account_find(email)

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_GET, require_safe
 
 from readback.cabinet.accounts import download as account_download
 from readback.cabinet.accounts import login_limits
-from readback.cabinet.second_factor.access import AccountRequest
 from readback.cabinet.serving import errors, security_log
+from readback.cabinet.serving.requests import AccountRequest
 
 _LIMIT = "download_data"
 

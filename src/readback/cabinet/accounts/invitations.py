@@ -15,10 +15,10 @@ from django.db.models import Q
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from readback.cabinet.accounts import mail_actions, selectors, services
+from readback.cabinet.accounts import selectors, services
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.accounts.services import AccountExistsError, ServiceError
-from readback.cabinet.mail import limits, notices, outbox
+from readback.cabinet.mail import notices, outbox
 from readback.cabinet.models import Invitation, User
 from readback.contract import INVITATION_DAYS
 
@@ -128,9 +128,9 @@ def _checked_address(email: str) -> str:
 
 def _add_mail(invitation: Invitation) -> None:
     """Add the mail to the outbox, in the language of the operator's page."""
-    if not limits.allow_notice(context.request, invitation.email):
+    if not outbox.allow_notice(context.request, invitation.email):
         raise ServiceError(
             _("Too many e-mails went to this address. Try again in an hour.")
         )
     lifetime = invitation.expires_at - invitation.created_at
-    outbox.add(mail_actions.INVITATION, invitation.email, lifetime)
+    outbox.add(outbox.INVITATION, invitation.email, lifetime)

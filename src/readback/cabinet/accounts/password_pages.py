@@ -3,8 +3,11 @@
 Nothing here hashes a password; `passwords.py` says which ones are accepted.
 """
 
+from http import HTTPStatus
 from urllib.parse import unquote
 
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import Resolver404, resolve
 
 # Forms whose answer needs the hash of a password. A test fails if one is missing.
@@ -20,6 +23,22 @@ _HASHING = frozenset(
         "account_delete",
     }
 )
+# The pages that have no purpose if single sign-on is the only way to log in.
+_PASSWORD_PAGES = frozenset(
+    {
+        "account_signup",
+        "account_signup_by_passkey",
+        "account_reset_password",
+        "account_reset_password_done",
+        "account_reset_password_from_key",
+        "account_reset_password_from_key_done",
+        "account_change_password",
+        "account_set_password",
+        "mfa_login_webauthn",
+    }
+)
+# These ask for a password beside something else.
+_PASSWORD_FORMS = frozenset({"account_login", "account_reauthenticate"})
 
 
 def hashes_password(method: str, path: str) -> bool:
@@ -30,3 +49,15 @@ def hashes_password(method: str, path: str) -> bool:
         return resolve(unquote(path)).view_name in _HASHING
     except Resolver404:
         return False
+
+
+def no_passwords(request: HttpRequest) -> HttpResponse:
+    """Say that single sign-on is the only way to log in."""
+    return render(request, "cabinet/no_passwords.html", status=HTTPStatus.FORBIDDEN)
+
+
+def needs_password(request: HttpRequest) -> bool:
+    """Return whether a request has no purpose without a password or a passkey."""
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    is_form = name in _PASSWORD_FORMS and request.method == "POST"
+    return is_form or name in _PASSWORD_PAGES

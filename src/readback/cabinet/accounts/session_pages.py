@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from readback.cabinet.accounts import sessions as account_sessions
-from readback.cabinet.second_factor.access import AccountRequest
+from readback.cabinet.serving.requests import AccountRequest
 
 
 @require_safe

@@ -22,10 +22,11 @@ from django.utils import timezone
 from readback.cabinet.accounts import browsers
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
-from readback.cabinet.serving import clients
+from readback.cabinet.serving import requests
 from readback.client_address import shorten
 
-# The session's key for the id under which it is in the table.
+# The session's keys for the time of the login, and for its id in the table.
+SESSION_STARTED = "began"
 _LISTED = "listed"
 # Each login ends the oldest sessions beyond this number, so that a program that logs in
 # again and again does not make the list endless.
@@ -44,7 +45,7 @@ def session_record(request: HttpRequest) -> None:
     session, now = request.session, timezone.now()
     values = {
         "session_key": session.session_key,
-        "ip": _stored_address(clients.address(request)),
+        "ip": _stored_address(requests.client_address(request)),
         "data": browsers.recognise(request.headers.get("user-agent", ""))._asdict(),
         "last_seen_at": now,
     }

@@ -9,8 +9,9 @@ from django.views.decorators.http import require_safe
 
 from readback.cabinet.keys import journal
 from readback.cabinet.keys.journal_export import FORMATS, exported
+from readback.cabinet.keys.owned_key import owned_key
 from readback.cabinet.models import Key
-from readback.cabinet.second_factor.access import AccountRequest, owned_key
+from readback.cabinet.serving.requests import AccountRequest
 
 
 @require_safe

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_http_methods
 from readback.cabinet.accounts import services
 from readback.cabinet.keys import new_key
 from readback.cabinet.keys.forms import RenameForm, RotationForm
-from readback.cabinet.second_factor.access import AccountRequest, owned_key
+from readback.cabinet.keys.owned_key import owned_key
+from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import REVOCATION_SECONDS
 
 

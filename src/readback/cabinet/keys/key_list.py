@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from readback.cabinet.accounts import selectors, services
 from readback.cabinet.keys import new_key
 from readback.cabinet.keys.forms import KeyForm
-from readback.cabinet.second_factor.access import AccountRequest
+from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import MAX_ACTIVE_KEYS
 
 # A script may have created and revoked hundreds of keys.

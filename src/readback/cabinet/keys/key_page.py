@@ -25,8 +25,9 @@ from readback.cabinet.keys import (
     send_test_form,
     unmatched,
 )
+from readback.cabinet.keys.owned_key import owned_key
 from readback.cabinet.models import JournalEntry, Key
-from readback.cabinet.second_factor.access import AccountRequest, owned_key
+from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
 
 # The chart shows 30 days in UTC; one more covers the start of the first day.

@@ -31,7 +31,7 @@ from readback.cabinet.models import (
     UnmatchedRequest,
     Usage,
 )
-from readback.cabinet.serving import clients
+from readback.cabinet.serving import requests
 from readback.client_address import network_digest
 from readback.contract import UNMATCHED_SECONDS
 
@@ -114,7 +114,7 @@ def _is_right(proof: str, request: HttpRequest, match: ResolverMatch) -> bool:
 def _proof(request: HttpRequest, match: ResolverMatch, at: str) -> str:
     """Return the time, in hexadecimal, and the hash of the rows for the part."""
     shows_unmatched = _PARTS[str(match.url_name)] and settings.CONFIG.unmatched_requests
-    address = clients.address(request) if shows_unmatched else None
+    address = requests.client_address(request) if shows_unmatched else None
     rows = _rows(match.kwargs["key_id"], address)
     content = repr((request.path_info, at, rows))
     return at + salted_hmac(_SALT, content, algorithm="sha256").hexdigest()[:32]

@@ -21,10 +21,11 @@ from readback.cabinet.keys import (
     snippets,
     unmatched,
 )
+from readback.cabinet.keys.owned_key import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
-from readback.cabinet.second_factor.access import AccountRequest, owned_key
 from readback.cabinet.serving import shown_once
+from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import MODEL
 
 

@@ -14,7 +14,7 @@ from readback.cabinet.keys import send_test
 from readback.cabinet.keys.recorded_exchange import TooManyExchanges
 from readback.cabinet.keys.send_test import SentTest
 from readback.cabinet.models import Key
-from readback.cabinet.second_factor.access import AccountRequest
+from readback.cabinet.serving.requests import AccountRequest
 
 _LIMIT = "send_test"
 

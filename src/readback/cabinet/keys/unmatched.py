@@ -15,9 +15,10 @@ from django.views.decorators.http import require_safe
 
 from readback.cabinet.accounts import selectors
 from readback.cabinet.keys import live, probe_page, refusals
+from readback.cabinet.keys.owned_key import owned_key
 from readback.cabinet.models import Key
-from readback.cabinet.second_factor.access import AccountRequest, owned_key
-from readback.cabinet.serving import clients
+from readback.cabinet.serving import requests
+from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
 
@@ -43,7 +44,7 @@ def recent(request: HttpRequest) -> dict[str, object]:
     """Return the context of cabinet/unmatched.html; without a query if it is off."""
     if not is_on():
         return {"unmatched": None, "version": live.version_of()}
-    rows = selectors.unmatched_requests(clients.address(request))
+    rows = selectors.unmatched_requests(requests.client_address(request))
     # During an upgrade, a newer API may write a code that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {

@@ -1,20 +1,61 @@
-"""A mail backend whose conversation with the server has a total deadline.
+"""How e-mails leave: Django's mail settings, and the backends that print or send.
 
-The timeout of a socket starts again with every byte, so a server that sends one byte at
+READBACK_SMTP_URL decides which. A conversation with a mail server has a total deadline:
+the timeout of a socket starts again with every byte, so a server that sends one byte at
 a time could hold a client for hours. Here a timer ends the connection.
+
+Without a server, e-mails are printed to the terminal: decoded, because nobody can click
+a link that is split over encoded lines, and to standard error, because standard output
+belongs to commands.
 """
 
 import smtplib
 import socket
 import ssl
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Timer
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
+from django.core.mail import EmailMessage
+from django.core.mail.backends.base import BaseEmailBackend
 from django.core.mail.backends.smtp import EmailBackend
+
+from readback.config import Config
 
 # From the connection to the end of the conversation, however slowly it goes.
 DEADLINE_SECONDS = 30.0
+_RULE = "-" * 72
+_PORTS = {"smtp": 25, "smtps": 465}
+# For connecting to one address of the server, and for each of its answers.
+_TIMEOUT_SECONDS = 10
+
+
+def settings(smtp_url: str) -> dict[str, Any]:
+    """Return Django's EMAIL_… settings; without a server, e-mails are printed."""
+    if not smtp_url:
+        return {"EMAIL_BACKEND": "readback.cabinet.mail.backends.TerminalBackend"}
+    url = urlsplit(smtp_url)
+    return {
+        "EMAIL_BACKEND": "readback.cabinet.mail.backends.DeadlineBackend",
+        "EMAIL_HOST": url.hostname,
+        "EMAIL_PORT": url.port or _PORTS[url.scheme],
+        "EMAIL_HOST_USER": unquote(url.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(url.password or ""),
+        "EMAIL_USE_SSL": url.scheme == "smtps",
+        # Never send a password over an unencrypted connection.
+        "EMAIL_USE_TLS": url.scheme == "smtp" and bool(url.username),
+        "EMAIL_TIMEOUT": _TIMEOUT_SECONDS,
+    }
+
+
+def is_missing(config: Config) -> bool:
+    """Return whether people on other machines cannot receive their e-mails."""
+    host = urlsplit(config.effective_cabinet_url).hostname or ""
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
+    return not config.smtp_url and not (is_local and config.cabinet_bind.is_loopback)
 
 
 class DeadlineClient(smtplib.SMTP):
@@ -67,3 +108,12 @@ class DeadlineBackend(EmailBackend):
     def connection_class(self) -> Callable[..., smtplib.SMTP]:
         """Return the client; Django passes `context` if TLS starts at once."""
         return DeadlineClient
+
+
+class TerminalBackend(BaseEmailBackend):
+    def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
+        for mail in email_messages:
+            head = f"Mail to {', '.join(mail.to)}: {mail.subject}"
+            print(_RULE, head, "", mail.body, _RULE, sep="\n", file=sys.stderr)
+        sys.stderr.flush()
+        return len(email_messages)

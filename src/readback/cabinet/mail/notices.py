@@ -12,7 +12,6 @@ from allauth.core import context
 from django.conf import settings
 from django.db import transaction
 
-from readback.cabinet.accounts import mail_actions
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import Invitation, Key, User
 from readback.cabinet.serving import security_log
@@ -55,7 +54,7 @@ def key_expires(key: Key, lifetime: timedelta) -> None:
         "new_key": str(key.replaced_by or ""),
     }
     outbox.add(
-        mail_actions.KEY_EXPIRES,
+        outbox.KEY_EXPIRES,
         key.owner.email,
         lifetime,
         account=key.owner,
@@ -84,7 +83,7 @@ def email_change_undone(account: User, removed: str) -> None:
     # Without a limit: nobody must be able to use it up before the owner comes back.
     lifetime = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
     outbox.add(
-        mail_actions.PASSWORD_RESET,
+        outbox.PASSWORD_RESET,
         account.email,
         lifetime,
         account=account,

@@ -1,8 +1,13 @@
 """The outbox: mails that wait in the database until a sender takes them.
 
-Pages and commands add rows; only `mail_sender.py` takes them. A sender claims a mail by
+Pages and commands add rows; only `sender.py` takes them. A sender claims a mail by
 moving its due time into the future. If the sender dies, the mail becomes due again, so
 every mail is sent at least once. Nothing here renders or sends a mail.
+
+Mails are limited per mailbox, per sender, and for both together. Those that anyone can
+ask for are counted apart from notices to the owner of an account: otherwise, a stranger
+who asks for many could keep a notice from being sent. The counts do not depend on
+whether an account exists. The numbers are in the settings.
 """
 
 import threading
@@ -10,13 +15,26 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from allauth.core import ratelimit
+from allauth.core.internal.ratelimit import get_ip
 from django.db import transaction
 from django.db.models import F, Min, QuerySet
+from django.http import HttpRequest
 from django.utils import timezone, translation
 
 from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 
-# Longer than a sender works on one mail: see the times in `mail.py` and `smtp.py`.
+# Templates of mails that something else depends on. The path of a template is stored
+# with its row, so a mail that waits during an upgrade needs it to stay the same.
+CONFIRMATION = "account/email/email_confirmation"
+SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
+PASSWORD_RESET = "account/email/password_reset_key"
+EMAIL_CHANGED = "account/email/email_changed"
+INVITATION = "account/email/invitation"
+KEY_EXPIRES = "account/email/key_expires"
+# For how long a notice is worth sending.
+NOTICE_LIFETIME = timedelta(days=3)
+# Longer than a sender works on one mail: see the times in `backends.py`.
 CLAIM_TIME = timedelta(seconds=60)
 
 # Set when this process has added a mail, so that its sender need not poll for it.
@@ -97,3 +115,31 @@ def totals() -> dict[str, int]:
 def _due() -> QuerySet[OutgoingMail]:
     mails = OutgoingMail.objects.select_related("account").order_by("due_at")
     return mails.filter(due_at__lte=timezone.now())
+
+
+def allow_request(request: HttpRequest, address: str) -> bool:
+    """Count a mail that a visitor asks for; return whether it may be sent."""
+    to, is_account = mailbox(address), request.user.is_authenticated
+    sender = f"account {request.user.pk}" if is_account else get_ip(request)
+    by = "mail_by_account" if is_account else "mail_by_address"
+    return (
+        ratelimit.consume(request, action="mail_by_and_to", key=f"{sender} {to}")
+        and ratelimit.consume(request, action="mail_to", key=to)
+        and ratelimit.consume(request, action=by)
+    )
+
+
+def allow_notice(request: HttpRequest | None, address: str) -> bool:
+    """Count a notice; return whether it may be sent. Commands have no limit."""
+    if request is None:
+        return True
+    return ratelimit.consume(request, action="notice_to", key=mailbox(address))
+
+
+def mailbox(address: str) -> str:
+    """Return what all addresses of one mailbox have in common.
+
+    Most providers deliver alice+anything@example.org to alice@example.org.
+    """
+    local, _at, domain = address.lower().rpartition("@")
+    return f"{local.partition('+')[0]}@{domain}"

@@ -9,14 +9,15 @@ import logging
 import random
 import smtplib
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from threading import Event, Thread
 
+from django.core.mail import EmailMultiAlternatives
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
 from readback import logs
-from readback.cabinet.accounts import mails
 from readback.cabinet.mail import outbox, reminders
 from readback.cabinet.models import MailOutcome, OutgoingMail
 
@@ -32,13 +33,16 @@ _LONGEST_PAUSE_SECONDS = 60.0
 # How long a stop waits for a mail that is just being sent.
 _STOP_SECONDS = 2.0
 
+# Returns a mail as its reader gets it, or None if it would be of no use any more.
+Render = Callable[[OutgoingMail], EmailMultiAlternatives | None]
+
 _sender: "Sender | None" = None
 
 
-def start_sender() -> None:
+def start_sender(render: Render) -> None:
     """Start sending in this process; called once, after the last fork."""
     global _sender
-    _sender = Sender()
+    _sender = Sender(render)
     _sender.start()
 
 
@@ -53,8 +57,9 @@ def stop_sender() -> None:
 class Sender(Thread):
     """Sends one mail after the other. While the server fails, it pauses in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, render: Render) -> None:
         super().__init__(name="mail-sender", daemon=True)
+        self._render = render
         self._stopping = Event()
         self._failures = 0
         self._next_reminders = 0.0
@@ -102,7 +107,7 @@ class Sender(Thread):
         if mail.expires_at <= timezone.now():
             _drop(mail, MailOutcome.EXPIRED, "it waited too long")
             return
-        rendered = mails.render(mail)
+        rendered = self._render(mail)
         if rendered is None:
             outbox.finish(mail, MailOutcome.UNNEEDED)
             return

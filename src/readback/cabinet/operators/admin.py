@@ -23,13 +23,13 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import selectors as account_selectors
+from readback.cabinet.accounts import selectors as second_factor_selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from readback.cabinet.operators import admin_filters as filters
 from readback.cabinet.operators import overview_page
 from readback.cabinet.operators.read_only_admin import ReadOnlyAdmin
-from readback.cabinet.second_factor import access
-from readback.cabinet.second_factor import selectors as second_factor_selectors
+from readback.cabinet.second_factor import login as second_factor_login
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.single_sign_on import services as single_sign_on_services
 
@@ -59,16 +59,16 @@ class OperatorSite(admin.AdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether an operator is logged in, with a second factor if needed."""
-        return super().has_permission(request) and not access.lacks_second_factor(
+        return super().has_permission(
             request
-        )
+        ) and not second_factor_login.lacks_second_factor(request)
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        if request.user.is_staff and access.lacks_second_factor(request):
+        if request.user.is_staff and second_factor_login.lacks_second_factor(request):
             path = get_next_redirect_url(request) or reverse("admin:index")
-            return access.ask_for_second_factor(request, path)
+            return second_factor_login.ask_for_second_factor(request, path)
         login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
         response: HttpResponse = login_view(request, extra_context)
         return response

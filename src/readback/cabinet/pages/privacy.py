@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
-from readback.cabinet.accounts import adapter, invitations, login_limits
+from readback.cabinet.accounts import invitations, login_limits
 from readback.cabinet.keys import unmatched
+from readback.cabinet.mail import outbox
 from readback.cabinet.serving import shown_once
 from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
 
@@ -36,7 +37,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "unmatched_minutes": UNMATCHED_SECONDS // 60,
         "session_days": settings.SESSION_COOKIE_AGE // _DAY,
         "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,
-        "mail_days": adapter.NOTICE_LIFETIME.days,
+        "mail_days": outbox.NOTICE_LIFETIME.days,
         "invitation_days": invitations.KEPT.days,
         "limit_hours": _longest_limit() // 3600,
         "cookies": _cookies(),

@@ -13,6 +13,7 @@ from allauth.mfa.base.internal.flows import post_authentication
 from allauth.mfa.internal.constants import LoginStageKey
 from allauth.mfa.models import Authenticator
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -25,12 +26,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.models import User
 from readback.cabinet.second_factor import passkeys
-from readback.cabinet.second_factor.access import AccountRequest
 from readback.cabinet.second_factor.forms import SecondFactorForm
-from readback.cabinet.second_factor.selectors import second_factors_of
 from readback.cabinet.serving import security_log
+from readback.cabinet.serving.requests import AccountRequest
+
+# The session's key for the page that a new second factor leads back to.
+AFTER_SECOND_FACTOR = "after_second_factor"
 
 
 class PendingRequest(HttpRequest):
@@ -157,3 +162,28 @@ confirm_by_code = method_decorator(login_required, name="dispatch")(
 confirm_by_passkey = method_decorator(login_required, name="dispatch")(
     ConfirmByPasskeyView
 ).as_view()
+
+
+def lacks_second_factor(request: HttpRequest) -> bool:
+    """Return whether an operator's session needs a second factor and has used none."""
+    if not settings.CONFIG.operator_second_factor:
+        return False
+    return not selectors.used_second_factor(request)
+
+
+def ask_for_second_factor(request: HttpRequest, path: str) -> HttpResponse:
+    """Redirect to where the operator adds or uses a second factor, and then to a path.
+
+    A factor that was added after the login does not count until this session uses it.
+    """
+    factors = selectors.second_factors_of(request.user)
+    if not factors.is_on:
+        messages.warning(
+            request, _("Operators need a second factor here. Add one to continue.")
+        )
+        request.session[AFTER_SECOND_FACTOR] = path
+        return redirect("second_factor")
+    messages.warning(request, _("Operators need their second factor here."))
+    by_code = factors.app is not None or not passkeys.is_available(request)
+    page = reverse("mfa_reauthenticate" if by_code else "mfa_reauthenticate_webauthn")
+    return redirect(f"{page}?{urlencode({'next': path})}")

@@ -21,17 +21,18 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.second_factor import passkeys, sealed, services, totp
-from readback.cabinet.second_factor.access import AFTER_SECOND_FACTOR, AccountRequest
 from readback.cabinet.second_factor.forms import (
     NewAppForm,
     NewPasskeyForm,
     PasskeyNameForm,
 )
-from readback.cabinet.second_factor.selectors import second_factors_of
+from readback.cabinet.second_factor.login import AFTER_SECOND_FACTOR
 from readback.cabinet.second_factor.services import NewFactor
 from readback.cabinet.serving import shown_once
+from readback.cabinet.serving.requests import AccountRequest
 
 # The session's key for the sealed secret of an app that is not added yet.
 _NEW_SECRET = "new_totp_secret"

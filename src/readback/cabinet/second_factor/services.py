@@ -12,11 +12,11 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from readback.cabinet.accounts import sessions
+from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.accounts.services import ServiceError, checked_name
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
-from readback.cabinet.second_factor import recovery_codes, sealed, selectors, totp
+from readback.cabinet.second_factor import recovery_codes, sealed, totp
 
 MAX_PASSKEYS = 20
 

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views import defaults
 
-from readback.cabinet.serving import storage
+from readback.cabinet.serving import outages
 
 # The window of all limits that allauth itself applies; a test holds it.
 ALLAUTH_MINUTES = 1
@@ -54,9 +54,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     view, or in a middleware that saves the session.
     """
     error = sys.exception()
-    if error is None or not storage.is_outage(error):
+    if error is None or not outages.is_outage(error):
         return defaults.server_error(request)
-    storage.log_outage(error)
+    outages.log_outage(error)
     # Without the request: its session and its user are in the database.
     page = render_to_string("503.html")
     response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)

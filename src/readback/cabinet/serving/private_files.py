@@ -4,21 +4,30 @@ They are created private whatever the umask is, and installations that have them
 readable by others are repaired when a command starts. A directory is changed only if it
 is READBACK_DATA_DIR and holds nothing but our files: a database elsewhere may be in a
 directory that belongs to others, such as /srv.
+
+The secret key signs sessions and links. It is set by the operator, or generated once;
+nothing here prints or logs it.
 """
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from readback.config import DATABASE_NAME, Config
+from readback.config import DATABASE_NAME, Config, ConfigError
+from readback.setting_values import MIN_SECRET_KEY_LENGTH
 
 SECRET_KEY_NAME = "secret-key"
 # What SQLite and `schema.py` add to the name of the database.
 _SUFFIXES = ("", "-wal", "-shm", "-journal", ".lock")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+REPLACE_SECRET_KEY = (
+    "Restore the file from a backup, or delete it: then a new secret key is generated, "
+    "and everyone has to log in again."
+)
 
 
 def make_directory(path: Path) -> None:
@@ -107,3 +116,52 @@ def _is_exposed(path: Path) -> bool:
     except OSError:
         return False
     return not stat.S_ISLNK(mode) and bool(mode & _OTHERS)
+
+
+def load_secret_key(config: Config) -> str:
+    """Return the secret; without one in the settings, create its file if needed."""
+    if config.secret_key:
+        return config.secret_key
+    path = config.data_dir / SECRET_KEY_NAME
+    try:
+        if not path.exists():
+            _create_secret_key(path)
+        return read_secret_key(path)
+    except OSError as error:
+        raise ConfigError(
+            f"READBACK_DATA_DIR: {error.filename or path} cannot be used: "
+            f"{error.strerror}"
+        ) from None
+    except ValueError as error:
+        raise ConfigError(
+            f"READBACK_DATA_DIR: {path} {error}. {REPLACE_SECRET_KEY}"
+        ) from None
+
+
+def read_secret_key(path: Path) -> str:
+    """Return a stored secret; raise ValueError if it is damaged."""
+    content = path.read_bytes()
+    length = len(content.strip())
+    if length < MIN_SECRET_KEY_LENGTH:
+        raise ValueError(
+            f"is damaged: it has {length} characters, and a secret key at least "
+            f"{MIN_SECRET_KEY_LENGTH}"
+        )
+    if not content.isascii():
+        raise ValueError("is damaged: it contains other characters than ASCII")
+    return content.decode("ascii")
+
+
+def _create_secret_key(path: Path) -> None:
+    make_directory(path.parent)
+    temporary = path.with_name(f"{SECRET_KEY_NAME}.{secrets.token_hex(4)}")
+    try:
+        store(temporary, secrets.token_urlsafe(48))
+        # Linking is atomic and never overwrites, so two processes that start at the
+        # same time both read the secret of the faster one.
+        os.link(temporary, path)
+        sync(path.parent)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink(missing_ok=True)

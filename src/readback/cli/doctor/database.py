@@ -84,14 +84,14 @@ def _first_three(names: list[str]) -> str:
 def _storage() -> CheckResult:
     from django.db import Error, ProgrammingError
 
-    from readback.cabinet.serving import storage
+    from readback.cabinet.serving import outages
 
     try:
-        storage.try_to_write()
+        outages.try_to_write()
     except ProgrammingError as error:
-        return ok("storage", f"not tried, because of {storage.reason(error)}")
+        return ok("storage", f"not tried, because of {outages.reason(error)}")
     except Error as error:
-        found = f"the database cannot store anything: {storage.reason(error)}"
+        found = f"the database cannot store anything: {outages.reason(error)}"
         action = "Free space on its disk, and check that this user can write to it."
         return fail("storage", found, action)
     return ok("storage", "the database can store new data")

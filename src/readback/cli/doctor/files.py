@@ -85,17 +85,17 @@ def secret_key(config: Config) -> CheckResults:
 
 
 def _secret_key_file(path: Path) -> CheckResult:
-    from readback.cabinet.serving import secret_key
+    from readback.cabinet.serving import private_files
 
     try:
-        secret_key.read(path)
+        private_files.read_secret_key(path)
     except FileNotFoundError:
         return ok("secret key", f"`readback serve` will generate one in {path}")
     except OSError as error:
         found = f"{path} cannot be read: {error.strerror}"
         return fail("secret key", found, "Run Readback as the user who owns the file.")
     except ValueError as error:
-        return fail("secret key", f"{path} {error}", secret_key.REPLACE)
+        return fail("secret key", f"{path} {error}", private_files.REPLACE_SECRET_KEY)
     return ok("secret key", f"stored in {path}")
 
 

@@ -19,12 +19,10 @@ _LONG_WAIT_SECONDS = 60
 
 
 def mail_server(config: Config) -> CheckResults:
-    from readback.cabinet.mail import configuration
+    from readback.cabinet.mail import backends
 
     if not config.smtp_url:
-        status = (
-            CheckStatus.WARN if configuration.is_missing(config) else CheckStatus.OK
-        )
+        status = CheckStatus.WARN if backends.is_missing(config) else CheckStatus.OK
         found = "no mail server set; e-mails are printed to the terminal"
         action = "Set READBACK_SMTP_URL to send e-mails."
         yield CheckResult(status, "mail", found, action)
@@ -51,12 +49,12 @@ def outbox() -> CheckResult:
     from django.db import ProgrammingError
 
     from readback.cabinet.mail import outbox
-    from readback.cabinet.serving import storage
+    from readback.cabinet.serving import outages
 
     try:
         waiting, dropped = outbox.waiting(), _dropped(outbox.totals())
     except ProgrammingError as error:
-        return ok("outbox", f"not read, because of {storage.reason(error)}")
+        return ok("outbox", f"not read, because of {outages.reason(error)}")
     if waiting.since is None:
         return ok("outbox", f"no e-mail is waiting{dropped}")
     seconds = (datetime.now(UTC) - waiting.since).total_seconds()

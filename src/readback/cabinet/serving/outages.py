@@ -1,7 +1,9 @@
-"""Whether the database can be used: requests notice it, and `readback doctor` tries it.
+"""Whether the database can be used, and what the log says about a page that failed.
 
-A full disk, a lock that is not released or a lost server are no fault of a visitor and
-no bug, so they are told apart from all other errors here.
+Requests notice an outage, and `readback doctor` tries. A full disk, a lock that is not
+released or a lost server are no fault of a visitor and no bug, so they are told apart
+from all other errors here. Django configures the log before the tables, so nothing here
+may import them at once.
 """
 
 import logging
@@ -10,8 +12,6 @@ import time
 
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
-
-from readback.cabinet.models import CacheEntry
 
 _log = logging.getLogger("readback.cabinet.storage")
 _LOG_SECONDS = 60.0
@@ -49,6 +49,8 @@ def try_to_write() -> None:
     Nothing is committed. The write still reaches the disk, because the value does not
     fit into the cache that SQLite is left with.
     """
+    from readback.cabinet.models import CacheEntry
+
     with transaction.atomic():
         if connection.vendor == "sqlite":
             with connection.cursor() as cursor:
@@ -59,3 +61,31 @@ def try_to_write() -> None:
             expires=timezone.now(),
         )
         transaction.set_rollback(True)
+
+
+class HidePath(logging.Filter):
+    """Replaces the path of a request by the URL pattern.
+
+    The path of a link from an e-mail is a secret, and the pattern is as useful for
+    finding the error.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        if request is not None and isinstance(record.args, tuple):
+            match = getattr(request, "resolver_match", None)
+            pattern = match.route if match else "an unknown page"
+            record.args = tuple(
+                pattern if arg == request.path else arg for arg in record.args
+            )
+        return True
+
+
+class HideOutages(logging.Filter):
+    """Drops requests that failed because the database cannot be used.
+
+    `log_outage` says so once instead of once per request.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and is_outage(record.exc_info[1]))

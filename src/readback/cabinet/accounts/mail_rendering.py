@@ -1,34 +1,85 @@
-"""What the reader of each mail can do: the label of its button and where it leads.
+"""A row of the outbox as a mail: text, the same paragraphs as HTML, and one button.
 
-One line of `ACTIONS` for each mail that has a button. Links are built from the
-settings, never from a request: anyone can forge its Host header. Links with a secret
-are made here, when the mail is sent, and are stored nowhere.
+What is needed to render a mail is in the row; nothing here knows who asked for it. A
+link is built from the settings, never from a request: anyone can forge its Host header.
+A link with a secret is made here, when the mail is sent, and is stored nowhere.
+
+How to add a mail:
+
+1. Write `<prefix>_subject.txt` and `<prefix>_message.txt`: plain text, with an empty
+   line between paragraphs. The HTML part is made from them and `layout.html`.
+2. If its reader can do something, add the button to `ACTIONS`, and `{{ action }}`
+   to the message, as a paragraph of its own.
+3. Include `account/email/origin.txt` if it reports a change: when, and from where.
+   Inside `{% if ip %}`, advise what its reader can do now if it was someone else.
+4. Add it to the outbox through `mail/notices.py`; the details are strings.
+5. Add it to the list in `tests/cabinet/test_mail_texts.py`.
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from allauth.account import app_settings
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.account.utils import user_pk_to_url_str
 from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import translation
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from readback.cabinet import account_rules
 from readback.cabinet.accounts import invitation_links, selectors
 from readback.cabinet.accounts.email_undo import UndoToken
+from readback.cabinet.mail.outbox import (
+    CONFIRMATION,
+    EMAIL_CHANGED,
+    INVITATION,
+    KEY_EXPIRES,
+    PASSWORD_RESET,
+    SIGN_UP_CONFIRMATION,
+)
 from readback.cabinet.models import Key, OutgoingMail, User
 
-CONFIRMATION = "account/email/email_confirmation"
-SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
-PASSWORD_RESET = "account/email/password_reset_key"
-EMAIL_CHANGED = "account/email/email_changed"
-INVITATION = "account/email/invitation"
-KEY_EXPIRES = "account/email/key_expires"
+_LAYOUT = "account/email/layout.html"
 
 # Returns a URL; or nothing, if the mail would be of no use any more.
 MakeLink = Callable[[OutgoingMail], str]
+
+
+def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
+    """Return the mail, or None if its link would be of no use any more."""
+    action = ACTIONS.get(mail.template)
+    link = action.make_link(mail) if action else ""
+    if action and not link:
+        return None
+    with translation.override(mail.language):
+        return _render(mail, str(action.label) if action else "", link)
+
+
+def _render(mail: OutgoingMail, label: str, link: str) -> EmailMultiAlternatives:
+    button = f"{label}:\n{link}" if link else ""
+    context = mail.details | {
+        "at": mail.created_at,
+        "site": urlsplit(settings.CABINET_URL).netloc,
+        "expires_at": mail.expires_at,
+        "can_sign_up": account_rules.may_sign_up(mail.address),
+        "contact": settings.CONFIG.contact.removeprefix("mailto:"),
+        "action": button,
+    }
+    message = render_to_string(f"{mail.template}_message.txt", context)
+    paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message.strip())]
+    subject = render_to_string(f"{mail.template}_subject.txt", context).strip()
+    layout = {"paragraphs": paragraphs, "action": button, "label": label, "link": link}
+    html = render_to_string(_LAYOUT, {"subject": subject, **layout})
+    text = "\n\n".join(paragraphs)
+    rendered = EmailMultiAlternatives(subject, text, to=[mail.address])
+    rendered.attach_alternative(html, "text/html")
+    return rendered
 
 
 class Action(NamedTuple):
