@@ -44,7 +44,8 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import transaction
 from django.utils import timezone
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts.services import account_create
+from readback.cabinet.keys.services import key_create
 from readback.cabinet.models import JournalEntry, Usage
 from readback.contract import JOURNAL_ROWS
 
@@ -58,13 +59,13 @@ def session_of(account):
 
 def add_account(number):
     email = f"alice-{number}@example.com"
-    account = services.account_create(email, confirmed=True)
-    key = services.key_create(account, "laptop").key
+    account = account_create(email, confirmed=True)
+    key = key_create(account, "laptop").key
     return account, {"session": session_of(account), "key": key.pk}
 
 with transaction.atomic():
     accounts, waiting = zip(*map(add_account, range(NUMBER)))
-    used = services.key_create(accounts[0], "server").key
+    used = key_create(accounts[0], "server").key
     now = timezone.now()
     for number in range(2 * JOURNAL_ROWS):
         refused = {"code": "unknown_field", "detail": "Field top_p is not accepted.",

@@ -5,7 +5,9 @@ from allauth.account.models import EmailAddress
 from django.core.cache import cache
 from django.db import connection
 
-from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 @pytest.fixture
 def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ def test_a_change_can_be_cancelled(alice, visitor):
 
 
 def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
-    bob = services.account_create("bob@example.org", PASSWORD, confirmed=True)
+    bob = account_services.account_create("bob@example.org", PASSWORD, confirmed=True)
 
     response = visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
 
@@ -127,7 +129,7 @@ def test_the_chosen_language_applies_on_every_device_and_in_mails(
     other_browser.log_in(ALICE)
     assert 'lang="ru"' in text_of(other_browser.get("/account/"))
     alice.refresh_from_db()
-    services.key_create(alice)
+    key_services.key_create(alice)
     assert "Новый ключ" in mails.wait_for(ALICE)["Subject"]
 
     visitor.send("/account/language/", {"language": ""}, page="/account/")
@@ -142,7 +144,7 @@ def test_an_unknown_language_changes_nothing(alice, visitor):
 
 
 def test_deleting_an_account_deletes_all_its_data(alice, visitor, mails):
-    key = services.key_create(alice, "mine").key
+    key = key_services.key_create(alice, "mine").key
     used(key, 3)
     entry(key)
     pk = alice.pk
@@ -174,7 +176,7 @@ def test_the_password_to_delete_cannot_be_guessed(alice, visitor):
 
 
 def test_an_account_without_a_password_is_deleted_by_its_address():
-    bob = services.account_create("bob@example.org", confirmed=True)
+    bob = account_services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()
     visitor.client.force_login(bob)
 
@@ -207,7 +209,7 @@ def _count(table: str) -> int:
 
 
 def test_an_account_without_a_password_is_not_told_about_one(mails):
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
     visitor = Visitor()
     visitor.log_in(ALICE)
     assert "whoever knows your password" in words_of(visitor.get("/account/"))

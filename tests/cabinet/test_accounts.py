@@ -8,8 +8,10 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.db import IntegrityError, connection, transaction
 
-from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from tests.cabinet.parallel import in_parallel
 from tests.support.waiting import PATIENCE, wait_until
@@ -20,7 +22,7 @@ NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def test_an_account_is_found_by_its_address_in_any_case():
-    created = services.account_create(" Alice@Example.ORG ")
+    created = account_services.account_create(" Alice@Example.ORG ")
 
     assert created.email == "alice@example.org"
     assert selectors.account_find("ALICE@example.org") == created
@@ -28,38 +30,40 @@ def test_an_account_is_found_by_its_address_in_any_case():
 
 
 def test_an_account_is_confirmed_only_explicitly():
-    alice = services.account_create("alice@example.org")
-    bob = services.account_create("bob@example.org", confirmed=True)
+    alice = account_services.account_create("alice@example.org")
+    bob = account_services.account_create("bob@example.org", confirmed=True)
 
     assert not selectors.account_is_confirmed(alice)
     assert selectors.account_is_confirmed(bob)
-    services.account_confirm(alice)
-    services.account_confirm(alice)
+    account_services.account_confirm(alice)
+    account_services.account_confirm(alice)
     assert selectors.account_is_confirmed(alice)
 
 
 def test_an_address_that_another_account_has_confirmed_stays_with_it():
-    bob = services.account_create("bob@example.org", confirmed=True)
+    bob = account_services.account_create("bob@example.org", confirmed=True)
     EmailAddress.objects.create(user=bob, email="alice@example.org", verified=True)
-    mallory = services.account_create("alice@example.org")
+    mallory = account_services.account_create("alice@example.org")
 
     with pytest.raises(ServiceError, match="another account"):
-        services.account_confirm(mallory)
+        account_services.account_confirm(mallory)
     assert not selectors.account_is_confirmed(mallory)
 
 
 def test_an_address_has_one_account_regardless_of_case():
-    services.account_create("alice@example.org")
+    account_services.account_create("alice@example.org")
 
     with pytest.raises(ServiceError, match="already exists"):
-        services.account_create("Alice@Example.org")
+        account_services.account_create("Alice@Example.org")
     with pytest.raises(IntegrityError), transaction.atomic():
         User.objects.create(email="ALICE@EXAMPLE.ORG")
     assert User.objects.count() == 1
 
 
 def test_creating_the_same_account_in_parallel_succeeds_once():
-    outcomes = in_parallel(lambda: services.account_create("alice@example.org"), 8)
+    outcomes = in_parallel(
+        lambda: account_services.account_create("alice@example.org"), 8
+    )
 
     assert len([outcome for outcome in outcomes if isinstance(outcome, User)]) == 1
     assert (
@@ -81,7 +85,7 @@ def test_creating_the_same_account_in_parallel_succeeds_once():
 )
 def test_an_invalid_address_creates_no_account(email):
     with pytest.raises(ServiceError):
-        services.account_create(email)
+        account_services.account_create(email)
     assert not User.objects.exists()
 
 
@@ -90,7 +94,7 @@ def test_an_invalid_address_creates_no_account(email):
 )
 def test_a_weak_password_creates_no_account(password):
     with pytest.raises(ServiceError):
-        services.account_create("alice@example.org", password)
+        account_services.account_create("alice@example.org", password)
     assert not User.objects.exists()
 
 
@@ -98,7 +102,7 @@ def test_a_weak_password_creates_no_account(password):
     "password", ["correct horse battery staple", "ключ " * 30, "7" * 4 + "pin codes"]
 )
 def test_any_long_password_is_accepted_and_all_of_it_counts(password):
-    alice = services.account_create("alice@example.org", password)
+    alice = account_services.account_create("alice@example.org", password)
 
     assert alice.check_password(password)
     assert not alice.check_password(password[:-1])
@@ -106,27 +110,27 @@ def test_any_long_password_is_accepted_and_all_of_it_counts(password):
 
 
 def test_an_account_without_a_password_cannot_log_in_but_can_have_keys():
-    alice = services.account_create("alice@example.org", confirmed=True)
+    alice = account_services.account_create("alice@example.org", confirmed=True)
 
     assert not alice.has_usable_password()
-    assert services.key_create(alice)
+    assert key_services.key_create(alice)
 
 
 def test_an_account_can_be_deactivated_and_activated_again():
-    alice = services.account_create("alice@example.org")
+    alice = account_services.account_create("alice@example.org")
 
-    services.account_deactivate(alice)
+    account_services.account_deactivate(alice)
     assert not User.objects.get().is_active
-    services.account_activate(alice)
+    account_services.account_activate(alice)
     assert User.objects.get().is_active
 
 
 def test_deleting_an_account_deletes_its_data_and_nothing_else():
     for email in ("alice@example.org", "bob@example.org"):
-        account = services.account_create(email, confirmed=True)
-        _add_usage(services.key_create(account).key)
+        account = account_services.account_create(email, confirmed=True)
+        _add_usage(key_services.key_create(account).key)
 
-    services.account_delete(selectors.account_find("alice@example.org"))
+    account_services.account_delete(selectors.account_find("alice@example.org"))
 
     bob = User.objects.get()
     assert bob.email == "bob@example.org"
@@ -143,8 +147,8 @@ def test_the_database_refuses_rows_of_a_missing_key():
 def test_deleting_waits_for_rows_that_the_api_is_writing(database):
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has one writer at a time")
-    alice = services.account_create("alice@example.org", confirmed=True)
-    key = services.key_create(alice).key
+    alice = account_services.account_create("alice@example.org", confirmed=True)
+    key = key_services.key_create(alice).key
 
     with ThreadPoolExecutor(1) as pool, psycopg.connect(database) as api:
         api.execute("SELECT 1 FROM cabinet_key WHERE id = %s FOR KEY SHARE", [key.pk])
@@ -170,7 +174,7 @@ def _add_usage(key: Key) -> None:
 
 def _deleted(account: User) -> None:
     try:
-        services.account_delete(account)
+        account_services.account_delete(account)
     finally:
         connection.close()
 
@@ -186,7 +190,7 @@ def _wait_for_a_blocked_lock() -> None:
 
 
 def test_the_command_stores_the_form_of_an_address_that_the_login_uses(database):
-    made = services.account_create(" Alice@Straße.de ", confirmed=True)
+    made = account_services.account_create(" Alice@Straße.de ", confirmed=True)
 
     assert made.email == "alice@xn--strae-oqa.de"
     assert EmailAddress.objects.get().email == made.email
@@ -194,5 +198,5 @@ def test_the_command_stores_the_form_of_an_address_that_the_login_uses(database)
         assert selectors.account_find(typed) == made
     assert selectors.account_find("alice@strasse.de") is None
     assert selectors.account_find("alice@☃.net") is None
-    with pytest.raises(services.ServiceError, match="valid e-mail address"):
-        services.account_create("alice@☃.net")
+    with pytest.raises(account_services.ServiceError, match="valid e-mail address"):
+        account_services.account_create("alice@☃.net")

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from readback.cabinet.accounts import services
+from readback.cabinet.keys import services
 from readback.cabinet.models import Address
 from tests.cabinet.visitor import Visitor, words_of
 

@@ -7,7 +7,8 @@ from django.contrib.admin.models import LogEntry
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import Key, OutgoingMail, User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -27,12 +28,12 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 @pytest.fixture
 def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 @pytest.fixture
 def key(alice) -> Key:
-    created = services.key_create(alice, "the key of alice").key
+    created = key_services.key_create(alice, "the key of alice").key
     used(created, 7)
     used(created, 2, code="unknown_field")
     entry(created)
@@ -41,7 +42,9 @@ def key(alice) -> Key:
 
 @pytest.fixture
 def operator(unsent_mails) -> Visitor:
-    operator_account = services.account_create(OPERATOR, PASSWORD, confirmed=True)
+    operator_account = account_services.account_create(
+        OPERATOR, PASSWORD, confirmed=True
+    )
     User.objects.filter(pk=operator_account.pk).update(is_staff=True, is_superuser=True)
     visitor = Visitor()
     visitor.log_in(OPERATOR)
@@ -103,7 +106,7 @@ def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, ke
 
 
 def test_every_link_of_a_list_has_a_text(operator, key):
-    services.key_create(User.objects.get(email=ALICE), "")  # a key without a name
+    key_services.key_create(User.objects.get(email=ALICE), "")  # a key without a name
     for path in LISTS:
         page = text_of(operator.get(path))
         links = re.findall(r"<a\b[^>]*>(.*?)</a>", page, re.DOTALL)
@@ -150,8 +153,10 @@ def test_the_statements_of_a_list_do_not_depend_on_its_rows(operator, alice):
 
     before = [statements(path) for path in LISTS]
     for number in range(8):
-        owner = services.account_create(f"bob{number}@example.org", confirmed=True)
-        created = services.key_create(owner, "a key").key
+        owner = account_services.account_create(
+            f"bob{number}@example.org", confirmed=True
+        )
+        created = key_services.key_create(owner, "a key").key
         used(created, 1)
         entry(created)
         act(operator, "key", "revoke", created.pk)

@@ -3,7 +3,9 @@
 import pytest
 
 from readback import keys
-from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts import selectors as account_selectors
+from readback.cabinet.keys import selectors as key_selectors
+from readback.cabinet.keys import services
 from readback.cli.exit_codes import CannotStart
 from readback.cli.startup import ephemeral_account
 from readback.config import Config
@@ -18,15 +20,15 @@ def test_a_chosen_key_is_created_once_and_used_again():
 
     assert first["key"] == second["key"] == config.ephemeral_key
     assert first["email"] == second["email"]
-    owner = selectors.account_find(first["email"])
-    [key] = selectors.keys_of(owner)
-    assert selectors.key_is_accepted(key)
+    owner = account_selectors.account_find(first["email"])
+    [key] = key_selectors.keys_of(owner)
+    assert key_selectors.key_is_accepted(key)
 
 
 def test_a_chosen_key_that_was_revoked_is_refused_in_a_sentence_without_it():
     config = Config(ephemeral_key=keys.mint())
     ephemeral_account(config)
-    services.key_revoke(selectors.key_find(config.ephemeral_key))
+    services.key_revoke(key_selectors.key_find(config.ephemeral_key))
 
     with pytest.raises(CannotStart, match="no longer accepted") as refused:
         ephemeral_account(config)

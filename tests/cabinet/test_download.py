@@ -18,8 +18,9 @@ from django.db import models
 from django.utils import timezone
 
 from readback.cabinet.accounts import download as account_download
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.sessions import SESSION_STARTED
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import Invitation, Key, User
 from tests.cabinet.owners import ALICE, BOB, entry, used
@@ -60,7 +61,7 @@ COLUMNS_LEFT_OUT = {
 
 @pytest.fixture
 def alice() -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def tables_of_an_account() -> set[type[models.Model]]:
 
 def fill(alice: User) -> None:
     """Add a row to every table of an account, with secrets where they belong."""
-    key = services.key_create(alice, "laptop").key
+    key = key_services.key_create(alice, "laptop").key
     used(key, 7)
     entry(key, user_agent="curl/8.5.0")
     confirmation = EmailAddress.objects.get(user=alice)
@@ -106,7 +107,7 @@ def fill(alice: User) -> None:
     )
     alice.groups.add(Group.objects.create(name="testers"))
     alice.user_permissions.add(Permission.objects.all()[0])
-    bob = services.account_create(BOB, confirmed=True)
+    bob = account_services.account_create(BOB, confirmed=True)
     for actor, target in ((bob, alice), (bob, key), (alice, bob)):
         LogEntry.objects.create(
             user=actor,
@@ -163,7 +164,7 @@ def test_every_column_is_exported_or_left_out_on_purpose():
 def test_the_file_has_no_secret_and_nothing_about_others(alice, visitor):
     fill(alice)
     bob = User.objects.get(email=BOB)
-    entry(services.key_create(bob, "of bob").key, user_agent="Bob's program")
+    entry(key_services.key_create(bob, "of bob").key, user_agent="Bob's program")
     outbox.add("account/email/x", BOB, timedelta(1))
     EmailAddress.objects.create(user=alice, email="mallory@example.org")
     outbox.add("account/email/x", "mallory@example.org", timedelta(1))

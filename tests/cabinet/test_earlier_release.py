@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from readback.cabinet.accounts import invitation_links, login_limits
+from readback.cabinet.accounts import invitations, login_limits
 from readback.cabinet.accounts.email_undo import UndoToken
 from readback.cabinet.models import Invitation
 from readback.cabinet.second_factor import recovery_codes, sealed
@@ -58,4 +58,4 @@ def test_the_link_of_an_invitation_works(database) -> None:
         created_at=datetime(2026, 1, 2, 3, 4, 5, 678, UTC),
         expires_at=timezone.now() + timedelta(days=1),
     )
-    assert invitation_links.find(token) == invitation
+    assert invitations.invitation_of_link(token) == invitation

@@ -10,9 +10,11 @@ from django.core import signing
 from django.test import override_settings
 from django.utils import timezone
 
-from readback.cabinet.accounts import invitation_links, invitations, selectors, services
+from readback.cabinet.accounts import invitations, selectors
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.invitations import invitation_create
 from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import Invitation, MailOutcome, OutgoingMail, User
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
@@ -35,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 def invited(email: str = ALICE) -> str:
     """Invite an address without a mail; return the link."""
-    return invitation_links.make(invitation_create(email, mail=False))
+    return invitations.invitation_link(invitation_create(email, mail=False))
 
 
 def mailed_link(mails: Mailbox, email: str = ALICE) -> str:
@@ -71,7 +73,7 @@ def test_an_invited_person_chooses_a_password_and_is_logged_in(mails, mode):
     assert created.email == ALICE and created.check_password(PASSWORD)
     assert created.language == "ru" and not created.is_staff
     assert selectors.account_is_confirmed(created)
-    services.key_create(created)
+    key_services.key_create(created)
 
 
 @ON_SQLITE
@@ -104,7 +106,7 @@ def test_every_link_that_does_not_work_gets_the_same_page():
     taken = invited("taken@example.org")
     account("taken@example.org")
     deactivated = invited("deactivated@example.org")
-    services.account_deactivate(account("deactivated@example.org"))
+    account_services.account_deactivate(account("deactivated@example.org"))
     base = newest.rpartition("/accounts/invitation/")[0] + "/accounts/invitation/"
     foreign = base + signing.dumps([1, 1], salt="account") + "/"
     unknown = base + signing.dumps([999, 1], salt="readback.cabinet.invitation") + "/"
@@ -194,7 +196,7 @@ def test_a_sign_up_that_nobody_confirmed_is_replaced(mails):
 @ON_SQLITE
 def test_the_operator_is_told_why_an_address_cannot_be_invited():
     account(ALICE)
-    services.account_deactivate(account(BOB))
+    account_services.account_deactivate(account(BOB))
     refused = {
         "ALICE@example.org": "already exists",
         BOB: "deactivated. Activate it instead",
@@ -223,7 +225,7 @@ def test_inviting_again_keeps_one_invitation_also_at_the_same_moment(mails):
 def test_after_an_account_is_deleted_its_address_can_be_invited_again():
     link = invited()
     accept(link)
-    services.account_delete(User.objects.get())
+    account_services.account_delete(User.objects.get())
     assert not Invitation.objects.exists()
     assert answer_to(link)[0] == 404
 
@@ -238,7 +240,7 @@ def test_the_link_is_made_when_the_mail_is_sent_and_only_if_it_is_of_use(mails):
     with server_that_is_down() as url, mail_server_at(url):
         invitation_create(ALICE)
         invitation_create(BOB)
-        invitations.invitation_withdraw(selectors.invitation_find(BOB))
+        invitations.invitation_withdraw(invitations.invitation_find(BOB))
         assert "/accounts/invitation/" not in _everything_stored()
     OutgoingMail.objects.update(due_at=timezone.now())
 

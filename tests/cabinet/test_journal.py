@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from readback.cabinet.accounts import services
+from readback.cabinet.keys import services
 from readback.cabinet.models import JournalEntry, Key
 from readback.contract import SEVERAL_ADDRESSES
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 from django.test import override_settings
 
-from readback.cabinet.accounts import services
+from readback.cabinet.keys import services
 from readback.cabinet.models import JournalEntry, Key, Usage
 from readback.config import Config
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used

@@ -7,8 +7,10 @@ from django.db import connection
 from django.utils import timezone
 
 from readback import keys
-from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.keys import selectors
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import Key, KeyState, User
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.parallel import in_parallel
@@ -18,11 +20,11 @@ pytestmark = pytest.mark.usefixtures("database")
 
 @pytest.fixture
 def alice(database: str) -> User:
-    return services.account_create("alice@example.org", confirmed=True)
+    return account_services.account_create("alice@example.org", confirmed=True)
 
 
 def test_a_new_key_is_well_formed_and_only_its_digest_is_stored(alice):
-    key, text = services.key_create(alice, "laptop")
+    key, text = key_services.key_create(alice, "laptop")
 
     assert keys.why_invalid(text.encode()) is None
     stored = Key.objects.get()
@@ -31,7 +33,7 @@ def test_a_new_key_is_well_formed_and_only_its_digest_is_stored(alice):
 
 
 def test_no_column_of_any_table_holds_a_key(alice):
-    _, text = services.key_create(alice)
+    _, text = key_services.key_create(alice)
     secret = text[len(keys.PREFIX) : -keys.CHECKSUM_LENGTH]
 
     with connection.cursor() as cursor:
@@ -42,64 +44,64 @@ def test_no_column_of_any_table_holds_a_key(alice):
 
 
 def test_an_unconfirmed_account_gets_no_key():
-    bob = services.account_create("bob@example.org")
+    bob = account_services.account_create("bob@example.org")
 
     with pytest.raises(ServiceError, match="not confirmed"):
-        services.key_create(bob)
+        key_services.key_create(bob)
 
 
 def test_a_confirmed_address_that_is_not_the_primary_one_is_not_enough(alice):
     alice.emailaddress_set.update(primary=False)
 
     with pytest.raises(ServiceError, match="not confirmed"):
-        services.key_create(alice)
+        key_services.key_create(alice)
 
 
 def test_a_deactivated_account_gets_no_key(alice):
-    services.account_deactivate(alice)
+    account_services.account_deactivate(alice)
 
     with pytest.raises(ServiceError, match="not active"):
-        services.key_create(alice)
+        key_services.key_create(alice)
 
 
 def test_a_deleted_account_gets_no_key(alice):
     deleted = User.objects.get()
-    services.account_delete(alice)
+    account_services.account_delete(alice)
 
     with pytest.raises(ServiceError, match="no longer exists"):
-        services.key_create(deleted)
+        key_services.key_create(deleted)
 
 
 def test_an_account_has_a_limited_number_of_active_keys(alice):
     for _ in range(MAX_ACTIVE_KEYS):
-        services.key_create(alice)
+        key_services.key_create(alice)
 
     with pytest.raises(ServiceError, match=f"at most {MAX_ACTIVE_KEYS} active keys"):
-        services.key_create(alice)
+        key_services.key_create(alice)
 
 
 def test_the_limit_counts_each_account_separately(alice):
     for _ in range(MAX_ACTIVE_KEYS):
-        services.key_create(alice)
-    bob = services.account_create("bob@example.org", confirmed=True)
+        key_services.key_create(alice)
+    bob = account_services.account_create("bob@example.org", confirmed=True)
 
-    services.key_create(bob)
+    key_services.key_create(bob)
 
 
 def test_a_revoked_or_expired_key_makes_room_for_another(alice):
-    created = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
-    services.key_revoke(created[0])
+    created = [key_services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    key_services.key_revoke(created[0])
     Key.objects.filter(pk=created[1].pk).update(expires_at=timezone.now())
 
-    services.key_create(alice)
-    services.key_create(alice)
+    key_services.key_create(alice)
+    key_services.key_create(alice)
 
     with pytest.raises(ServiceError):
-        services.key_create(alice)
+        key_services.key_create(alice)
 
 
 def test_the_limit_holds_for_parallel_requests(alice):
-    outcomes = in_parallel(lambda: services.key_create(alice), MAX_ACTIVE_KEYS * 2)
+    outcomes = in_parallel(lambda: key_services.key_create(alice), MAX_ACTIVE_KEYS * 2)
 
     refused = [outcome for outcome in outcomes if isinstance(outcome, ServiceError)]
     assert len(refused) == MAX_ACTIVE_KEYS
@@ -107,11 +109,11 @@ def test_the_limit_holds_for_parallel_requests(alice):
 
 
 def test_revoking_is_permanent_and_repeating_it_is_harmless(alice):
-    key = services.key_create(alice).key
+    key = key_services.key_create(alice).key
 
-    services.key_revoke(key)
+    key_services.key_revoke(key)
     first = Key.objects.get().revoked_at
-    services.key_revoke(key)
+    key_services.key_revoke(key)
 
     assert first is not None
     assert Key.objects.get().revoked_at == first == key.revoked_at
@@ -121,7 +123,7 @@ def test_revoking_is_permanent_and_repeating_it_is_harmless(alice):
 
 def test_a_key_can_expire(alice):
     soon = timezone.now() + timedelta(minutes=1)
-    key = services.key_create(alice, expires_at=soon).key
+    key = key_services.key_create(alice, expires_at=soon).key
 
     assert key.state is KeyState.ACTIVE
     assert key.is_active and list(selectors.keys_active(alice)) == [key]
@@ -133,28 +135,28 @@ def test_a_key_can_expire(alice):
 
 def test_a_key_cannot_expire_in_the_past(alice):
     with pytest.raises(ServiceError, match="in the future"):
-        services.key_create(alice, expires_at=timezone.now())
+        key_services.key_create(alice, expires_at=timezone.now())
 
 
 @pytest.mark.parametrize("label", ["x" * 61, "two\nlines", "\x1b[31mred", "nul\0"])
 def test_a_name_that_is_too_long_or_has_control_characters_is_refused(alice, label):
     with pytest.raises(ServiceError):
-        services.key_create(alice, label)
+        key_services.key_create(alice, label)
 
 
 @pytest.mark.parametrize(
     "label", ["", "x" * 60, "Ноутбук", "<b>&amp;", "می\u200cخواهم", "👩\u200d🚀"]
 )
 def test_a_name_is_stored_unchanged(alice, label):
-    assert services.key_create(alice, f" {label} ").key.label == label
+    assert key_services.key_create(alice, f" {label} ").key.label == label
 
 
 def test_a_name_of_invisible_characters_is_empty(alice):
-    assert services.key_create(alice, "\u200d \u200c").key.label == ""
+    assert key_services.key_create(alice, "\u200d \u200c").key.label == ""
 
 
 def test_a_key_that_is_missing_is_created_once(alice):
-    outcomes = in_parallel(lambda: services.key_create_if_missing(alice, "ci"), 4)
+    outcomes = in_parallel(lambda: key_services.key_create_if_missing(alice, "ci"), 4)
 
     [text] = [text for _key, text in outcomes if text]
     key = Key.objects.get()
@@ -163,21 +165,21 @@ def test_a_key_that_is_missing_is_created_once(alice):
 
 
 def test_a_key_is_missing_if_it_was_revoked_or_rotated(alice):
-    first = services.key_create(alice, "ci").key
-    services.key_revoke(first)
-    second, text = services.key_create_if_missing(alice, " ci ")
+    first = key_services.key_create(alice, "ci").key
+    key_services.key_revoke(first)
+    second, text = key_services.key_create_if_missing(alice, " ci ")
     assert text and second != first
 
-    third = services.key_rotate(second, timedelta(hours=1)).key
-    assert services.key_create_if_missing(alice, "ci") == (third, None)
-    services.key_rename(third, "else")
-    assert services.key_create_if_missing(alice, "ci")[1]
+    third = key_services.key_rotate(second, timedelta(hours=1)).key
+    assert key_services.key_create_if_missing(alice, "ci") == (third, None)
+    key_services.key_rename(third, "else")
+    assert key_services.key_create_if_missing(alice, "ci")[1]
 
 
 def test_a_missing_key_needs_a_name_and_a_working_account(alice):
     with pytest.raises(ServiceError, match="name"):
-        services.key_create_if_missing(alice, " ")
-    services.key_create(alice, "ci")
-    services.account_deactivate(alice)
+        key_services.key_create_if_missing(alice, " ")
+    key_services.key_create(alice, "ci")
+    account_services.account_deactivate(alice)
     with pytest.raises(ServiceError, match="not active"):
-        services.key_create_if_missing(alice, "ci")
+        key_services.key_create_if_missing(alice, "ci")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from readback.cabinet.accounts import services
+from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.owners import BOB, account, logged_in, used

@@ -7,8 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from readback.cabinet.accounts import services
-from readback.cabinet.keys import live_parts
+from readback.cabinet.keys import live_parts, services
 from readback.cabinet.models import Key
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used
 from tests.cabinet.test_unmatched import ELSEWHERE, sent

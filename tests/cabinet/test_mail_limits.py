@@ -3,7 +3,8 @@
 import pytest
 from allauth.account.models import EmailAddress
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox as mail_limits
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import wait_until_sent
@@ -45,7 +46,7 @@ def test_tags_and_case_do_not_make_another_mailbox(address, mailbox):
 @pytest.mark.parametrize("known", [True, False], ids=["account", "no account"])
 def test_one_sender_gets_six_mails_an_hour_to_one_mailbox(clock, mails, known):
     if known:
-        services.account_create(ALICE, PASSWORD, confirmed=True)
+        account_services.account_create(ALICE, PASSWORD, confirmed=True)
     tagged = [f"alice+{n}@example.org" for n in range(3)]
 
     seen = [reset(clock, email) for email in (*tagged, ALICE, ALICE, ALICE, ALICE)]
@@ -97,7 +98,7 @@ def limits() -> dict[str, str]:
 
 
 def test_a_logged_in_sender_is_counted_by_account(clock):
-    services.account_create(ALICE, PASSWORD, confirmed=True)
+    account_services.account_create(ALICE, PASSWORD, confirmed=True)
     owner = Visitor()
     owner.log_in(ALICE)
 
@@ -111,8 +112,8 @@ def test_a_logged_in_sender_is_counted_by_account(clock):
 
 
 def test_the_answer_above_a_limit_is_the_same_for_every_address(clock):
-    services.account_create(ALICE, PASSWORD, confirmed=True)
-    services.account_create(BOB, PASSWORD)
+    account_services.account_create(ALICE, PASSWORD, confirmed=True)
+    account_services.account_create(BOB, PASSWORD)
     pages = []
     for email in (ALICE, BOB, "nobody@example.org"):
         for _ in range(6):
@@ -141,7 +142,7 @@ def test_a_sign_up_above_a_limit_creates_nothing(clock):
 
 
 def test_mails_that_strangers_ask_for_do_not_use_up_the_notices(clock, mails):
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
     owner = Visitor()
     owner.log_in(ALICE)
     for sender in senders(21):
@@ -155,7 +156,7 @@ def test_mails_that_strangers_ask_for_do_not_use_up_the_notices(clock, mails):
 
 
 def test_notices_are_limited_and_the_change_is_made_anyway(clock, mails, monkeypatch):
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
+    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
     owner = Visitor()
     owner.log_in(ALICE)
     monkeypatch.setattr(
@@ -168,7 +169,7 @@ def test_notices_are_limited_and_the_change_is_made_anyway(clock, mails, monkeyp
     wait_until_sent()
     assert len(mails.to(ALICE)) == 2
     # Commands are not limited: the operator causes them.
-    services.key_create(alice)
+    key_services.key_create(alice)
     wait_until_sent()
     assert len(mails.to(ALICE)) == 3
     assert not OutgoingMail.objects.exists()

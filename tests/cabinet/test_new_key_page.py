@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from django.db import connection
 
 from readback import keys
-from readback.cabinet.accounts import services
+from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.visitor import Visitor, text_of, words_of

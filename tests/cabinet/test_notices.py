@@ -3,7 +3,8 @@
 import pytest
 from django.db import transaction
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import User
 from tests.cabinet.outgoing import wait_until_sent
@@ -17,7 +18,7 @@ ALICE = "alice@example.org"
 
 @pytest.fixture
 def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_the_mail_about_a_new_key_does_not_contain_the_key(alice, visitor, mails
 
 
 def test_a_revoked_key_is_announced_once(alice, visitor, mails):
-    key = services.key_create(alice, "my laptop").key
+    key = key_services.key_create(alice, "my laptop").key
     for _ in range(2):
         visitor.send(f"/keys/{key.pk}/revoke/", page="/account/")
 
@@ -51,7 +52,7 @@ def test_a_revoked_key_is_announced_once(alice, visitor, mails):
 
 def test_a_change_that_fails_sends_no_mail(alice, mails):
     with pytest.raises(ZeroDivisionError), transaction.atomic():
-        services.key_create(alice)
+        key_services.key_create(alice)
         raise ZeroDivisionError
 
     assert not alice.keys.exists()
@@ -60,7 +61,7 @@ def test_a_change_that_fails_sends_no_mail(alice, mails):
 
 
 def test_the_mail_says_that_the_operator_did_it(alice, mails):
-    services.key_create(alice)
+    key_services.key_create(alice)
 
     assert "The operator of the service did this" in text_of(
         mails.wait_for(ALICE, "New key")
@@ -70,8 +71,8 @@ def test_the_mail_says_that_the_operator_did_it(alice, mails):
 def test_a_command_without_a_mail_server_prints_no_mail(
     alice, settings_without_mail, capsys
 ):
-    new = services.key_create(alice)
-    services.key_revoke(new.key)
+    new = key_services.key_create(alice)
+    key_services.key_revoke(new.key)
 
     assert not outbox.waiting().mails
     printed = capsys.readouterr()

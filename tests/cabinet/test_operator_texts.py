@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
 from tests.cabinet.owners import ALICE, account, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 @pytest.fixture(params=["en", "ru"])
 def operator(unsent_mails, request) -> Visitor:
-    created = services.account_create(OPERATOR, PASSWORD, confirmed=True)
+    created = account_services.account_create(OPERATOR, PASSWORD, confirmed=True)
     User.objects.filter(pk=created.pk).update(
         is_staff=True, is_superuser=True, language=request.param
     )
@@ -32,8 +33,8 @@ def operator(unsent_mails, request) -> Visitor:
 @pytest.fixture
 def pair():
     """A rotated key, and the one that replaces it."""
-    old = services.key_create(account(), "laptop").key
-    new = services.key_rotate(old, timedelta(days=1)).key
+    old = key_services.key_create(account(), "laptop").key
+    new = key_services.key_rotate(old, timedelta(days=1)).key
     for key in (old, new):
         used(key, 1)
         entry(key)
@@ -42,7 +43,7 @@ def pair():
 
 def test_every_time_names_its_zone(operator, pair):
     old, _new = pair
-    services.key_revoke(old)
+    key_services.key_revoke(old)
     operator.send(
         "/admin/cabinet/user/",
         {"action": "activate", "_selected_action": str(old.owner.pk)},

@@ -12,7 +12,8 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
     Key,
@@ -75,9 +76,9 @@ def test_accounts_and_keys_are_counted_by_state(operator):
     alice = account()
     long_ago = now - timedelta(days=60)
     User.objects.filter(pk=alice.pk).update(date_joined=long_ago, last_login=now)
-    services.account_create("bob@example.org", confirmed=False)
-    keys = [services.key_create(alice, name).key for name in "abcd"]
-    services.key_revoke(keys[0])
+    account_services.account_create("bob@example.org", confirmed=False)
+    keys = [key_services.key_create(alice, name).key for name in "abcd"]
+    key_services.key_revoke(keys[0])
     changes = (
         {"expires_at": now + timedelta(days=6), "last_used_at": now},
         {"expires_at": now - timedelta(days=1)},
@@ -101,7 +102,7 @@ def test_accounts_and_keys_are_counted_by_state(operator):
 @ON_BOTH
 def test_each_count_of_accounts_and_keys_links_to_the_rows(operator):
     alice = account()
-    key = services.key_create(alice).key
+    key = key_services.key_create(alice).key
     soon = timezone.now() + timedelta(days=1)
     Key.objects.filter(pk=key.pk).update(last_used_at=timezone.now(), expires_at=soon)
 
@@ -124,7 +125,7 @@ def test_each_count_of_accounts_and_keys_links_to_the_rows(operator):
 def test_requests_of_all_keys_are_added_up(operator):
     alice, bob = account(), account("bob@example.org")
     for owner in (alice, bob):
-        key = services.key_create(owner).key
+        key = key_services.key_create(owner).key
         used(key, 1000)
         used(key, 3, code="unknown_field")
         used(key, 500, hours_ago=24 * 10)
@@ -139,7 +140,7 @@ def test_requests_of_all_keys_are_added_up(operator):
 
 
 def test_numbers_are_written_as_the_language_does_it(operator):
-    used(services.key_create(account()).key, 1_234_567)
+    used(key_services.key_create(account()).key, 1_234_567)
 
     assert "1,234,567" in overview(operator)
     russian = logged_in(User.objects.get(email=OPERATOR), "ru")
@@ -155,7 +156,7 @@ def test_differences_are_shown_with_the_programs_that_send_them(operator):
             ("a program with a secret in its name", "temperature"),
         )
     ):
-        key = services.key_create(account(f"person{number}@example.org")).key
+        key = key_services.key_create(account(f"person{number}@example.org")).key
         fields = {"user_agent": agent, "differences": ids, "requests": 1000}
         refused(key, "unknown_field", 400, **fields)
     entry(key)
@@ -201,7 +202,7 @@ def test_mails_are_counted(operator):
 
 def test_no_address_and_no_secret_is_shown(operator):
     alice = account("alice@example.org")
-    created = services.key_create(alice, "the name of a key")
+    created = key_services.key_create(alice, "the name of a key")
     detail = {"detail": "a detail", "client_address": "203.0.113.0"}
     refused(created.key, "unknown_field", 400, user_agent="wget/1", **detail)
     outbox.add("account/email/x", "mallory@example.org", timedelta(days=1))

@@ -10,8 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts import selectors
 from readback.cabinet.accounts import sessions as account_sessions
+from readback.cabinet.keys import services
 from readback.cabinet.models import (
     JournalEntry,
     Key,

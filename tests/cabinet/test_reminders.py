@@ -6,8 +6,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.mail_rendering import render
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox, reminders
 from readback.cabinet.mail import sender as mail_sender
 from readback.cabinet.models import Key, OutgoingMail, User
@@ -44,7 +45,7 @@ def a_key(
     unused: timedelta | None = HOUR,
 ) -> Key:
     """Return a key that was used some time ago and expires when `left` has passed."""
-    key, now = services.key_create(alice, "laptop").key, timezone.now()
+    key, now = key_services.key_create(alice, "laptop").key, timezone.now()
     key.expires_at = now + left
     key.created_at = key.expires_at - lifetime
     key.last_used_at = None if unused is None else now - unused
@@ -90,14 +91,14 @@ def test_after_a_downtime_a_missed_reminder_is_late_but_never_double(
 
 
 def test_there_is_no_reminder_of_a_key_that_does_not_need_one(alice):
-    services.key_revoke(a_key(alice, 5 * DAY))
+    key_services.key_revoke(a_key(alice, 5 * DAY))
     a_key(alice, 5 * DAY, unused=None)
     a_key(alice, 5 * DAY, unused=reminders.IN_USE + HOUR)
     a_key(alice, -HOUR)
     a_key(alice, 8 * DAY)
     Key.objects.filter(pk=a_key(alice, DAY).pk).update(expires_at=None)
     a_key(bob := account("bob@example.org"), 5 * DAY)
-    services.account_deactivate(bob)
+    account_services.account_deactivate(bob)
     for name, change in {"x": {"verified": False}, "y": {"primary": False}}.items():
         a_key(other := account(f"{name}@example.org"), 5 * DAY)
         other.emailaddress_set.update(**change)
@@ -121,7 +122,7 @@ def test_another_expiry_starts_anew(alice, clock):
 def test_a_rotated_key_has_a_reminder_only_while_a_program_still_uses_it(alice, clock):
     quiet, busy = a_key(alice, 60 * DAY, 90 * DAY), a_key(alice, 60 * DAY, 90 * DAY)
     for key in (quiet, busy):
-        services.key_rotate(key, 7 * DAY)
+        key_services.key_rotate(key, 7 * DAY)
     assert added() == 0  # the notice of the rotation says when they end
 
     clock.ahead += 6 * DAY + HOUR
@@ -176,9 +177,9 @@ def test_a_sender_reminds_and_the_mail_says_what_to_do(alice, mail_server):
 @pytest.mark.parametrize(
     "change",
     [
-        services.key_revoke,
-        lambda key: services.key_rotate(key, DAY),
-        lambda key: services.account_deactivate(key.owner),
+        key_services.key_revoke,
+        lambda key: key_services.key_rotate(key, DAY),
+        lambda key: account_services.account_deactivate(key.owner),
         lambda key: User.objects.update(email="new@example.org"),
     ],
     ids=["revoked", "rotated", "deactivated", "another address"],

@@ -7,8 +7,11 @@ import pytest
 from django.utils import timezone
 
 from readback import keys
-from readback.cabinet.accounts import selectors, services
-from readback.cabinet.accounts.services import AlreadyRotated, ServiceError
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.keys import selectors
+from readback.cabinet.keys import services as key_services
+from readback.cabinet.keys.services import AlreadyRotated
 from readback.cabinet.models import Key, KeyState, OutgoingMail, User
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.outgoing import wait_until_sent
@@ -34,7 +37,7 @@ def alice(unsent_mails) -> User:
 
 @pytest.fixture
 def key(alice) -> Key:
-    return services.key_create(alice, "laptop").key
+    return key_services.key_create(alice, "laptop").key
 
 
 def ends_in(key: Key) -> timedelta:
@@ -45,9 +48,9 @@ def ends_in(key: Key) -> timedelta:
 
 @ON_SQLITE
 def test_the_new_key_has_the_name_and_the_settings_of_the_old_one(key):
-    services.key_set_explanations(key, True)
+    key_services.key_set_explanations(key, True)
 
-    new, text = services.key_rotate(key, DAY)
+    new, text = key_services.key_rotate(key, DAY)
 
     assert bytes(new.digest) == keys.digest(text.encode()) != bytes(key.digest)
     stored = Key.objects.get(pk=new.pk)
@@ -56,7 +59,7 @@ def test_the_new_key_has_the_name_and_the_settings_of_the_old_one(key):
 
 
 def test_both_keys_work_until_the_overlap_ends(alice, key):
-    new = services.key_rotate(key, WEEK).key
+    new = key_services.key_rotate(key, WEEK).key
 
     assert WEEK - 60 * SECOND < ends_in(key) <= WEEK
     assert set(selectors.keys_active(alice)) == {key, new}
@@ -65,7 +68,7 @@ def test_both_keys_work_until_the_overlap_ends(alice, key):
 
 @ON_SQLITE
 def test_without_an_overlap_the_old_key_ends_at_once(alice, key):
-    new = services.key_rotate(key, NOW).key
+    new = key_services.key_rotate(key, NOW).key
 
     key.refresh_from_db()
     assert key.state is KeyState.REVOKED
@@ -78,7 +81,7 @@ def test_the_new_key_lives_as_long_as_the_old_one_was_meant_to(key):
     Key.objects.update(created_at=created, expires_at=created + 30 * DAY)
     key.refresh_from_db()
 
-    new = services.key_rotate(key, HOUR).key
+    new = key_services.key_rotate(key, HOUR).key
 
     assert 30 * DAY - 60 * SECOND < ends_in(new) <= 30 * DAY
 
@@ -86,9 +89,9 @@ def test_the_new_key_lives_as_long_as_the_old_one_was_meant_to(key):
 @ON_SQLITE
 def test_the_old_key_never_ends_later_than_it_would_have(alice):
     soon = timezone.now() + HOUR
-    key = services.key_create(alice, expires_at=soon).key
+    key = key_services.key_create(alice, expires_at=soon).key
 
-    services.key_rotate(key, WEEK)
+    key_services.key_rotate(key, WEEK)
 
     key.refresh_from_db()
     assert key.expires_at == soon
@@ -98,24 +101,24 @@ def test_the_old_key_never_ends_later_than_it_would_have(alice):
 def test_an_overlap_has_a_longest_time(key):
     for overlap in (-SECOND, WEEK + SECOND):
         with pytest.raises(ServiceError, match="at most 7"):
-            services.key_rotate(key, overlap)
+            key_services.key_rotate(key, overlap)
 
     assert Key.objects.count() == 1
 
 
 @ON_SQLITE
 def test_a_rotated_key_cannot_be_rotated_again_but_the_new_one_can(key):
-    new = services.key_rotate(key, DAY).key
+    new = key_services.key_rotate(key, DAY).key
 
     with pytest.raises(AlreadyRotated):
-        services.key_rotate(key, DAY)
+        key_services.key_rotate(key, DAY)
 
-    services.key_rotate(new, DAY)
+    key_services.key_rotate(new, DAY)
     assert Key.objects.count() == 3
 
 
 def test_parallel_rotations_of_a_key_make_one_new_key(key):
-    outcomes = in_parallel(lambda: services.key_rotate(key, DAY), 4)
+    outcomes = in_parallel(lambda: key_services.key_rotate(key, DAY), 4)
 
     refused = [each for each in outcomes if isinstance(each, AlreadyRotated)]
     assert len(refused) == 3
@@ -126,9 +129,9 @@ def test_parallel_rotations_of_a_key_make_one_new_key(key):
 @pytest.mark.parametrize(
     "end",
     [
-        services.key_revoke,
+        key_services.key_revoke,
         lambda key: Key.objects.filter(pk=key.pk).update(expires_at=timezone.now()),
-        lambda key: services.account_deactivate(key.owner),
+        lambda key: account_services.account_deactivate(key.owner),
         lambda key: key.owner.emailaddress_set.update(verified=False),
     ],
     ids=["revoked", "expired", "deactivated", "not confirmed"],
@@ -137,41 +140,41 @@ def test_a_key_that_does_not_work_cannot_be_rotated(key, end):
     end(key)
 
     with pytest.raises(ServiceError):
-        services.key_rotate(key, DAY)
+        key_services.key_rotate(key, DAY)
 
     assert Key.objects.count() == 1
 
 
 def test_who_has_the_most_keys_can_rotate_all_of_them_at_once(alice):
-    made = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    made = [key_services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
     waiting = list(made)
 
-    in_parallel(lambda: services.key_rotate(waiting.pop(), WEEK), MAX_ACTIVE_KEYS)
+    in_parallel(lambda: key_services.key_rotate(waiting.pop(), WEEK), MAX_ACTIVE_KEYS)
 
     assert selectors.keys_active(alice).count() == 2 * MAX_ACTIVE_KEYS
     assert selectors.keys_active(alice).current().count() == MAX_ACTIVE_KEYS
     with pytest.raises(ServiceError, match="active keys"):
-        services.key_create(alice)
+        key_services.key_create(alice)
 
 
 def test_rotated_keys_that_still_work_are_limited_in_parallel_too(alice):
-    made = [services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
-    renewed = [services.key_rotate(each, WEEK).key for each in made[:-1]]
+    made = [key_services.key_create(alice).key for _ in range(MAX_ACTIVE_KEYS)]
+    renewed = [key_services.key_rotate(each, WEEK).key for each in made[:-1]]
 
-    outcomes = in_parallel(lambda: services.key_rotate(renewed.pop(), WEEK), 3)
+    outcomes = in_parallel(lambda: key_services.key_rotate(renewed.pop(), WEEK), 3)
 
     refused = [each for each in outcomes if isinstance(each, ServiceError)]
     assert len(refused) == 2 and "let this key end now" in str(refused[0])
     assert selectors.keys_active(alice).count() == 2 * MAX_ACTIVE_KEYS
     # Without an overlap there is nothing to limit.
-    services.key_rotate(renewed.pop(), NOW)
+    key_services.key_rotate(renewed.pop(), NOW)
     assert selectors.keys_active(alice).count() == 2 * MAX_ACTIVE_KEYS
 
 
 def test_an_account_with_rotated_keys_can_be_deleted(alice, key):
-    services.key_rotate(services.key_rotate(key, DAY).key, DAY)
+    key_services.key_rotate(key_services.key_rotate(key, DAY).key, DAY)
 
-    services.account_delete(alice)
+    account_services.account_delete(alice)
 
     assert not Key.objects.exists()
 
@@ -181,7 +184,7 @@ def test_the_owner_gets_one_mail_and_the_log_two_lines(alice, key, mails, caplog
     wait_until_sent()
     mails.messages.clear()
     with caplog.at_level(logging.INFO, "readback.security"):
-        new, text = services.key_rotate(key, HOUR)
+        new, text = key_services.key_rotate(key, HOUR)
 
     key.refresh_from_db()
     mail = mails.wait_for(ALICE, "rotated")
@@ -199,9 +202,9 @@ def test_the_owner_gets_one_mail_and_the_log_two_lines(alice, key, mails, caplog
 
 def test_a_rotation_that_fails_changes_nothing(key, monkeypatch):
     mails = OutgoingMail.objects.count()
-    monkeypatch.setattr(services, "_end_rotated", lambda *_: 1 / 0)
+    monkeypatch.setattr(key_services, "_end_rotated", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        services.key_rotate(key, DAY)
+        key_services.key_rotate(key, DAY)
 
     assert list(Key.objects.all()) == [key]
     assert OutgoingMail.objects.count() == mails
@@ -231,7 +234,7 @@ def test_the_page_explains_and_changes_nothing_until_the_form_is_sent(alice, key
 @ON_SQLITE
 def test_the_page_says_when_the_new_key_expires_and_the_old_one_at_the_latest(alice):
     month = timezone.now() + 30 * DAY
-    key = services.key_create(alice, expires_at=month).key
+    key = key_services.key_create(alice, expires_at=month).key
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/rotate/"))
 
@@ -288,7 +291,7 @@ def test_another_overlap_is_refused_with_the_form(alice, key):
 
 @ON_SQLITE
 def test_the_page_of_a_revoked_key_says_what_to_do(alice, key):
-    services.key_revoke(key)
+    key_services.key_revoke(key)
 
     page = logged_in(alice).get(f"/keys/{key.pk}/rotate/")
 
@@ -297,8 +300,8 @@ def test_the_page_of_a_revoked_key_says_what_to_do(alice, key):
 
 @ON_SQLITE
 def test_rotating_needs_the_password_again_long_after_the_login():
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
-    key = services.key_create(alice).key
+    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
+    key = key_services.key_create(alice).key
     visitor = Visitor()
     visitor.log_in(ALICE)
     _backdate_the_login(visitor)

@@ -6,8 +6,9 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.utils import translation
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.invitations import invitation_create
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
 from tests.cabinet.sign_up_setting import sign_up_for
 from tests.cabinet.test_mail_texts import MAILS, rendered
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 @pytest.fixture
 def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 def latin_in(text: str) -> set[str]:
@@ -152,7 +153,7 @@ def test_error_pages():
 
 @pytest.mark.parametrize("ip", ["192.0.2.1", ""])
 def test_every_mail(alice, ip):
-    services.key_create(alice)
+    key_services.key_create(alice)
     invitation_create(MAILS["account/email/invitation"].address, mail=False)
     EmailAddress.objects.update(verified=False)
     for name in MAILS:

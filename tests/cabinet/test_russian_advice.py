@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 
 from readback import programs
-from readback.cabinet.accounts import services
+from readback.cabinet.keys import services
 from tests.cabinet.owners import account, logged_in, refused
 from tests.cabinet.visitor import words_of
 

@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from readback.cabinet.accounts import selectors, services
+from readback.cabinet.keys import selectors, services
 from readback.cabinet.serving import schema
 from tests.cabinet.parallel import in_parallel
 

@@ -10,7 +10,8 @@ import pytest
 from django.db import connection
 
 import readback.cabinet
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
 from tests.cabinet.test_password_reset import choose
 from tests.cabinet.visitor import PASSWORD, Visitor
@@ -64,8 +65,8 @@ def test_the_events_of_an_account_are_logged_without_its_secrets(log, mails):
     Visitor().send("/accounts/password/reset/", {"email": ALICE})
     link = link_in(mails.wait_for(ALICE, "Set a new password"))
     choose(Visitor(), link)
-    services.account_deactivate(alice)
-    services.account_activate(alice)
+    account_services.account_deactivate(alice)
+    account_services.account_activate(alice)
     again = Visitor()
     again.log_in(ALICE, NEW)
     again.send("/account/delete/", {"password": NEW})
@@ -116,7 +117,7 @@ def test_user_input_cannot_forge_a_log_line(log):
 
 
 def test_too_many_attempts_are_logged(log):
-    services.account_create(ALICE, PASSWORD, confirmed=True)
+    account_services.account_create(ALICE, PASSWORD, confirmed=True)
     for _ in range(6):
         Visitor(address="203.0.113.5").log_in(ALICE, "not the password")
 
@@ -124,9 +125,11 @@ def test_too_many_attempts_are_logged(log):
 
 
 def test_the_operator_who_acted_is_logged(log):
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
-    key = services.key_create(alice).key
-    admin = services.account_create("operator@example.org", PASSWORD, confirmed=True)
+    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
+    key = key_services.key_create(alice).key
+    admin = account_services.account_create(
+        "operator@example.org", PASSWORD, confirmed=True
+    )
     User.objects.filter(pk=admin.pk).update(is_staff=True, is_superuser=True)
     operator = Visitor()
     operator.log_in("operator@example.org")
@@ -147,7 +150,7 @@ def test_no_table_and_no_mail_contains_a_key_or_a_password(mails):
     visitor.sign_up(ALICE)
     link = link_in(mails.wait_for(ALICE, "Confirm"))
     visitor.send(link)
-    text = services.key_create(User.objects.get(), "mine").text
+    text = key_services.key_create(User.objects.get(), "mine").text
 
     found = _everything_stored()
 

@@ -21,8 +21,7 @@ from django.db import connection
 from django.test import override_settings
 
 from readback import keys, programs
-from readback.cabinet.accounts import services
-from readback.cabinet.keys import recorded_exchange, send_test
+from readback.cabinet.keys import recorded_exchange, send_test, services
 from readback.cabinet.keys.recorded_exchange import MAX_AT_ONCE
 from readback.cabinet.models import Key
 from readback.setting_values import Bind

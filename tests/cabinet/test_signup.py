@@ -11,8 +11,10 @@ from django.core.cache import cache
 from django.db import OperationalError
 from django.test import override_settings
 
-from readback.cabinet.accounts import selectors, services
+from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
@@ -96,7 +98,7 @@ def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
     assert not again.is_logged_in
     assert not alice.is_logged_in
     with pytest.raises(ServiceError, match="not confirmed"):
-        services.key_create(User.objects.get(email=ALICE))
+        key_services.key_create(User.objects.get(email=ALICE))
 
 
 def test_a_link_works_once(mails):
@@ -161,8 +163,8 @@ def sign_up_response(email: str) -> dict[str, object]:
 
 
 def test_signing_up_with_a_known_address_looks_the_same(mails):
-    services.account_create(ALICE, PASSWORD, confirmed=True)
-    services.account_create("bob@example.org", PASSWORD)
+    account_services.account_create(ALICE, PASSWORD, confirmed=True)
+    account_services.account_create("bob@example.org", PASSWORD)
 
     known = sign_up_response(ALICE)
     unconfirmed = sign_up_response("bob@example.org")
@@ -177,7 +179,7 @@ def test_signing_up_with_a_known_address_looks_the_same(mails):
 
 
 def test_a_known_address_computes_a_password_hash_like_a_new_one(monkeypatch):
-    services.account_create(ALICE, PASSWORD, confirmed=True)
+    account_services.account_create(ALICE, PASSWORD, confirmed=True)
     hashed = []
     encode = "django.contrib.auth.hashers.Argon2PasswordHasher.encode"
     monkeypatch.setattr(encode, lambda self, password, salt: hashed.append(1) or "x$")
@@ -303,11 +305,11 @@ def test_all_forms_of_an_address_are_one_account():
 
         account = User.objects.get()
         assert account.email == stored
-        services.account_confirm(account)
+        account_services.account_confirm(account)
         alice = Visitor()
         alice.log_in(typed)
         assert alice.is_logged_in, typed
-        services.account_delete(account)
+        account_services.account_delete(account)
 
 
 def test_hostile_text_in_a_field_is_shown_as_text():
@@ -405,7 +407,7 @@ def test_a_link_confirms_only_the_password_of_its_own_sign_up(mails):
     ids=lambda state: next(iter(state)),
 )
 def test_only_an_unused_account_is_replaced(mails, state):
-    kept = services.account_create(ALICE, PASSWORD)
+    kept = account_services.account_create(ALICE, PASSWORD)
     User.objects.update(**state)
 
     Visitor().sign_up(ALICE, "the password of mallory")
@@ -416,8 +418,8 @@ def test_only_an_unused_account_is_replaced(mails, state):
 
 
 def test_an_account_with_keys_is_not_replaced(mails):
-    kept = services.account_create(ALICE, PASSWORD, confirmed=True)
-    services.key_create(kept)
+    kept = account_services.account_create(ALICE, PASSWORD, confirmed=True)
+    key_services.key_create(kept)
     EmailAddress.objects.update(verified=False)
 
     Visitor().sign_up(ALICE, "the password of mallory")
@@ -439,7 +441,7 @@ def send_again(visitor: Visitor) -> str:
 def test_the_mail_is_sent_again_at_most_every_three_minutes(mails, confirmed):
     """Whether there is an account, and whether it is confirmed, makes no difference."""
     if confirmed is not None:
-        services.account_create(ALICE, PASSWORD, confirmed=confirmed)
+        account_services.account_create(ALICE, PASSWORD, confirmed=confirmed)
     visitor = Visitor()
     visitor.sign_up(ALICE)
     wait_until_sent()

@@ -14,8 +14,10 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.utils import timezone
 
-from readback.cabinet.accounts import email_changes, email_undo, services
+from readback.cabinet.accounts import email_changes, email_undo
+from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.email_undo import UndoToken
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail.outbox import EMAIL_CHANGED, PASSWORD_RESET
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import wait_until_sent
@@ -39,7 +41,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def alice(database) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 def changed(account: User, to: str = MALLORY) -> str:
@@ -79,7 +81,7 @@ def mallory_with(mails: Any) -> Visitor:
 
 @ON_BOTH
 def test_alice_gets_her_account_back(alice, mails):
-    key = services.key_create(alice, "laptop").key
+    key = key_services.key_create(alice, "laptop").key
     mallory = mallory_with(mails)
     mallory.send(link_in(mails.wait_for(MALLORY, "Confirm")))
     changed_mail = mails.wait_for(ALICE, "address at Readback has been changed")
@@ -204,15 +206,15 @@ def test_a_link_lives_for_seven_days(alice):
 
 def test_links_of_deleted_and_deactivated_accounts_are_dead(alice):
     link = changed(alice)
-    services.account_deactivate(alice)
+    account_services.account_deactivate(alice)
     assert_dead(link)
-    services.account_delete(alice)
+    account_services.account_delete(alice)
     assert_dead(link)
 
 
 def test_an_address_that_belongs_to_another_account_stays_there(alice):
     link = changed(alice)
-    other = services.account_create(ALICE, NEW_PASSWORD, confirmed=True)
+    other = account_services.account_create(ALICE, NEW_PASSWORD, confirmed=True)
 
     page = Visitor().send(link)
 
@@ -276,7 +278,7 @@ def test_recovery_codes_do_not_stay_alone(alice):
 
 def test_the_button_needs_its_token_and_is_limited(alice):
     link = changed(alice)
-    services.account_create(ALICE, NEW_PASSWORD, confirmed=True)
+    account_services.account_create(ALICE, NEW_PASSWORD, confirmed=True)
 
     visitor = Visitor()
     assert visitor.client.post(link).status_code == 403
@@ -368,7 +370,7 @@ def test_an_address_taken_in_the_meantime_is_refused_with_a_sentence(alice, mail
     """Bob signs up with the address, but has not confirmed it yet."""
     mallory = mallory_with(mails)
     link = link_in(mails.wait_for(MALLORY, "Confirm"))
-    services.account_create(MALLORY, PASSWORD)
+    account_services.account_create(MALLORY, PASSWORD)
 
     sentence = f"{MALLORY} belongs to another account"
     assert sentence in words_of(mallory.get(link))

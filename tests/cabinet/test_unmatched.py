@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.api.data.store import Store
 from readback.api.data.unmatched import UnmatchedEvent
-from readback.cabinet.accounts import services
+from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from readback.config import Config
 from tests.cabinet.owners import BOB, account, entry, logged_in

@@ -34,7 +34,7 @@ INDEXES = {
 }
 QUERIES = """
 import json
-from readback.cabinet.accounts import selectors
+from readback.cabinet.keys import selectors
 from readback.cabinet.models import Key
 key = Key.objects.order_by("id")[250]
 queries = {

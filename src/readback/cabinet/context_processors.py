@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from readback.cabinet import account_rules
-from readback.cabinet.accounts import selectors
+from readback.cabinet.keys import selectors
 from readback.cabinet.second_factor import passkeys as passkey_support
 
 

@@ -179,9 +179,9 @@ def delete(email: str, yes: bool, as_json: bool) -> None:
 
 
 def find_account(email: str) -> "User":
-    from readback.cabinet.accounts import selectors
+    from readback.cabinet.accounts import selectors as account_selectors
 
-    user = selectors.account_find(email)
+    user = account_selectors.account_find(email)
     if user is None:
         raise Failure(f"There is no account {email}.")
     return user
@@ -191,10 +191,10 @@ def _create(
     email: str, password_stdin: bool, confirmed: bool, if_missing: bool
 ) -> "tuple[User, bool]":
     """Return the account, and whether this command has created it."""
-    from readback.cabinet.accounts import selectors
+    from readback.cabinet.accounts import selectors as account_selectors
     from readback.cabinet.accounts import services as account_services
 
-    user = selectors.account_find(email) if if_missing else None
+    user = account_selectors.account_find(email) if if_missing else None
     if user is not None:
         return user, False
     password = prompts.password(password_stdin)
@@ -210,17 +210,18 @@ def _create(
 
 
 def _as_json(user: "User") -> dict[str, Any]:
-    from readback.cabinet.accounts import selectors
+    from readback.cabinet.accounts import selectors as account_selectors
+    from readback.cabinet.keys import selectors as key_selectors
 
     return {
         "email": user.email,
         "active": user.is_active,
-        "confirmed": selectors.account_is_confirmed(user),
+        "confirmed": account_selectors.account_is_confirmed(user),
         "operator": user.is_staff,
         "created_at": user.date_joined,
         "last_login_at": user.last_login,
-        "keys": selectors.keys_of(user).count(),
-        "active_keys": selectors.keys_active(user).count(),
+        "keys": key_selectors.keys_of(user).count(),
+        "active_keys": key_selectors.keys_active(user).count(),
     }
 
 

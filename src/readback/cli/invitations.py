@@ -43,14 +43,13 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
             "print the link instead."
         )
     with open_cabinet(), written_before_commit():
-        from readback.cabinet.accounts import invitation_links
         from readback.cabinet.accounts import invitations as account_invitations
 
         invitation = account_invitations.invitation_create(
             email, days=days, mail=not print_link
         )
         click.echo(_note(invitation, print_link), err=True)
-        link = invitation_links.make(invitation) if print_link else None
+        link = account_invitations.invitation_link(invitation) if print_link else None
         if as_json:
             shown = {"mail": not print_link, "link": link}
             tables.print_json(_as_json(invitation) | shown)
@@ -63,9 +62,9 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
 def invitations(as_json: bool) -> None:
     """List invitations: address, state, who invited, and times."""
     with open_cabinet():
-        from readback.cabinet.accounts import selectors
+        from readback.cabinet.accounts import invitations as account_invitations
 
-        shown = [_as_json(each) for each in selectors.invitations()]
+        shown = [_as_json(each) for each in account_invitations.invitations()]
     if as_json:
         tables.print_json(shown)
         return
@@ -80,9 +79,8 @@ def uninvite(email: str, as_json: bool) -> None:
     """Withdraw an invitation; its link stops working."""
     with open_cabinet():
         from readback.cabinet.accounts import invitations as account_invitations
-        from readback.cabinet.accounts import selectors
 
-        invitation = selectors.invitation_find(email)
+        invitation = account_invitations.invitation_find(email)
         if invitation is None:
             raise Failure(f"There is no invitation for {email}.")
         account_invitations.invitation_withdraw(invitation)

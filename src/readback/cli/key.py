@@ -16,7 +16,7 @@ from readback.cli.streams import written_before_commit
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
-    from readback.cabinet.accounts.services import NewKey
+    from readback.cabinet.keys.services import NewKey
     from readback.cabinet.models import Key
 
 
@@ -78,7 +78,7 @@ def create(
 def list_(email: str, as_json: bool) -> None:
     """List the keys of an account: id, key, state, times and name."""
     with open_cabinet():
-        from readback.cabinet.accounts import selectors
+        from readback.cabinet.keys import selectors
 
         found = list(selectors.keys_of(find_account(email)))
     if as_json:
@@ -95,7 +95,7 @@ def list_(email: str, as_json: bool) -> None:
 def rename(id: int, name: str, as_json: bool) -> None:
     """Give the key with this id another name, which may be empty."""
     with open_cabinet():
-        from readback.cabinet.accounts import services
+        from readback.cabinet.keys import services
 
         found = _find_key(id)
         services.key_rename(found, name)
@@ -122,7 +122,7 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
     Only the new key is printed on standard output. This cannot be undone.
     """
     with open_cabinet():
-        from readback.cabinet.accounts import services
+        from readback.cabinet.keys import services
 
         old = _find_key(id)
         prompts.confirm(f"Rotate {old} of {old.owner}?", yes=yes)
@@ -140,7 +140,7 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
 def revoke(id: int, yes: bool, as_json: bool) -> None:
     """Revoke the key with this id; this cannot be undone."""
     with open_cabinet():
-        from readback.cabinet.accounts import services
+        from readback.cabinet.keys import services
 
         found = _find_key(id)
         prompts.confirm(f"Revoke {found} of {found.owner}?", yes=yes)
@@ -173,7 +173,7 @@ def _create(
     email: str, name: str, if_missing: str | None, expires_at: datetime | None
 ) -> "tuple[Key, str | None]":
     """Return the key, and its text if it is new."""
-    from readback.cabinet.accounts import services
+    from readback.cabinet.keys import services
 
     owner = find_account(email)
     if if_missing is None:

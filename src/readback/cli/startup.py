@@ -77,15 +77,15 @@ def prepare_cabinet(config: Config) -> None:
 def _local_account(
     config: Config, is_new: bool, ephemeral: bool, shows_secrets: bool
 ) -> dict[str, str]:
-    from readback.cabinet.accounts import selectors
+    from readback.cabinet.accounts import selectors as account_selectors
 
     if ephemeral:
         return ephemeral_account(config)
     if is_new and _is_private(config):
         _new_account(LOCAL_ACCOUNT)
-    account = selectors.account_find(LOCAL_ACCOUNT)
+    account = account_selectors.account_find(LOCAL_ACCOUNT)
     if account is None:
-        return {} if selectors.account_exists() else {"missing": "account"}
+        return {} if account_selectors.account_exists() else {"missing": "account"}
     # Elsewhere the output is often collected in a log that others read.
     if not _is_private(config):
         return {"email": account.email}
@@ -96,18 +96,19 @@ def _local_account(
 
 def ephemeral_account(config: Config) -> dict[str, str]:
     """Return a new account, or the one that has the chosen key from an earlier run."""
-    from readback.cabinet.accounts import selectors, services
+    from readback.cabinet.keys import selectors as key_selectors
+    from readback.cabinet.keys import services as key_services
 
     preset = config.ephemeral_key
-    known = selectors.key_find(preset) if preset else None
+    known = key_selectors.key_find(preset) if preset else None
     if known is None:
         # A random name, because a database that is kept has accounts of earlier runs.
         account = _new_account(f"ephemeral-{secrets.token_hex(4)}@localhost")
-        key = services.key_create(
+        key = key_services.key_create(
             account, "first key", notify=False, text=preset or None
         )
         return {"key": key.text, **_login(account)}
-    if not selectors.key_is_accepted(known):
+    if not key_selectors.key_is_accepted(known):
         raise CannotStart(
             "READBACK_EPHEMERAL_KEY is a key of this database that is no longer "
             "accepted; `readback key generate` prints a new one."
@@ -116,24 +117,26 @@ def ephemeral_account(config: Config) -> dict[str, str]:
 
 
 def _new_account(email: str) -> "User":
-    from readback.cabinet.accounts import services
+    from readback.cabinet.accounts import services as account_services
 
-    return services.account_create(email, confirmed=True, any_domain=True)
+    return account_services.account_create(email, confirmed=True, any_domain=True)
 
 
 def _first_key(account: "User") -> dict[str, str]:
     """Create a key for an account that has never had one, and return it."""
-    from readback.cabinet.accounts import selectors, services
+    from readback.cabinet.accounts import services as account_services
+    from readback.cabinet.keys import selectors as key_selectors
+    from readback.cabinet.keys import services as key_services
     from readback.cabinet.serving import schema
 
     # Without the lock, two starts at the same time would each create one.
     with schema.locked():
-        if selectors.keys_of(account).exists():
+        if key_selectors.keys_of(account).exists():
             return {}
         try:
             # Nobody reads mail at localhost, and the key is about to be printed.
-            key = services.key_create(account, "first key", notify=False)
-        except services.ServiceError:  # deactivated since the first start
+            key = key_services.key_create(account, "first key", notify=False)
+        except account_services.ServiceError:  # deactivated since the first start
             return {}
     return {"key": key.text}
 
@@ -141,19 +144,20 @@ def _first_key(account: "User") -> dict[str, str]:
 def discard_key(text: str) -> dict[str, str]:
     """Delete a key of the local account that could not be shown."""
     django_setup.set_up_django()
-    from readback.cabinet.accounts import selectors, services
+    from readback.cabinet.keys import selectors as key_selectors
+    from readback.cabinet.keys import services as key_services
 
     with django_setup.report_database_errors():
-        if key := selectors.key_find(text):
-            services.key_discard(key)
+        if key := key_selectors.key_find(text):
+            key_services.key_discard(key)
     return {}
 
 
 def _missing(account: "User") -> str:
     """Return "key", "password" or "", whichever the account needs first."""
-    from readback.cabinet.accounts import selectors
+    from readback.cabinet.keys import selectors as key_selectors
 
-    if not selectors.keys_of(account).exists():
+    if not key_selectors.keys_of(account).exists():
         return "key"
     return "" if account.has_usable_password() else "password"
 
@@ -183,12 +187,12 @@ def _is_private(config: Config) -> bool:
 
 
 def _record_address(config: Config) -> None:
-    from readback.cabinet.accounts import services
+    from readback.cabinet.keys import services as key_services
     from readback.cabinet.serving import schema
 
     # Without the lock, replicas that start at the same time would each add a row.
     with schema.locked():
-        services.address_record(config.base_url)
+        key_services.address_record(config.base_url)
 
 
 def _disconnect() -> None:

@@ -19,7 +19,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
-from readback.cabinet.accounts import selectors, timestamps
+from readback.cabinet.accounts import timestamps
 from readback.cabinet.models import (
     Invitation,
     JournalEntry,
@@ -75,11 +75,15 @@ def _account(account: User) -> dict[str, object]:
     }
 
 
+def _keys(account: User) -> QuerySet[Key]:
+    return account.keys.order_by("-id")
+
+
 def _of_each_key(model: type[Model], *order: str) -> Callable[[User], Any]:
     """Find the rows of one key after the other, in the order of an index."""
 
     def find(account: User) -> Iterator[QuerySet[Any]]:
-        for key in selectors.keys_of(account).values_list("pk", flat=True):
+        for key in _keys(account).values_list("pk", flat=True):
             yield model._default_manager.filter(key=key).order_by(*order)
 
     return find
@@ -87,7 +91,7 @@ def _of_each_key(model: type[Model], *order: str) -> Callable[[User], Any]:
 
 def _audit_entries(account: User) -> Iterator[QuerySet[LogEntry]]:
     """Find what operators did with the account and with its keys."""
-    keys = selectors.keys_of(account).values_list("pk", flat=True)
+    keys = _keys(account).values_list("pk", flat=True)
     for model, ids in ((User, [account.pk]), (Key, keys)):
         kind = ContentType.objects.get_for_model(model)
         yield LogEntry.objects.filter(
@@ -110,7 +114,7 @@ SECTIONS = (
     Section(
         "keys",
         Key,
-        lambda account: [selectors.keys_of(account)],
+        lambda account: [_keys(account)],
         [
             *("id", "label", "last_four", "created_at", "expires_at", "revoked_at"),
             *("reminded_at", "last_used_at", "explains_refusals", "replaced_by"),

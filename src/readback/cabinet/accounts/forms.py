@@ -32,6 +32,7 @@ from readback.cabinet.account_rules import (
     validate_deliverable,
 )
 from readback.cabinet.accounts import services
+from readback.cabinet.accounts.services import ServiceError, checked_name
 from readback.cabinet.models import User
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
@@ -65,6 +66,25 @@ class NormalisedEmailField(forms.EmailField):
         self.run_validators(address)
         validate_deliverable(address)
         return address
+
+
+class NameField(forms.CharField):
+    """The name of a key or a passkey.
+
+    Without `maxlength` in the page: browsers cut off what exceeds it, without a word,
+    and count an emoji as two or more.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(label=_("Name"), **options)
+
+    def clean(self, value: Any) -> str:
+        try:
+            name = checked_name(super().clean(value))
+        except ServiceError as error:
+            raise ValidationError(str(error), "invalid") from None
+        self.validate(name)  # it may consist of what nobody sees
+        return name
 
 
 class NoLabelSuffixForm:

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from readback.cabinet.accounts import invitation_links, invitations
+from readback.cabinet.accounts import invitations
 from readback.cabinet.accounts.forms import InvitationForm
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation
@@ -24,7 +24,7 @@ from readback.cabinet.models import Invitation
 @sensitive_post_parameters("password1")
 @never_cache
 def accept(request: HttpRequest, token: str) -> HttpResponse:
-    invitation = invitation_links.find(token)
+    invitation = invitations.invitation_of_link(token)
     if invitation is None:
         return _does_not_work(request)
     if request.user.is_authenticated:

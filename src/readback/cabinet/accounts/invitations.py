@@ -1,20 +1,28 @@
-"""All changes to invitations, as functions `invitation_<action>`; see `services.py`.
+"""Invitations: their links, all changes to them, and who can accept one.
 
 An address has at most one invitation. It is deleted when it is withdrawn, when its
 account is deleted, and some time after it was accepted or has expired.
+
+The link is made when it is shown or mailed, and never stored. It is signed with the
+secret key and names the row and its creation time. Inviting again changes that time, so
+earlier links stop working. When a link expires and whether it was used is in the row.
 """
 
 from datetime import timedelta
 
 from allauth.account.models import EmailAddress
 from allauth.core import context
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
+from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from readback.cabinet import account_rules
 from readback.cabinet.accounts import selectors, services
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.accounts.services import AccountExistsError, ServiceError
@@ -24,6 +32,7 @@ from readback.contract import INVITATION_DAYS
 
 # How long operators can see what became of an invitation.
 KEPT = timedelta(days=30)
+_SALT = "readback.cabinet.invitation"
 
 
 @transaction.atomic
@@ -134,3 +143,50 @@ def _add_mail(invitation: Invitation) -> None:
         )
     lifetime = invitation.expires_at - invitation.created_at
     outbox.add(outbox.INVITATION, invitation.email, lifetime)
+
+
+def invitation_link(invitation: Invitation) -> str:
+    token = signing.dumps([invitation.pk, _moment(invitation)], salt=_SALT)
+    path = reverse("account_invitation", kwargs={"token": token})
+    return f"{settings.CABINET_URL}{path}"
+
+
+def invitation_of_link(token: str) -> Invitation | None:
+    """Return the invitation that the link's token is for, if it can be accepted now."""
+    try:
+        pk, moment = signing.loads(token, salt=_SALT)
+    except signing.BadSignature:
+        return None
+    invitation = Invitation.objects.filter(pk=pk).first()
+    if invitation is None or _moment(invitation) != moment:
+        return None
+    return invitation if invitation_is_usable(invitation) else None
+
+
+def _moment(invitation: Invitation) -> int:
+    """Return the time of creation in microseconds."""
+    return round(invitation.created_at.timestamp() * 1_000_000)
+
+
+def invitations() -> QuerySet[Invitation]:
+    """Return all invitations, newest first."""
+    return Invitation.objects.select_related("invited_by").order_by("-created_at")
+
+
+def invitation_find(email: str) -> Invitation | None:
+    return invitations().filter(email=selectors.stored_form(email)).first()
+
+
+def invitation_open(email: str) -> Invitation | None:
+    """Return the invitation of an address if it can be accepted now."""
+    invitation = invitation_find(email)
+    return invitation if invitation and invitation.is_open else None
+
+
+def invitation_is_usable(invitation: Invitation) -> bool:
+    """Return whether the owner of the address can create an account with it now."""
+    is_allowed = account_rules.may_sign_up(invitation.email, invitation)
+    if not invitation.is_open or not is_allowed:
+        return False
+    account = selectors.account_find(invitation.email)
+    return account is None or selectors.account_is_unused(account)

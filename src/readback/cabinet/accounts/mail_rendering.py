@@ -33,7 +33,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
-from readback.cabinet.accounts import invitation_links, selectors
+from readback.cabinet.accounts import invitations
 from readback.cabinet.accounts.email_undo import UndoToken
 from readback.cabinet.mail.outbox import (
     CONFIRMATION,
@@ -135,10 +135,10 @@ def _undo_link(mail: OutgoingMail) -> str:
 
 
 def _invitation_link(mail: OutgoingMail) -> str:
-    invitation = selectors.invitation_find(mail.address)
-    if invitation is None or not selectors.invitation_is_usable(invitation):
+    invitation = invitations.invitation_find(mail.address)
+    if invitation is None or not invitations.invitation_is_usable(invitation):
         return ""
-    return invitation_links.make(invitation)
+    return invitations.invitation_link(invitation)
 
 
 def _expiring_key_link(mail: OutgoingMail) -> str:

@@ -1,14 +1,12 @@
 """The cabinet's own forms. Services make the final checks."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.accounts.services import ServiceError, checked_name
+from readback.cabinet.accounts.forms import NameField
 
 LIFETIMES = (
     ("", _("never")),
@@ -26,25 +24,6 @@ OVERLAPS = (
     ("24", _("after 1 day")),
     ("168", _("after 7 days")),
 )
-
-
-class NameField(forms.CharField):
-    """The name of a key or a passkey.
-
-    Without `maxlength` in the page: browsers cut off what exceeds it, without a word,
-    and count an emoji as two or more.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(label=_("Name"), **options)
-
-    def clean(self, value: Any) -> str:
-        try:
-            name = checked_name(super().clean(value))
-        except ServiceError as error:
-            raise ValidationError(str(error), "invalid") from None
-        self.validate(name)  # it may consist of what nobody sees
-        return name
 
 
 class KeyForm(forms.Form):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from readback.cabinet.accounts import selectors
+from readback.cabinet.keys import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
 from readback.contract import JOURNAL_USER_AGENT_LENGTH
 from readback.programs import RecognisedProgram

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from readback.cabinet.keys import journal
 from readback.cabinet.keys.journal_export import FORMATS, exported
-from readback.cabinet.keys.owned_key import owned_key
+from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
 from readback.cabinet.serving.requests import AccountRequest
 

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from readback.cabinet.accounts import services
-from readback.cabinet.keys import new_key
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.keys import new_key, services
 from readback.cabinet.keys.forms import RenameForm, RotationForm
-from readback.cabinet.keys.owned_key import owned_key
+from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import REVOCATION_SECONDS
 
@@ -26,7 +26,7 @@ def rename(request: AccountRequest, key_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             services.key_rename(key, form.cleaned_data["label"])
-        except services.ServiceError as error:
+        except ServiceError as error:
             form.add_error("label", str(error))
         else:
             messages.success(request, _("The name has been saved."))
@@ -50,7 +50,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
             # first one lets this page show the new key, too.
             key.refresh_from_db(fields=["replaced_by"])
             return redirect("new_key", key_id=key.replaced_by_id)
-        except services.ServiceError as error:
+        except ServiceError as error:
             form.add_error(None, str(error))
     context = {
         "nav": "keys",

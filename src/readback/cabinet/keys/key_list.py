@@ -7,8 +7,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from readback.cabinet.accounts import selectors, services
-from readback.cabinet.keys import new_key
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.keys import new_key, selectors, services
 from readback.cabinet.keys.forms import KeyForm
 from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import MAX_ACTIVE_KEYS
@@ -26,7 +26,7 @@ def key_list(request: AccountRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             return _create(request, form)
-        except services.ServiceError as error:
+        except ServiceError as error:
             form.add_error(None, str(error))
     return render(request, "cabinet/keys.html", {"form": form, **_lists(request)})
 

@@ -16,16 +16,17 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet.accounts import selectors, services
 from readback.cabinet.keys import (
     chart,
     journal,
     live,
     refusals,
+    selectors,
     send_test_form,
+    services,
     unmatched,
 )
-from readback.cabinet.keys.owned_key import owned_key
+from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import JournalEntry, Key
 from readback.cabinet.serving.requests import AccountRequest
 from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS

@@ -12,16 +12,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from readback.cabinet.accounts import selectors, services
 from readback.cabinet.keys import (
     live,
     probe_page,
     refusals,
+    selectors,
     send_test_form,
+    services,
     snippets,
     unmatched,
 )
-from readback.cabinet.keys.owned_key import owned_key
+from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
 from readback.cabinet.serving import shown_once

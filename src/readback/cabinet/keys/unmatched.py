@@ -13,9 +13,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from readback.cabinet.accounts import selectors
-from readback.cabinet.keys import live, probe_page, refusals
-from readback.cabinet.keys.owned_key import owned_key
+from readback.cabinet.keys import live, probe_page, refusals, selectors
+from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
 from readback.cabinet.serving import requests
 from readback.cabinet.serving.requests import AccountRequest

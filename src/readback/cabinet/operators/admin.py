@@ -25,6 +25,8 @@ from django.utils.translation import gettext_lazy as _
 from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import selectors as second_factor_selectors
 from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import selectors as key_selectors
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from readback.cabinet.operators import admin_filters as filters
 from readback.cabinet.operators import overview_page
@@ -191,9 +193,7 @@ class KeyAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("old key"))
     def replaces(self, key: Key) -> str:
-        return str(
-            account_selectors.key_replaced_by(key) or self.get_empty_value_display()
-        )
+        return str(key_selectors.key_replaced_by(key) or self.get_empty_value_display())
 
     @admin.display(description=_("requests accepted"))
     def accepted(self, key: Key) -> str:
@@ -205,7 +205,7 @@ class KeyAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Revoke permanently"), permissions=["operate"])
     def revoke(self, request: HttpRequest, rows: QuerySet[Key]) -> None:
-        self._apply(request, rows, account_services.key_revoke, gettext_noop("Revoked"))
+        self._apply(request, rows, key_services.key_revoke, gettext_noop("Revoked"))
 
 
 def _count_requests(key: Key, condition: Q) -> str:

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
-from readback.cabinet.accounts import selectors
+from readback.cabinet.keys import selectors
 
 
 @require_safe

@@ -11,8 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import login_limits
-from readback.cabinet.accounts.forms import NoLabelSuffixForm
-from readback.cabinet.keys.forms import NameField
+from readback.cabinet.accounts.forms import NameField, NoLabelSuffixForm
 from readback.cabinet.models import User
 from readback.cabinet.second_factor import services
 from readback.cabinet.serving import security_log

@@ -15,11 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import (
-    require_GET,
-    require_http_methods,
-    require_safe,
-)
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.accounts.services import ServiceError

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from readback.cabinet.accounts import selectors, sessions
-from readback.cabinet.accounts.services import ServiceError, checked_name
+from readback.cabinet.accounts.services import ServiceError, account_lock, checked_name
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.cabinet.second_factor import recovery_codes, sealed, totp
@@ -33,7 +33,7 @@ class NewFactor(NamedTuple):
 @transaction.atomic
 def app_add(account: User, secret: str, code: str) -> NewFactor:
     """Add an authenticator app, if the code shows that it has the secret."""
-    _lock(account)
+    account_lock(account)
     if _rows(account, Authenticator.Type.TOTP).exists():
         raise ServiceError(_("This account already has an authenticator app."))
     counter = totp.matching_counter(secret, code)
@@ -52,7 +52,7 @@ def app_add(account: User, secret: str, code: str) -> NewFactor:
 
 @transaction.atomic
 def app_remove(account: User) -> None:
-    _lock(account)
+    account_lock(account)
     if _rows(account, Authenticator.Type.TOTP).delete()[0]:
         notices.second_factor_removed(account, "app")
         _delete_needless_recovery_codes(account)
@@ -61,7 +61,7 @@ def app_remove(account: User) -> None:
 @transaction.atomic
 def passkey_add(account: User, name: str, credential: dict[str, Any]) -> NewFactor:
     """Add a passkey with the credential that `passkeys.py` has verified."""
-    _lock(account)
+    account_lock(account)
     number = _rows(account, Authenticator.Type.WEBAUTHN).count() + 1
     if number > MAX_PASSKEYS:
         raise ServiceError(
@@ -93,7 +93,7 @@ def passkey_rename(row: Authenticator, name: str) -> None:
 @transaction.atomic
 def passkey_remove(row: Authenticator) -> None:
     account = row.user
-    _lock(account)
+    account_lock(account)
     if _rows(account, Authenticator.Type.WEBAUTHN).filter(pk=row.pk).delete()[0]:
         notices.second_factor_removed(account, "passkey", row.data["name"])
         _delete_needless_recovery_codes(account)
@@ -102,7 +102,7 @@ def passkey_remove(row: Authenticator) -> None:
 @transaction.atomic
 def recovery_codes_create(account: User) -> list[str]:
     """Replace the recovery codes; only the result contains them."""
-    _lock(account)
+    account_lock(account)
     if not selectors.has_second_factor(account):
         raise ServiceError(_("Add an authenticator app or a passkey first."))
     codes = _store_recovery_codes(account)
@@ -125,7 +125,7 @@ def code_use(account: User, code: str) -> Authenticator | None:
 @transaction.atomic
 def second_factor_reset(account: User) -> None:
     """Remove all factors and end all sessions, for an owner who lost the device."""
-    _lock(account)
+    account_lock(account)
     if not Authenticator.objects.filter(user=account).delete()[0]:
         raise ServiceError(_("This account has no second factor."))
     sessions.sessions_end(account)
@@ -189,9 +189,3 @@ def _rows(account: User, kind: str) -> QuerySet[Authenticator]:
         user=account, type=kind
     )
     return rows
-
-
-def _lock(account: User) -> None:
-    """Lock the account's row, so that parallel calls work one after another."""
-    if not User.objects.select_for_update().filter(pk=account.pk).first():
-        raise ServiceError(_("The account no longer exists."))

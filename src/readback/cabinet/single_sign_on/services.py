@@ -52,7 +52,7 @@ class LoginRefusedError(Exception):
 
 
 def _may_sign_up(email: str) -> bool:
-    return account_rules.may_sign_up(email, selectors.invitation_open(email))
+    return account_rules.may_sign_up(email, invitations.invitation_open(email))
 
 
 def account_of_person(person: Identity) -> SocialAccount:
@@ -108,7 +108,7 @@ def _create(person: Identity) -> SocialAccount:
     EmailAddress.objects.create(
         user=account, email=person.email, primary=True, verified=True
     )
-    if invitation := selectors.invitation_open(person.email):
+    if invitation := invitations.invitation_open(person.email):
         invitations.invitation_close(invitation, account)
     notices.account_created_by_provider(account)
     return _connect(person, account)

@@ -1,0 +1,137 @@
+"""Queries on keys, usage, the journal and the address of the API. Never writes."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models.functions import Coalesce
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+
+from readback import keys
+from readback.cabinet.accounts.selectors import account_is_confirmed
+from readback.cabinet.models import (
+    Address,
+    JournalEntry,
+    Key,
+    KeyQuerySet,
+    NetworkKey,
+    UnmatchedRequest,
+    Usage,
+    User,
+    key_is_active,
+)
+from readback.cabinet.serving.requests import AccountRequest
+from readback.client_address import network_digest
+from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
+
+
+class CurrentAddress(NamedTuple):
+    """The address of the API, when it was set, and the previous address."""
+
+    base_url: str
+    since: datetime | None
+    previous: str | None
+
+
+def keys_of(account: User) -> KeyQuerySet:
+    """Return all keys of an account, newest first."""
+    return Key.objects.filter(owner=account).order_by("-id")
+
+
+def keys_active(account: User) -> KeyQuerySet:
+    return keys_of(account).active()
+
+
+def keys_inactive(account: User, limit: int) -> tuple[list[Key], int]:
+    """Return the newest keys that have ended, and how many there are altogether."""
+    ended = keys_of(account).exclude(key_is_active())
+    newest = list(ended.annotate(total=Window(Count("pk")))[:limit])
+    total: int = newest[0].total if newest else 0  # type: ignore[attr-defined]
+    return newest, total
+
+
+def key_find(text: str) -> Key | None:
+    """Return the key with this text, of whichever account."""
+    digest = keys.digest(text.encode())
+    return Key.objects.select_related("owner").filter(digest=digest).first()
+
+
+def key_is_accepted(key: Key) -> bool:
+    """Return whether the API accepts the key."""
+    owner = key.owner
+    return key.is_active and owner.is_active and account_is_confirmed(owner)
+
+
+def key_replaced_by(new: Key) -> Key | None:
+    """Return the key that this one has replaced, if it was made by a rotation."""
+    return Key.objects.filter(replaced_by=new).first()
+
+
+def keys_with_requests_today(account: User) -> QuerySet[Key]:
+    """Return the active keys with `requests_today`, counted from 00:00 UTC."""
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    usage = Usage.objects.filter(key=OuterRef("pk"), hour__gte=midnight)
+    today = usage.values("key").annotate(sum=Sum("requests")).values("sum")
+    return keys_active(account).annotate(requests_today=Coalesce(Subquery(today), 0))
+
+
+def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:
+    """Return (hour, accepted, requests) rows for the last days, unsorted."""
+    start = timezone.now() - timedelta(days=days)
+    usage = Usage.objects.filter(key=key, hour__gte=start)
+    rows = usage.values_list("hour", "code").annotate(Sum("requests"))
+    return [(hour, not code, requests) for hour, code, requests in rows]
+
+
+def journal_of(key: Key) -> QuerySet[JournalEntry]:
+    """Return the journal of a key, newest first.
+
+    Return at most JOURNAL_ROWS rows for each outcome: the data plane deletes older rows
+    only from time to time.
+    """
+    entries, newest = JournalEntry.objects.filter(key=key), Q()
+    for accepted in (True, False):
+        with_outcome = entries.filter(accepted=accepted).order_by("-pk").values("pk")
+        newest |= Q(pk__in=with_outcome[:JOURNAL_ROWS])
+    return entries.filter(newest).order_by("-at", "-id")
+
+
+def latest_request(key: Key, *, but_rather_not_of: str) -> JournalEntry | None:
+    """Return the newest row of the journal; if possible, not of this program."""
+    is_of_program = Q(user_agent__startswith=but_rather_not_of)
+    rows = journal_of(key).alias(is_of_program=is_of_program)
+    return rows.order_by("is_of_program", "-at", "-id").first()
+
+
+def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:
+    """Return what the network of an address has sent lately, the last one first."""
+    key = NetworkKey.objects.values_list("key", flat=True).first()
+    network = network_digest(client_address, bytes(key)) if key else b""
+    if not network:
+        return []
+    start = timezone.now() - timedelta(seconds=UNMATCHED_SECONDS)
+    recent = UnmatchedRequest.objects.filter(network=network, at__gte=start)
+    return list(recent.order_by("-at", "cell"))
+
+
+def address_history() -> QuerySet[Address]:
+    """Return the addresses of the API, the current one first."""
+    return Address.objects.order_by("-id")
+
+
+def address_current() -> CurrentAddress:
+    """Return the address in the settings, with its dates from the history."""
+    base_url = settings.CONFIG.base_url
+    latest = list(address_history()[:2])
+    if not latest or latest[0].base_url != base_url:
+        # Not in the history yet: `readback serve` records it when it starts.
+        return CurrentAddress(base_url, None, latest[0].base_url if latest else None)
+    previous = latest[1].base_url if len(latest) > 1 else None
+    return CurrentAddress(base_url, latest[0].since, previous)
+
+
+def owned_key(request: AccountRequest, key_id: int) -> Key:
+    """Return a key of the user; raise 404 for a key that belongs to another account."""
+    return get_object_or_404(Key, pk=key_id, owner=request.user)

@@ -1,0 +1,208 @@
+"""All changes to keys, their journal and the address, as functions `<entity>_<action>`.
+
+Pages, the admin and the command line change data only through these. A service that
+cannot do its work raises `ServiceError` with a message for the user.
+"""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from readback import keys
+from readback.cabinet.accounts.selectors import account_is_confirmed
+from readback.cabinet.accounts.services import ServiceError, account_lock, checked_name
+from readback.cabinet.keys import selectors
+from readback.cabinet.mail import notices
+from readback.cabinet.models import Address, JournalEntry, Key, User
+from readback.contract import MAX_ACTIVE_KEYS
+
+# How long a rotated key can go on working.
+LONGEST_OVERLAP = timedelta(days=7)
+
+
+class AlreadyRotated(ServiceError):
+    """Somebody has rotated the key before, perhaps with the same click."""
+
+
+class NewKey(NamedTuple):
+    """A new key; `text` is the key itself, which cannot be shown again."""
+
+    key: Key
+    text: str
+
+
+@transaction.atomic
+def key_create(
+    owner: User,
+    label: str = "",
+    expires_at: datetime | None = None,
+    *,
+    notify: bool = True,
+    text: str | None = None,
+) -> NewKey:
+    """Create a key; only the result contains its text, unless the caller chose it."""
+    owner = _lock_for_new_key(owner)
+    # Rotated keys are counted by `key_rotate`.
+    if selectors.keys_active(owner).current().count() >= MAX_ACTIVE_KEYS:
+        raise ServiceError(
+            _("An account can have at most %(limit)d active keys. Revoke one first.")
+            % {"limit": MAX_ACTIVE_KEYS}
+        )
+    label, expires_at = checked_name(label), _checked_expiry(expires_at)
+    new = _key_store(owner, label, expires_at, text=text)
+    notices.key_created(new.key, notify=notify)
+    return new
+
+
+@transaction.atomic
+def key_create_if_missing(
+    owner: User, label: str, expires_at: datetime | None = None
+) -> tuple[Key, str | None]:
+    """Return the active key with this name, or a new one with its text.
+
+    A rotated key does not count: it ends soon.
+    """
+    owner, label = _lock_for_new_key(owner), checked_name(label)
+    if not label:
+        raise ServiceError(_("The name is empty."))
+    named = selectors.keys_active(owner).current().filter(label=label).first()
+    return (named, None) if named else key_create(owner, label, expires_at)
+
+
+@transaction.atomic
+def key_rotate(key: Key, overlap: timedelta) -> NewKey:
+    """Replace an active key by a new one; the old one ends after the overlap.
+
+    The new key has the same name and settings, and the same lifetime from now on. The
+    result has its text. The old key never ends later than it would have without this.
+    """
+    if not timedelta() <= overlap <= LONGEST_OVERLAP:
+        raise ServiceError(
+            _("The old key can work for at most %(days)d more days.")
+            % {"days": LONGEST_OVERLAP.days}
+        )
+    owner = _lock_for_new_key(key.owner)
+    # Locked, so that the key cannot be revoked meanwhile.
+    old = Key.objects.select_for_update().get(pk=key.pk)
+    if old.replaced_by_id:
+        raise AlreadyRotated(_("This key has already been rotated."))
+    if not old.is_active:
+        raise ServiceError(_("Only an active key can be rotated. Create a new key."))
+    if overlap:
+        _check_rotated(owner)
+    new = _key_store(
+        owner,
+        old.label,
+        old.renewed_expiry,
+        explains_refusals=old.explains_refusals,
+    )
+    _end_rotated(old, new.key, overlap)
+    notices.key_rotated(old, new.key)
+    return new
+
+
+def key_rename(key: Key, label: str) -> None:
+    """Set the name of a key, which may be empty."""
+    key.label = checked_name(label)
+    key.save(update_fields=["label"])
+    notices.key_renamed(key)
+
+
+@transaction.atomic
+def key_revoke(key: Key) -> None:
+    """Revoke a key permanently; a key that is already revoked keeps its time."""
+    unrevoked = Key.objects.filter(pk=key.pk, revoked_at=None)
+    changed = unrevoked.update(revoked_at=timezone.now())
+    key.refresh_from_db(fields=["revoked_at"])
+    if changed:
+        notices.key_revoked(key)
+
+
+def key_discard(key: Key) -> None:
+    """Delete a key that was never shown, as if it had not been created."""
+    key.delete()
+
+
+def key_set_explanations(key: Key, explains_refusals: bool) -> None:
+    """Set whether refusals of this key have an explanation in their body."""
+    key.explains_refusals = explains_refusals
+    key.save(update_fields=["explains_refusals"])
+
+
+def journal_clear(key: Key) -> None:
+    """Delete the journal of a key; its request counts stay."""
+    JournalEntry.objects.filter(key=key).delete()
+
+
+def address_record(base_url: str) -> None:
+    """Add the address of the API to the history, if it is not the current one."""
+    current = selectors.address_history().first()
+    if current is None or current.base_url != base_url:
+        Address.objects.create(base_url=base_url)
+
+
+def _lock_for_new_key(owner: User) -> User:
+    """Lock and return the account, or raise an error if it cannot have a new key.
+
+    The lock makes parallel calls count the keys one after another.
+    """
+    owner = account_lock(owner)
+    if not owner.is_active:
+        raise ServiceError(_("The account is not active."))
+    if not account_is_confirmed(owner):
+        raise ServiceError(_("The account's e-mail address is not confirmed."))
+    return owner
+
+
+def _check_rotated(owner: User) -> None:
+    """Keep the rotated keys that still work from becoming many."""
+    rotated = selectors.keys_active(owner).exclude(replaced_by=None)
+    if rotated.count() >= MAX_ACTIVE_KEYS:
+        raise ServiceError(
+            _(
+                "%(limit)d rotated keys still work, the maximum for an account. Revoke "
+                "one of them, or let this key end now."
+            )
+            % {"limit": MAX_ACTIVE_KEYS}
+        )
+
+
+def _end_rotated(old: Key, new: Key, overlap: timedelta) -> None:
+    now = timezone.now()
+    old.replaced_by = new
+    if overlap:
+        old.expires_at = min(old.expires_at or now + overlap, now + overlap)
+    else:
+        old.revoked_at = now  # unlike an expiry, independent of the API's clock
+    # The notice of the rotation says when the key ends.
+    old.reminded_at = now
+    old.save(update_fields=["replaced_by", "expires_at", "revoked_at", "reminded_at"])
+
+
+def _checked_expiry(expires_at: datetime | None) -> datetime | None:
+    if expires_at is not None and expires_at <= timezone.now():
+        raise ServiceError(_("The expiry must be in the future."))
+    return expires_at
+
+
+def _key_store(
+    owner: User,
+    label: str,
+    expires_at: datetime | None,
+    *,
+    explains_refusals: bool = False,
+    text: str | None = None,
+) -> NewKey:
+    text = text or keys.mint()
+    key = Key.objects.create(
+        owner=owner,
+        label=label,
+        digest=keys.digest(text.encode()),
+        last_four=keys.last_characters(text),
+        expires_at=expires_at,
+        explains_refusals=explains_refusals,
+    )
+    return NewKey(key, text)
