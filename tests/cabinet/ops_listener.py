@@ -11,7 +11,7 @@ from unittest.mock import patch
 from django.conf import settings
 from django.test import override_settings
 
-from readback.cabinet.operators import api_status
+from readback.cabinet.operators import status as operator_status
 from readback.setting_values import Bind
 from tests.support.waiting import PATIENCE
 
@@ -40,7 +40,7 @@ def answering(answer: bytes | None) -> Iterator[str]:
 
 def patience() -> AbstractContextManager[object]:
     """Wait for an answer that comes, even if this takes a busy machine long."""
-    return patch.object(api_status, "TIMEOUT_SECONDS", PATIENCE)
+    return patch.object(operator_status, "TIMEOUT_SECONDS", PATIENCE)
 
 
 def answer_once(listener: socket.socket, answer: bytes) -> None:

@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 from django.conf import settings
 
-from readback.cabinet.operators import api_status
+from readback.cabinet.operators import status
 from readback.setting_values import Bind
 from tests.cabinet.ops_listener import STATUS, answer_once, answering, http, patience
 
@@ -31,7 +31,7 @@ from tests.cabinet.ops_listener import STATUS, answer_once, answering, http, pat
 )
 def test_a_strange_answer_is_no_state(answer):
     with answering(answer):
-        report = api_status.ApiQuestion(settings.CONFIG.ops_bind).report()
+        report = status.ApiQuestion(settings.CONFIG.ops_bind).report()
 
     assert (report.status, report.is_strange) == (None, True)
 
@@ -43,6 +43,6 @@ def test_a_unix_socket_is_asked_too(tmp_path):
         listener.listen()
         Thread(target=answer_once, args=(listener, http(STATUS)), daemon=True).start()
         with patience():
-            report = api_status.ApiQuestion(Bind("", 0, path)).report()
+            report = status.ApiQuestion(Bind("", 0, path)).report()
 
     assert report.status and report.status.version == "9.8.7"

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from readback.cabinet.pages import documents
+from readback.cabinet.pages import docs
 from readback.contract import REFUSALS
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
@@ -15,7 +15,7 @@ DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
-NAMES = sorted(documents.names())
+NAMES = sorted(docs.names())
 
 
 def test_the_index_links_to_every_page():

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from readback.cabinet.accounts import invitations, login_limits
-from readback.cabinet.accounts.email_undo import UndoToken
+from readback.cabinet.accounts.email_changes import UndoToken
 from readback.cabinet.models import Invitation
-from readback.cabinet.second_factor import recovery_codes, sealed
+from readback.cabinet.second_factor import services, totp
 
 DATABASES = ["sqlite"]
 ALICE = "alice@example.org"
@@ -37,7 +37,7 @@ def test_a_link_that_undoes_a_change_of_the_address_works() -> None:
 
 def test_a_recovery_code_works() -> None:
     digest = "ef0d8da2a69cf1e75c7d36ea46f6dea3824d7750903bb25ed638b28f5a15e11e"
-    assert recovery_codes.digest(1, "0123-4567-89ab-cdef") == digest
+    assert services.recovery_code_digest(1, "0123-4567-89ab-cdef") == digest
 
 
 def test_the_secret_of_an_authenticator_app_can_be_read() -> None:
@@ -45,7 +45,7 @@ def test_the_secret_of_an_authenticator_app_can_be_read() -> None:
         "gAAAAABq-06Uo0Y13Zapw4A2XnGGV0L0IE-LlJpiEH4fGXTFwh8tkRxQtiwJ_"
         "nWlDLqau5K2i3Q9R2ZVodirUebsEXwfbN8h4byWpBY09j9T7_1X6dIBfKk="
     )
-    assert sealed.unseal(stored) == "JBSWY3DPEHPK3PXP"
+    assert totp.unseal(stored) == "JBSWY3DPEHPK3PXP"
 
 
 def test_the_link_of_an_invitation_works(database) -> None:

@@ -22,7 +22,7 @@ from readback.cabinet.models import (
     UnmatchedRequest,
     User,
 )
-from readback.cabinet.operators import api_status
+from readback.cabinet.operators import status
 from readback.setting_values import Bind
 from tests.cabinet.ops_listener import STATUS, answering, http
 from tests.cabinet.owners import account, entry, logged_in, refused, used
@@ -292,4 +292,4 @@ def test_an_api_that_hangs_delays_the_page_by_its_timeout_at_most(operator):
 
     assert f"Not reachable from here at {address}." in page
     # Without a time limit the page would never end. The margin is for a busy machine.
-    assert elapsed < 30 * api_status.TIMEOUT_SECONDS
+    assert elapsed < 30 * status.TIMEOUT_SECONDS

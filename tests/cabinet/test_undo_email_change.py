@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.utils import timezone
 
-from readback.cabinet.accounts import email_changes, email_undo
+from readback.cabinet.accounts import email_changes
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.accounts.email_undo import UndoToken
+from readback.cabinet.accounts.email_changes import UndoToken
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail.outbox import EMAIL_CHANGED, PASSWORD_RESET
 from readback.cabinet.models import OutgoingMail, User
@@ -54,7 +54,7 @@ def changed(account: User, to: str = MALLORY) -> str:
 
 
 def token_of(link: str) -> UndoToken:
-    token = email_undo.read(link.rstrip("/").rpartition("/")[2])
+    token = email_changes.read_undo_token(link.rstrip("/").rpartition("/")[2])
     assert token is not None
     return token
 

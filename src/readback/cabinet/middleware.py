@@ -16,7 +16,7 @@ from readback.cabinet.accounts import password_pages, sessions
 from readback.cabinet.accounts.reauthentication import used_provider
 from readback.cabinet.keys import live_parts
 from readback.cabinet.operators import metrics
-from readback.cabinet.operators.page_counters import WorkerPages
+from readback.cabinet.operators.metrics import WorkerPages
 from readback.cabinet.serving import errors
 from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS

@@ -73,7 +73,7 @@ class CabinetApplication(BaseApplication):
         from django.urls import get_resolver
 
         from readback.cabinet.accounts.password_pages import hashes_password
-        from readback.cabinet.operators.page_counters import PageCounters
+        from readback.cabinet.operators.metrics import PageCounters
 
         self._hashes_password = hashes_password
         # In the master process, because the application is preloaded.
@@ -85,7 +85,7 @@ class CabinetApplication(BaseApplication):
         return self._hashes_password(method, path)
 
     def pages(self, row: int) -> object:
-        from readback.cabinet.operators.page_counters import WorkerPages
+        from readback.cabinet.operators.metrics import WorkerPages
 
         return WorkerPages(self.counters, row)
 

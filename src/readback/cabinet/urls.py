@@ -4,51 +4,35 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from readback.cabinet.account_rules import CALLBACK_PATH
-from readback.cabinet.accounts import (
-    account_pages,
-    download_page,
-    invitation_page,
-    language,
-    mail_pages,
-    session_pages,
-    undo_page,
-)
-from readback.cabinet.keys import (
-    journal_page,
-    key_changes,
-    key_list,
-    key_page,
-    new_key,
-    probe_page,
-    unmatched,
-)
+from readback.cabinet.accounts import account_pages, download, mail_pages
+from readback.cabinet.keys import key_list, key_page, new_key, probe_file, unmatched
 from readback.cabinet.operators import invitation_admin  # noqa: F401  (registers its pages)
 from readback.cabinet.operators.admin import operator_site
-from readback.cabinet.pages import address, docs, landing, openapi, privacy, well_known
+from readback.cabinet.pages import docs, privacy, public
 from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as second_factor_pages
 from readback.cabinet.single_sign_on import pages as single_sign_on_pages
 
 urlpatterns = [
-    path("", landing.landing, name="landing"),
+    path("", public.landing, name="landing"),
     path("keys/", key_list.key_list, name="keys"),
     path("keys/<int:key_id>/", key_page.detail, name="key"),
     path("keys/<int:key_id>/numbers/", key_page.activity, name="key_numbers"),
     path(
         "keys/<int:key_id>/journal.csv",
-        journal_page.export,
+        key_page.export,
         {"extension": "csv"},
         name="journal_csv",
     ),
     path(
         "keys/<int:key_id>/journal.jsonl",
-        journal_page.export,
+        key_page.export,
         {"extension": "jsonl"},
         name="journal_jsonl",
     ),
     path("keys/<int:key_id>/revoke/", key_page.revoke, name="key_revoke"),
-    path("keys/<int:key_id>/rename/", key_changes.rename, name="key_rename"),
-    path("keys/<int:key_id>/rotate/", key_changes.rotate, name="key_rotate"),
+    path("keys/<int:key_id>/rename/", key_list.rename, name="key_rename"),
+    path("keys/<int:key_id>/rotate/", key_list.rotate, name="key_rotate"),
     path("keys/<int:key_id>/clear/", key_page.clear_journal, name="key_clear"),
     path(
         "keys/<int:key_id>/explanations/",
@@ -61,36 +45,38 @@ urlpatterns = [
     path(
         "keys/<int:key_id>/unmatched/recent/", unmatched.part, name="key_unmatched_part"
     ),
-    path("docs/", docs.index, name="docs"),
+    path("docs/", docs.docs_index, name="docs"),
     path("docs/probe-report.schema.json", docs.report_schema, name="report_schema"),
     # Pages in docs/ link to the file beside them.
     path("docs/openapi.yaml", RedirectView.as_view(pattern_name="openapi")),
-    path("docs/<slug:name>", docs.page, name="docs_page"),
+    path("docs/<slug:name>", docs.docs_page, name="docs_page"),
     path("docs/<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
     # Programs rely on this path and on docs/errors (the API's Link header).
-    path("address.json", address.address_json, name="address"),
-    path("openapi.yaml", openapi.download, name="openapi"),
-    path("probe.pyz", probe_page.download, name="probe"),
-    path("probe.pyz.sha256", probe_page.checksum, name="probe_checksum"),
-    path(".well-known/security.txt", well_known.security_txt, name="security_txt"),
-    path(".well-known/change-password", well_known.change_password),
+    path("address.json", public.address_json, name="address"),
+    path("openapi.yaml", docs.openapi, name="openapi"),
+    path("probe.pyz", probe_file.download, name="probe"),
+    path("probe.pyz.sha256", probe_file.checksum_file, name="probe_checksum"),
+    path(".well-known/security.txt", public.security_txt, name="security_txt"),
+    path(".well-known/change-password", public.change_password),
     path("privacy", privacy.privacy, name="privacy"),
-    path("language/", language.switch, name="set_language"),
+    path("language/", account_pages.language_switch, name="set_language"),
     path("account/", account_pages.overview, name="account"),
     path("account/language/", account_pages.language, name="account_language"),
-    path("account/data/", download_page.page, name="account_data"),
-    path(
-        "account/data/download/", download_page.download, name="account_data_download"
-    ),
+    path("account/data/", download.page, name="account_data"),
+    path("account/data/download/", download.download, name="account_data_download"),
     path("account/delete/", account_pages.delete, name="account_delete"),
     path(
         "account/undo/<str:token>/",
-        undo_page.undo_email_change,
+        mail_pages.undo_email_change,
         name="undo_email_change",
     ),
-    path("account/sessions/", session_pages.overview, name="sessions"),
-    path("account/sessions/<int:pk>/end/", session_pages.end, name="session_end"),
-    path("account/sessions/end-others/", session_pages.end_others, name="sessions_end"),
+    path("account/sessions/", account_pages.session_list, name="sessions"),
+    path(
+        "account/sessions/<int:pk>/end/", account_pages.session_end, name="session_end"
+    ),
+    path(
+        "account/sessions/end-others/", account_pages.sessions_end, name="sessions_end"
+    ),
     path("account/second-factor/", second_factor_pages.overview, name="second_factor"),
     path("account/second-factor/app/add/", second_factor_pages.app_add, name="app_add"),
     path(
@@ -169,7 +155,7 @@ urlpatterns = [
     ),
     path(
         "accounts/invitation/<str:token>/",
-        invitation_page.accept,
+        mail_pages.accept_invitation,
         name="account_invitation",
     ),
     path(

@@ -1,4 +1,4 @@
-"""The account page: language and deletion, with links to allauth's pages.
+"""The account page, language and deletion, and the list of sessions.
 
 allauth's pages change the e-mail address and the password.
 """
@@ -9,15 +9,17 @@ from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
     require_safe,
 )
+from django.views.i18n import set_language
 
 from readback.cabinet.accounts import selectors, services, sessions
 from readback.cabinet.accounts.forms import (
@@ -82,3 +84,53 @@ def delete(request: AccountRequest) -> HttpResponse:
 # allauth asks nobody to log in again who has no password yet, so whoever finds an open
 # session of such an account could give it a password.
 set_password = login_required(reauthentication_required(allauth_views.password_set))
+
+
+@require_POST
+def language_switch(request: HttpRequest) -> HttpResponse:
+    """Set the language and return to the page where the switch was used."""
+    response = set_language(request)
+    chosen = response.cookies.get(settings.LANGUAGE_COOKIE_NAME)
+    if chosen and request.user.is_authenticated:
+        services.account_set_language(request.user, chosen.value)
+    return response
+
+
+@require_safe
+@never_cache
+@login_required
+def session_list(request: AccountRequest) -> HttpResponse:
+    current = request.session.session_key
+    rows = [
+        {
+            "pk": row.pk,
+            "is_current": row.session_key == current,
+            "browser": row.data.get("name", ""),
+            "system": row.data.get("system", ""),
+            "address": sessions.shown_address(row),
+            "since": row.created_at,
+            "last_seen": row.last_seen_at,
+        }
+        for row in sessions.sessions_of(request.user)
+    ]
+    # This browser first; the others stay in their order.
+    rows.sort(key=lambda session: not session["is_current"])
+    context = {"nav": "account", "sessions": rows}
+    return render(request, "cabinet/sessions.html", context)
+
+
+@require_POST
+@login_required
+def session_end(request: AccountRequest, pk: int) -> HttpResponse:
+    """End one session; one that does not exist, or is another account's, stays."""
+    sessions.session_end(request.user, pk)
+    messages.success(request, _("The session has ended."))
+    return redirect("sessions")
+
+
+@require_POST
+@login_required
+def sessions_end(request: AccountRequest) -> HttpResponse:
+    sessions.sessions_end_others(request.user, request.session.session_key)
+    messages.success(request, _("All other sessions have ended."))
+    return redirect("sessions")

@@ -8,18 +8,27 @@ tables that lead to an account, so that none is forgotten.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
+from allauth.core import ratelimit
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.decorators import login_required
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model, Q, QuerySet
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import render
 from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_GET, require_safe
 
-from readback.cabinet.accounts import timestamps
+from readback.cabinet.accounts import login_limits
 from readback.cabinet.models import (
     Invitation,
     JournalEntry,
@@ -28,11 +37,14 @@ from readback.cabinet.models import (
     Usage,
     User,
 )
+from readback.cabinet.serving import errors, security_log
+from readback.cabinet.serving.requests import AccountRequest
 
 ACCOUNT_COLUMNS = [
     *("id", "email", "language", "is_active", "is_staff", "is_superuser"),
     *("date_joined", "last_login"),
 ]
+_LIMIT = "download_data"
 
 
 class Section(NamedTuple):
@@ -61,7 +73,7 @@ def as_json(account: User) -> Iterator[str]:
 
 
 def _dump(value: object) -> str:
-    return json.dumps(value, default=timestamps.iso, ensure_ascii=False)
+    return json.dumps(value, default=iso, ensure_ascii=False)
 
 
 def _account(account: User) -> dict[str, object]:
@@ -189,3 +201,37 @@ SECTIONS = (
         ["action_time", "object_id", "action_flag", "change_message"],
     ),
 )
+
+
+def iso(moment: datetime) -> str:
+    """Return a time as in all files that people download: ISO 8601, in UTC."""
+    text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+@require_safe
+@never_cache
+@login_required
+@reauthentication_required
+def page(request: AccountRequest) -> HttpResponse:
+    """Ask for the password here: a file after it would leave its form on the screen."""
+    return render(request, "cabinet/account_data.html", {"nav": "account"})
+
+
+# Not HEAD: it would write to the security log. Compressed, because the whole answer
+# is in memory before it is sent, and a year of counts is 20 times larger than its gzip.
+@require_GET
+@never_cache
+@login_required
+@reauthentication_required
+@gzip_page
+def download(request: AccountRequest) -> HttpResponseBase:
+    if ratelimit.consume_or_429(request, action=_LIMIT, limit_get=True):
+        minutes = login_limits.minutes_until(request, _LIMIT)
+        return errors.too_many_requests(request, minutes)
+    security_log.record("data_downloaded", account=request.user.pk)
+    parts = as_json(request.user)
+    response = StreamingHttpResponse(parts, content_type="application/json")
+    name = f"readback-account-{timezone.now():%Y-%m-%d}.json"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

@@ -1,17 +1,26 @@
-"""Changes to the e-mail address of an account that allauth has no page for."""
+"""Undo a change of an account's address, by the link in the mail to the old address.
 
-from datetime import datetime, timedelta
+The token of the link is signed and not stored. It works for seven days after the
+change, however often the address has changed since. When it is used, the account notes
+the time from the change until then: all tokens of changes in this time are void. Tokens
+of earlier changes are not. Otherwise Mallory, who changes Alice's address twice, could
+undo the second change to void Alice's token, or undo it after Alice has undone the
+first one.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.base.internal.flows import delete_dangling_recovery_codes
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
+from django.core import signing
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from readback.cabinet.accounts import email_undo, services
-from readback.cabinet.accounts.email_undo import UndoToken
+from readback.cabinet.accounts import services
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
@@ -19,6 +28,48 @@ from readback.cabinet.models import User
 # Whoever takes an account over may add a way to log in first, and then change the
 # address. Its owner gets a notice about that at once, and has this long to act on it.
 _BEFORE_THE_CHANGE = timedelta(days=1)
+UNDO_LIFETIME = timedelta(days=7)
+
+
+class UndoToken(NamedTuple):
+    """Who gets which address back, and when it was changed (Unix time)."""
+
+    account: int
+    email: str
+    changed_at: float
+
+    @property
+    def text(self) -> str:
+        return _signer().sign_object(list(self))
+
+    @property
+    def changed(self) -> datetime:
+        return datetime.fromtimestamp(self.changed_at, UTC)
+
+
+def read_undo_token(text: str) -> UndoToken | None:
+    """Return the token, unless it is forged or too old."""
+    try:
+        token = UndoToken(*_signer().unsign_object(text))
+    except signing.BadSignature:
+        return None
+    return token if token.changed > timezone.now() - UNDO_LIFETIME else None
+
+
+def _signer() -> signing.Signer:
+    return signing.Signer(salt="readback.cabinet.email_undo")
+
+
+def can_undo(token: UndoToken, account: User) -> bool:
+    """Return whether there still is something to undo, and the token is not void."""
+    void = any(since <= token.changed_at <= end for since, end in void_times(account))
+    return account.is_active and account.email != token.email and not void
+
+
+def void_times(account: User) -> list[tuple[float, float]]:
+    """Return the times that matter: older tokens have expired anyway."""
+    oldest = (timezone.now() - UNDO_LIFETIME).timestamp()
+    return [(since, end) for since, end in account.email_undos or [] if end >= oldest]
 
 
 class DeadLinkError(ServiceError):
@@ -47,7 +98,7 @@ def email_change_undo(token: UndoToken) -> User:
 
 def _undo(token: UndoToken) -> User:
     account = User.objects.select_for_update().filter(pk=token.account).first()
-    if account is None or not email_undo.is_usable(token, account):
+    if account is None or not can_undo(token, account):
         raise DeadLinkError(_("This link no longer works"))
     # Mallory can sign up with the old address to block it, but cannot confirm it.
     services.account_discard_unused(token.email)
@@ -69,7 +120,7 @@ def email_is_taken(email: str, account: User) -> bool:
 
 def _set_only_email(account: User, token: UndoToken) -> None:
     undone = (token.changed_at, timezone.now().timestamp())
-    account.email_undos = [*email_undo.void_times(account), undone]
+    account.email_undos = [*void_times(account), undone]
     account.email = token.email
     account.set_unusable_password()
     account.save(update_fields=["email_undos", "email", "password"])

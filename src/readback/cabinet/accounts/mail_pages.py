@@ -1,27 +1,38 @@
-"""allauth's pages that cause an e-mail, with a way to send it again.
+"""The pages that cause an e-mail, and those that the link in an e-mail opens.
 
-What the mails say is in `mail_rendering.py`, how many are allowed in `mail_limits.py`.
+Most are allauth's, with a way to send the e-mail again. What the mails say is in
+`mail_rendering.py`, how many are allowed in `mail/outbox.py`. Opening a link changes
+nothing, because mail scanners open links; the button on its page does.
 """
 
 from http import HTTPStatus
 from typing import Any
 
 from allauth.account import views
+from allauth.account.internal.flows.signup import complete_signup
 from allauth.account.stages import EmailVerificationStage, LoginStageController
 from allauth.core import ratelimit
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import logout
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
 
-from readback.cabinet.accounts import email_changes
-from readback.cabinet.accounts.forms import SignupForm
+from readback.cabinet.accounts import email_changes, invitations
+from readback.cabinet.accounts.email_changes import UndoToken
+from readback.cabinet.accounts.forms import InvitationForm, SignupForm
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.models import Invitation, User
 
 # The session's key for the address that asked for a reset.
 RESET_ADDRESS = "reset_address"
+_UNDO_PAGE = "account/undo_email_change.html"
 
 
 class SignUpView(views.SignupView):
@@ -133,3 +144,67 @@ change_email = ChangeEmailView.as_view()
 confirm_email = ConfirmEmailView.as_view()
 confirmation_sent = ConfirmationSentView.as_view()
 reset_password = ResetPasswordView.as_view()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("password1")
+@never_cache
+def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
+    invitation = invitations.invitation_of_link(token)
+    if invitation is None:
+        return _does_not_work(request)
+    if request.user.is_authenticated:
+        return render(request, "account/invitation_logged_in.html")
+    form = InvitationForm(request.POST or None, email=invitation.email)
+    if request.method == "POST":
+        limited = ratelimit.consume_or_429(request, action="signup")
+        if limited:
+            return limited
+        if form.is_valid():
+            return _create_account(request, invitation, form)
+    context = {"email": invitation.email, "form": form}
+    return render(request, "account/invitation.html", context)
+
+
+def _create_account(
+    request: HttpRequest, invitation: Invitation, form: InvitationForm
+) -> HttpResponse:
+    password = form.cleaned_data["password1"]
+    try:
+        account = invitations.invitation_accept(invitation, password)
+    except ServiceError:
+        return _does_not_work(request)
+    response: HttpResponse = complete_signup(request, user=account)
+    return response
+
+
+def _does_not_work(request: HttpRequest) -> HttpResponse:
+    page = "account/invitation_does_not_work.html"
+    return render(request, page, status=HTTPStatus.NOT_FOUND)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def undo_email_change(request: HttpRequest, token: str) -> HttpResponse:
+    undo = email_changes.read_undo_token(token)
+    account = undo and User.objects.filter(pk=undo.account).first()
+    if not undo or not account or not email_changes.can_undo(undo, account):
+        return render(request, _UNDO_PAGE)
+    if request.method != "POST":
+        return render(request, _UNDO_PAGE, {"email": undo.email})
+    limited = ratelimit.consume_or_429(request, action="undo_email_change")
+    return limited or _undo(request, undo)
+
+
+def _undo(request: HttpRequest, undo: UndoToken) -> HttpResponse:
+    try:
+        account = email_changes.email_change_undo(undo)
+    except email_changes.DeadLinkError:
+        return render(request, _UNDO_PAGE)
+    except email_changes.EmailTakenError:
+        return render(request, _UNDO_PAGE, {"email": undo.email, "is_taken": True})
+    if request.user == account:
+        logout(request)  # the session has ended; this also removes its cookie
+    request.session[RESET_ADDRESS] = undo.email
+    done = _("The change has been undone. A link to set a new password is on its way.")
+    messages.success(request, done)
+    return redirect("account_reset_password_done")

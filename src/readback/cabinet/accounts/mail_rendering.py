@@ -34,7 +34,7 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import invitations
-from readback.cabinet.accounts.email_undo import UndoToken
+from readback.cabinet.accounts.email_changes import UndoToken
 from readback.cabinet.mail.outbox import (
     CONFIRMATION,
     EMAIL_CHANGED,

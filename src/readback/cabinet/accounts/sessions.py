@@ -2,11 +2,12 @@
 
 A row is written at the login and then at most once in some minutes, together with its
 session (see `middleware.py`). A session ends when its row in Django's table is deleted.
+Of what a browser sends, only its name and that of its system are stored.
 """
 
 from datetime import timedelta
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import Any, NamedTuple
 
 from allauth.account import signals
 from allauth.usersessions.models import UserSession
@@ -19,7 +20,6 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
-from readback.cabinet.accounts import browsers
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.cabinet.serving import requests
@@ -33,6 +33,29 @@ _LISTED = "listed"
 MAX_SESSIONS = 50
 _DELETED_PER_LOGIN = 100
 _UNKNOWN_ADDRESS = "0.0.0.0"
+# The first match counts: most browsers also call themselves Chrome or Safari.
+_BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("YaBrowser/", "Yandex Browser"),
+    ("Vivaldi/", "Vivaldi"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chromium/", "Chromium"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("CrOS", "ChromeOS"),
+    ("Windows", "Windows"),
+    ("Macintosh", "macOS"),
+    ("Linux", "Linux"),
+)
 
 
 def is_listed(request: HttpRequest) -> bool:
@@ -46,7 +69,7 @@ def session_record(request: HttpRequest) -> None:
     values = {
         "session_key": session.session_key,
         "ip": _stored_address(requests.client_address(request)),
-        "data": browsers.recognise(request.headers.get("user-agent", ""))._asdict(),
+        "data": _recognise(request.headers.get("user-agent", ""))._asdict(),
         "last_seen_at": now,
     }
     # Django gives the session another id when the password is changed.
@@ -148,3 +171,18 @@ def _stored_address(address: str) -> str:
 def shown_address(row: UserSession) -> str:
     """Return the network address of a session without its last part."""
     return "" if row.ip == _UNKNOWN_ADDRESS else shorten(row.ip)
+
+
+class Browser(NamedTuple):
+    """A browser and its system; a name that is not known is empty."""
+
+    name: str
+    system: str
+
+
+def _recognise(user_agent: str) -> Browser:
+    return Browser(_first(_BROWSERS, user_agent), _first(_SYSTEMS, user_agent))
+
+
+def _first(names: tuple[tuple[str, str], ...], user_agent: str) -> str:
+    return next((name for part, name in names if part in user_agent), "")

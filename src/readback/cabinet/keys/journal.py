@@ -4,11 +4,15 @@ Programs are recognised in Python, so the filters work on rows and not in the da
 That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
 """
 
+import csv
+import io
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from readback.cabinet.accounts import download
 from readback.cabinet.keys import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
 from readback.contract import JOURNAL_USER_AGENT_LENGTH
@@ -18,6 +22,8 @@ ACCEPTED, REFUSED = "accepted", "refused"
 
 # A key can have used 200 programs. All of them would make the page too large.
 _OFFERED = 20
+# A spreadsheet takes a cell that begins with one of these for a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class JournalFilter(NamedTuple):
@@ -116,3 +122,75 @@ def _options(counts: Counter[str], chosen: str) -> list[FilterOption]:
     if chosen and chosen not in {option.value for option in options}:
         options.append(FilterOption(chosen, counts[chosen]))
     return options
+
+
+class ExportedRow(NamedTuple):
+    """One row; the names of the fields are the names of the columns."""
+
+    time: str
+    outcome: str
+    endpoint: str
+    status: int
+    code: str
+    detail: str
+    differences: str
+    program: str
+    program_is_certain: bool
+    user_agent: str
+    client_address: str
+    request_bytes: int
+    answer_bytes: int
+    requests: int
+
+
+class ExportFormat(NamedTuple):
+    media_type: str
+    write: Callable[[Iterable[ExportedRow]], str]
+
+
+def exported(entry: JournalEntry) -> ExportedRow:
+    recognised = entry.recognised
+    return ExportedRow(
+        time=download.iso(entry.at),
+        outcome=ACCEPTED if entry.accepted else REFUSED,
+        endpoint=entry.endpoint,
+        status=entry.status,
+        code=entry.code,
+        detail=entry.detail,
+        differences=entry.differences,
+        program=recognised.name if recognised else "",
+        program_is_certain=recognised is not None and recognised.certain,
+        user_agent=entry.user_agent,
+        client_address=entry.client_address,
+        request_bytes=entry.request_bytes,
+        answer_bytes=entry.answer_bytes,
+        requests=entry.requests,
+    )
+
+
+def as_csv(rows: Iterable[ExportedRow]) -> str:
+    """Return CSV as RFC 4180 describes it, with a line of column names."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(ExportedRow._fields)
+    for row in rows:
+        writer.writerow(map(_cell, row))
+    return text.getvalue()
+
+
+def as_json_lines(rows: Iterable[ExportedRow]) -> str:
+    return "".join(f"{json.dumps(row._asdict())}\n" for row in rows)
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return value
+
+
+FORMATS = {
+    "csv": ExportFormat("text/csv; charset=utf-8; header=present", as_csv),
+    "jsonl": ExportFormat("application/jsonl; charset=utf-8", as_json_lines),
+}

@@ -1,4 +1,4 @@
-"""The page of a key: charts, journal, the option of the key, revoking and clearing."""
+"""The page of a key: charts, journal and its file, option, revoking and clearing."""
 
 from functools import partial
 
@@ -8,6 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
@@ -19,13 +20,14 @@ from django.views.decorators.http import (
 from readback.cabinet.keys import (
     chart,
     journal,
-    live,
+    live_parts,
     refusals,
     selectors,
-    send_test_form,
+    send_test,
     services,
     unmatched,
 )
+from readback.cabinet.keys.journal import FORMATS, exported
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import JournalEntry, Key
 from readback.cabinet.serving.requests import AccountRequest
@@ -44,7 +46,7 @@ _ROWS_PER_PAGE = 14
 @login_required
 def detail(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
-    test = send_test_form.from_post(request, key)
+    test = send_test.from_post(request, key)
     context = {
         "nav": "keys",
         "unmatched_is_on": unmatched.is_on(),
@@ -60,7 +62,7 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page: charts, totals and journal."""
     read = partial(_activity, request, owned_key(request, key_id))
-    return live.respond(request, "cabinet/key_activity.html", read)
+    return live_parts.respond(request, "cabinet/key_activity.html", read)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -112,7 +114,7 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
         # Called by the template: most polls find nothing new and render nothing.
         "explained": partial(refusals.explain_all, rows),
         "differences": partial(refusals.count_differences, filtered.entries),
-        "version": live.version_of(charts, options, [entry.pk for entry in rows]),
+        "version": live_parts.version_of(charts, options, [entry.pk for entry in rows]),
     }
 
 
@@ -130,3 +132,24 @@ def _queries(
         "shown": chosen.query(number),
         "older": chosen.query(number + 1),
     }
+
+
+@require_safe
+@never_cache
+@login_required
+def export(request: AccountRequest, key_id: int, extension: str) -> HttpResponse:
+    """Return all rows that match the filter in the URL, not only those of a page."""
+    key = owned_key(request, key_id)
+    chosen = journal.JournalFilter.from_query(request.GET)
+    form = FORMATS[extension]
+    text = form.write(map(exported, journal.read(key, chosen).rows))
+    response = HttpResponse(text, form.media_type)
+    name = f"{_name(key)}.{extension}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _name(key: Key) -> str:
+    """Return a name of letters, digits and hyphens, whatever the key is called."""
+    parts = ("readback-journal", slugify(key.label), key.last_four)
+    return "-".join(filter(None, (*parts, f"{timezone.now():%Y-%m-%d}")))

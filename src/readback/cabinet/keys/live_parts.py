@@ -1,9 +1,10 @@
-"""Polls of a live part that find nothing new, answered before the session is read.
+"""Live parts of a page: fragments that the browser requests again and again.
 
 A page that waits asks for its live part every second. Most of these polls find nothing
 new, and the session, the account and the ORM would cost ten times as much as finding
-that out. So the part comes with a proof: the time, and a keyed hash of the rows that
-the part depends on. While the rows still have this hash, the poll gets 204.
+that out. So polls are answered before the session is read: the part comes with a proof,
+which is the time, and a keyed hash of the rows that the part depends on. While the rows
+still have this hash, the poll gets 204.
 
 Only the owner of a key gets a proof, and its 204 tells nothing that the owner did not
 know before. After PROOF_SECONDS at most, a poll takes the long way again: that is how
@@ -11,7 +12,9 @@ long a page that was logged out may go on polling.
 """
 
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from hashlib import blake2s
 from random import randrange
 from typing import Any
 
@@ -19,10 +22,12 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import BigIntegerField
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import get_language
 
 from readback.cabinet.models import (
     JournalEntry,
@@ -144,3 +149,27 @@ def _rows(key_id: int, client_address: str | None) -> list[object]:
 
 def _moment(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
+
+
+def version_of(*content: object) -> str:
+    """Return a short hash that changes when the content of a part changes."""
+    digest = blake2s(
+        repr((get_language(), content)).encode(),
+        digest_size=VERSION_LENGTH // 2,
+    )
+    return digest.hexdigest()
+
+
+def respond(
+    request: HttpRequest, template: str, read: Callable[[], dict[str, Any]]
+) -> HttpResponse:
+    """Return the part that `read` reads, or 204 if the browser has this version."""
+    proof = proof_now(request)
+    context = read()
+    version = context["version"]
+    if request.GET.get("seen", "").startswith(version):
+        response = HttpResponse(status=204)
+    else:
+        response = render(request, template, context)
+    response["X-Version"] = version + proof
+    return response

@@ -13,11 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.keys import (
-    live,
-    probe_page,
+    live_parts,
+    probe_file,
     refusals,
     selectors,
-    send_test_form,
+    send_test,
     services,
     snippets,
     unmatched,
@@ -48,7 +48,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     text = _text_of(request, key)
     if text is None:
         return _redirect_to_key(request, key)
-    test = send_test_form.from_post(request, key)
+    test = send_test.from_post(request, key)
     base_url = settings.CONFIG.base_url
     context = {
         "nav": "keys",
@@ -58,7 +58,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),
-        **probe_page.offered(),
+        **probe_file.offered(),
         **_latest_request(request, key),
     }
     response = render(request, "cabinet/new_key.html", context, status=test.status)
@@ -73,7 +73,7 @@ def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the part that shows the latest request of this key, if there is one."""
     key = owned_key(request, key_id)
     read = partial(_latest_request, request, key)
-    return live.respond(request, "cabinet/latest_request.html", read)
+    return live_parts.respond(request, "cabinet/latest_request.html", read)
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
@@ -81,7 +81,7 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
     if request.method != "POST":
         return shown_once.pop(request)
     text = request.POST.get("key", "")
-    return text if send_test_form.is_key(key, text) else None
+    return text if send_test.is_key(key, text) else None
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
@@ -89,12 +89,12 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     latest = selectors.latest_request(key, but_rather_not_of=PROGRAM)
     if latest is None or latest.user_agent.startswith(PROGRAM):
         waiting = unmatched.recent(request)
-        version = live.version_of(waiting["version"], latest and latest.pk)
+        version = live_parts.version_of(waiting["version"], latest and latest.pk)
         return {**waiting, "key": key, "test_entry": latest, "version": version}
     return {
         "key": key,
         "latest": refusals.explain(latest),
-        "version": live.version_of(latest.pk),
+        "version": live_parts.version_of(latest.pk),
     }
 
 

@@ -3,6 +3,9 @@
 Only ever to the API's public address. The result contains the exchange as it went over
 the wire, without the key. The text and the key exist in memory only, until the page is
 rendered.
+
+The form is on the page of a new key and on the page of a key. The key is posted with
+it: nothing else has it. Such a page calls `from_post` and includes send_test.html.
 """
 
 import json
@@ -10,12 +13,21 @@ import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
+from allauth.core import ratelimit
 from django.conf import settings
 
 from readback import __version__, keys
-from readback.cabinet.keys.recorded_exchange import RecordedExchange, Target, post
+from readback.cabinet.keys.recorded_exchange import (
+    RecordedExchange,
+    Target,
+    TooManyExchanges,
+    post,
+)
+from readback.cabinet.models import Key
+from readback.cabinet.serving.requests import AccountRequest
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
 
@@ -35,6 +47,7 @@ _HIDDEN_KEY = "[key]"
 # Control and format characters (such as a change of direction), separators of lines,
 # private use, lone surrogates and what is not assigned.
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+_LIMIT = "send_test"
 
 
 class Outcome(StrEnum):
@@ -220,3 +233,44 @@ def _member(document: Any, *names: str | int) -> Any:
 def _utf8(text: str) -> bytes:
     # JSON can contain lone surrogates, which have no UTF-8 form of their own.
     return text.encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True)
+class SubmittedTest:
+    """The content of the form, and what became of it."""
+
+    text: str = SAMPLE
+    max_length: int = MAX_TEXT_LENGTH
+    result: SentTest | None = None
+    # Why nothing was sent: "limited" (this account or address), "busy" (this server).
+    obstacle: str = ""
+    is_other_key: bool = False
+
+    @property
+    def status(self) -> int:
+        """The status of the page that shows it."""
+        return HTTPStatus.TOO_MANY_REQUESTS if self.obstacle else HTTPStatus.OK
+
+    @property
+    def is_submitted(self) -> bool:
+        return bool(self.result or self.obstacle)
+
+
+def from_post(request: AccountRequest, key: Key) -> SubmittedTest:
+    """Send the test if the request is a submitted form."""
+    if request.method != "POST":
+        return SubmittedTest()
+    # Browsers send every line break in a form as CR LF.
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    if not ratelimit.consume(request, action=_LIMIT):
+        return SubmittedTest(text, obstacle="limited")
+    try:
+        result = run(request.POST.get("key", ""), text)
+    except TooManyExchanges:
+        return SubmittedTest(text, obstacle="busy")
+    return SubmittedTest(text, result=result, is_other_key=not is_key(key, result.key))
+
+
+def is_key(key: Key, text: str) -> bool:
+    """Return whether this is the text of the key."""
+    return keys.digest(text.encode("utf-8", "replace")) == bytes(key.digest)

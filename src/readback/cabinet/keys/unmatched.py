@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from readback.cabinet.keys import live, probe_page, refusals, selectors
+from readback.cabinet.keys import live_parts, probe_file, refusals, selectors
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
 from readback.cabinet.serving import requests
@@ -26,7 +26,7 @@ from readback.contract import REFUSALS, UNMATCHED_SECONDS
 @login_required
 def page(request: AccountRequest, key_id: int) -> HttpResponse:
     key = _asked_for(request, key_id)
-    context = {"nav": "keys", "key": key, **recent(request), **probe_page.offered()}
+    context = {"nav": "keys", "key": key, **recent(request), **probe_file.offered()}
     return render(request, "cabinet/key_unmatched.html", context)
 
 
@@ -36,20 +36,24 @@ def page(request: AccountRequest, key_id: int) -> HttpResponse:
 def part(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page."""
     _asked_for(request, key_id)
-    return live.respond(request, "cabinet/unmatched.html", partial(recent, request))
+    return live_parts.respond(
+        request, "cabinet/unmatched.html", partial(recent, request)
+    )
 
 
 def recent(request: HttpRequest) -> dict[str, object]:
     """Return the context of cabinet/unmatched.html; without a query if it is off."""
     if not is_on():
-        return {"unmatched": None, "version": live.version_of()}
+        return {"unmatched": None, "version": live_parts.version_of()}
     rows = selectors.unmatched_requests(requests.client_address(request))
     # During an upgrade, a newer API may write a code that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {
         "unmatched": [(row, refusals.sentence(row)) for row in known],
         "minutes": UNMATCHED_SECONDS // 60,
-        "version": live.version_of([(row.pk, row.at, row.digest) for row in known]),
+        "version": live_parts.version_of(
+            [(row.pk, row.at, row.digest) for row in known]
+        ),
     }
 
 

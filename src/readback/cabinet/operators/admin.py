@@ -28,9 +28,9 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
-from readback.cabinet.operators import admin_filters as filters
-from readback.cabinet.operators import overview_page
-from readback.cabinet.operators.read_only_admin import ReadOnlyAdmin
+from readback.cabinet.operators import admin_lists as filters
+from readback.cabinet.operators import overview
+from readback.cabinet.operators.admin_lists import ReadOnlyAdmin
 from readback.cabinet.second_factor import login as second_factor_login
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.single_sign_on import services as single_sign_on_services
@@ -46,7 +46,7 @@ class OperatorSite(admin.AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        return super().index(request, overview_page.context(request))
+        return super().index(request, overview.context(request))
 
     def app_index(
         self,

@@ -18,7 +18,7 @@ from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation, User
 from readback.cabinet.operators.admin import operator_site
-from readback.cabinet.operators.read_only_admin import ReadOnlyAdmin
+from readback.cabinet.operators.admin_lists import ReadOnlyAdmin
 from readback.contract import INVITATION_DAYS
 
 if TYPE_CHECKING:  # generic only for the type checker

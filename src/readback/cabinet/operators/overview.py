@@ -1,22 +1,26 @@
-"""The figures of the operators' overview: accounts, keys, requests, mails.
+"""The operators' overview, which is the index of the admin: figures, health, versions.
 
-Never writes. Each statement reads one table, and no figure shows an address, the name
-of a key or anything that a client sent. Counting a million rows takes a noticeable part
-of a second, so all figures together are kept in the cache for a minute.
+The admin site checks the access, as for all its pages. Nothing here writes. Each
+statement reads one table, and no figure shows an address, the name of a key or anything
+that a client sent. Counting a million rows takes a noticeable part of a second, so all
+figures together are kept in the cache for a minute.
 """
 
 from collections import Counter, defaultdict
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.cache import cache
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Model, Q, Sum
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from readback import __version__, programs
-from readback.cabinet.keys import chart
+from readback.cabinet.keys import chart, refusals
 from readback.cabinet.keys.chart import Chart
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
@@ -28,8 +32,10 @@ from readback.cabinet.models import (
     User,
     key_is_active,
 )
-from readback.cabinet.operators.installation import DatabaseFacts, database_facts
-from readback.contract import UNMATCHED_SECONDS
+from readback.cabinet.operators import status
+from readback.cabinet.operators.status import ApiQuestion, DatabaseFacts, database_facts
+from readback.cabinet.serving.worker import LIFECYCLE
+from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
 CACHE_SECONDS = 60
 # How many of the newest rows of all journals are searched for differences.
@@ -44,6 +50,20 @@ _DIFFERENCES_SHOWN = 10
 _PROGRAMS_SHOWN = 3
 # Different pairs of program and differences; a hostile client can send any number.
 _MAX_PAIRS = 1000
+# The name of the count, its words, and the filter of the list that shows the rows.
+_ACCOUNTS = (
+    ("total", _("in total"), ""),
+    ("confirmed", _("with a confirmed address"), "confirmed=yes"),
+    ("active", _("active in the last 30 days"), "active=30"),
+    ("new", _("new in the last 7 days"), "joined=7"),
+)
+_KEYS = (
+    ("active", _("active now"), "state=active"),
+    ("used_in_a_day", _("used in the last 24 hours"), "used=1"),
+    ("used_in_a_month", _("used in the last 30 days"), "used=30"),
+    ("expiring", _("expire within 7 days"), "state=expiring"),
+    ("revoked", _("revoked in total"), "state=revoked"),
+)
 
 
 class AccountCounts(NamedTuple):
@@ -106,7 +126,7 @@ class Figures(NamedTuple):
 def figures() -> Figures:
     """Return the figures, which are at most CACHE_SECONDS old."""
     # Another version may have other fields, and its cabinet the same cache.
-    name = f"overview-{__version__}"
+    name = f"figures-{__version__}"
     found: Figures | None = cache.get(name)
     if found is None:
         found = _count(timezone.now())
@@ -224,3 +244,72 @@ def _mails() -> MailCounts:
     waiting = outbox.waiting()
     failed = OutgoingMail.objects.filter(attempts__gt=0).count()
     return MailCounts(waiting.mails, waiting.since, failed, outbox.totals())
+
+
+class LinkedCount(NamedTuple):
+    number: int
+    words: str
+    url: str
+
+
+def context(request: HttpRequest) -> dict[str, object]:
+    """Return the context of cabinet/overview.html."""
+    # The API is asked while the database counts.
+    question = ApiQuestion(settings.CONFIG.ops_bind)
+    counted = figures()
+    return {
+        "figures": counted,
+        "accounts": _linked(request, User, counted.accounts, _ACCOUNTS),
+        "keys": _linked(request, Key, counted.keys, _KEYS),
+        "mails": _linked_mails(counted.mails),
+        "usage_url": _list_url(request, Usage),
+        "differences": [
+            (each, refusals.advice(each.difference)) for each in counted.differences
+        ],
+        # An older release may have written a code that the page of errors lacks.
+        "documented_codes": REFUSALS,
+        "minutes": UNMATCHED_SECONDS // 60,
+        "rows_searched": JOURNAL_ROWS_SEARCHED,
+        "versions": status.versions(),
+        "since": _started_at(request),
+        "api": question.report(),
+    }
+
+
+def _linked(
+    request: HttpRequest,
+    model: type[Model],
+    counts: NamedTuple,
+    rows: tuple[tuple[str, Any, str], ...],
+) -> list[LinkedCount]:
+    url = _list_url(request, model)
+    return [
+        LinkedCount(getattr(counts, name), words, url and f"{url}?{query}".rstrip("?"))
+        for name, words, query in rows
+    ]
+
+
+def _linked_mails(mails: MailCounts) -> list[LinkedCount]:
+    counts = (
+        (mails.waiting, _("waiting")),
+        (mails.failed, _("of them failed, to be tried again")),
+        (mails.outcomes["sent"], _("sent")),
+        (mails.outcomes["refused"], _("refused by the mail server")),
+        (mails.outcomes["expired"], _("expired before they could be sent")),
+        (mails.outcomes["unneeded"], _("no longer needed")),
+    )
+    return [LinkedCount(number, str(words), "") for number, words in counts]
+
+
+def _list_url(request: HttpRequest, model: type[Model]) -> str:
+    """Return the URL of a list; empty if the operator may not see it."""
+    label, name = model._meta.app_label, model._meta.model_name
+    allowed = request.user.has_perm(f"{label}.view_{name}")
+    return reverse(f"admin:{label}_{name}_changelist") if allowed else ""
+
+
+def _started_at(request: HttpRequest) -> datetime | None:
+    lifecycle = request.META.get(LIFECYCLE)
+    if lifecycle is None:  # not served by our worker
+        return None
+    return datetime.fromtimestamp(lifecycle.started_at, UTC)

@@ -8,7 +8,9 @@ from allauth.account.internal.flows import logout as logout_flow
 from allauth.account.models import Login
 from allauth.account.utils import get_next_redirect_url
 from allauth.account.views import BaseReauthenticateView
-from allauth.core import ratelimit
+from allauth.core import context, ratelimit
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.internal.ratelimit import consume
 from allauth.mfa.base.internal.flows import post_authentication
 from allauth.mfa.internal.constants import LoginStageKey
 from allauth.mfa.models import Authenticator
@@ -16,26 +18,69 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import login_limits, selectors
+from readback.cabinet.accounts.forms import NoLabelSuffixForm
 from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.models import User
-from readback.cabinet.second_factor import passkeys
-from readback.cabinet.second_factor.forms import SecondFactorForm
+from readback.cabinet.second_factor import passkeys, services
 from readback.cabinet.serving import security_log
+from readback.cabinet.serving.errors import too_many_requests
 from readback.cabinet.serving.requests import AccountRequest
 
 # The session's key for the page that a new second factor leads back to.
 AFTER_SECOND_FACTOR = "after_second_factor"
+_CODE_LENGTH = 60
+_LIMIT = "second_factor"
+
+
+class CodeField(forms.CharField):
+    """A code of an app, or a recovery code."""
+
+    def __init__(self, label: Any, **attributes: Any) -> None:
+        usual = {"autocomplete": "one-time-code", "spellcheck": "false"}
+        widget = forms.TextInput(attrs=usual | attributes)
+        super().__init__(label=label, max_length=_CODE_LENGTH, widget=widget)
+
+
+class SecondFactorForm(NoLabelSuffixForm, forms.Form):
+    """Use up a code; wrong ones are counted for the account, on all pages together."""
+
+    # Without a keyboard for digits: recovery codes have letters.
+    code = CodeField(gettext_lazy("Code"), autofocus=True)
+    factor: Authenticator
+
+    def __init__(self, *args: Any, account: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._account = account
+
+    def clean_code(self) -> str:
+        code: str = self.cleaned_data["code"]
+        request, key = context.request, str(self._account.pk)
+        attempt = consume(request, app="allauth.account", action=_LIMIT, key=key)
+        if attempt is None:
+            security_log.record("second_factor_limited", account=self._account.pk)
+            minutes = login_limits.minutes_until(request, _LIMIT, key)
+            raise ImmediateHttpResponse(too_many_requests(request, minutes))
+        factor = services.code_use(self._account, code)
+        if factor is None:
+            security_log.record("second_factor_failed", account=self._account.pk)
+            raise ValidationError(
+                _("This code is not correct, or it has already been used.")
+            )
+        attempt.rollback()
+        self.factor = factor
+        return code
 
 
 class PendingRequest(HttpRequest):

@@ -4,28 +4,27 @@ They ask for a proof (password, factor or a new login) unless the login is recen
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
+from readback.cabinet.accounts.forms import NameField, NoLabelSuffixForm
 from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.accounts.services import ServiceError
-from readback.cabinet.second_factor import passkeys, sealed, services, totp
-from readback.cabinet.second_factor.forms import (
-    NewAppForm,
-    NewPasskeyForm,
-    PasskeyNameForm,
-)
-from readback.cabinet.second_factor.login import AFTER_SECOND_FACTOR
+from readback.cabinet.second_factor import passkeys, services, totp
+from readback.cabinet.second_factor.login import AFTER_SECOND_FACTOR, CodeField
 from readback.cabinet.second_factor.services import NewFactor
 from readback.cabinet.serving import shown_once
 from readback.cabinet.serving.requests import AccountRequest
@@ -34,6 +33,27 @@ from readback.cabinet.serving.requests import AccountRequest
 _NEW_SECRET = "new_totp_secret"
 
 View = Callable[..., HttpResponse]
+
+
+class NewAppForm(NoLabelSuffixForm, forms.Form):
+    # Without autofocus: a phone would scroll past the QR code.
+    code = CodeField(gettext_lazy("Code that the app shows"), inputmode="numeric")
+
+
+class PasskeyNameForm(NoLabelSuffixForm, forms.Form):
+    name = NameField(
+        help_text=gettext_lazy(
+            "For example where the passkey is: “phone” or “blue key”."
+        ),
+    )
+
+
+class NewPasskeyForm(PasskeyNameForm):
+    """The name is optional: the browser has created the passkey before it is sent."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["name"].required = False
 
 
 def _protected(view: View) -> View:
@@ -81,10 +101,10 @@ def app_add(request: AccountRequest) -> HttpResponse:
 def _new_secret(request: AccountRequest) -> str:
     """Return the secret that this session has been shown, so that a reload keeps it."""
     try:
-        return sealed.unseal(request.session[_NEW_SECRET])
-    except (KeyError, sealed.UnsealError):
+        return totp.unseal(request.session[_NEW_SECRET])
+    except (KeyError, totp.UnsealError):
         secret = totp.new_secret()
-        request.session[_NEW_SECRET] = sealed.seal(secret)
+        request.session[_NEW_SECRET] = totp.seal(secret)
         return secret
 
 

@@ -2,25 +2,37 @@
 
 Each change is one transaction with its notice to the owner. The rows are those of
 allauth's table, which its login stage and its confirmation pages read.
+
+A recovery code has 80 random bits, so a fast hash is enough. Only its HMAC with the
+cabinet's secret key is stored, so a copy of the database reveals no code.
 """
 
 import logging
+import secrets
 from typing import Any, NamedTuple
 
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.accounts.services import ServiceError, account_lock, checked_name
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
-from readback.cabinet.second_factor import recovery_codes, sealed, totp
+from readback.cabinet.second_factor import totp
 
 MAX_PASSKEYS = 20
 
 _log = logging.getLogger("readback.cabinet.second_factor_services")
+_RECOVERY_CODES = 10
+# Crockford's base 32: no letter looks like another one or like a digit.
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_LENGTH = 16
+_GROUP = 4
+_SALT = "readback.cabinet.recovery_codes"
+_MISREAD = str.maketrans({"o": "0", "i": "1", "l": "1"})
 
 
 class NewFactor(NamedTuple):
@@ -44,7 +56,7 @@ def app_add(account: User, secret: str, code: str) -> NewFactor:
     row = Authenticator.objects.create(
         user=account,
         type=Authenticator.Type.TOTP,
-        data={"secret": sealed.seal(secret), "last_counter": counter},
+        data={"secret": totp.seal(secret), "last_counter": counter},
     )
     notices.second_factor_added(account, "app")
     return NewFactor(row, _first_recovery_codes(account))
@@ -134,8 +146,8 @@ def second_factor_reset(account: User) -> None:
 
 def _use_app_code(account: User, row: Authenticator, code: str) -> bool:
     try:
-        secret = sealed.unseal(row.data["secret"])
-    except sealed.UnsealError:
+        secret = totp.unseal(row.data["secret"])
+    except totp.UnsealError:
         _log.error(
             "The authenticator app of account %d cannot be used: its secret was "
             "encrypted with another READBACK_SECRET_KEY.",
@@ -152,7 +164,7 @@ def _use_app_code(account: User, row: Authenticator, code: str) -> bool:
 
 
 def _use_recovery_code(account: User, row: Authenticator, code: str) -> bool:
-    digest = recovery_codes.digest(account.pk, code)
+    digest = recovery_code_digest(account.pk, code)
     left: list[str] = row.data["digests"]
     if digest not in left:
         return False
@@ -169,8 +181,8 @@ def _first_recovery_codes(account: User) -> list[str]:
 
 
 def _store_recovery_codes(account: User) -> list[str]:
-    codes = recovery_codes.generate()
-    digests = [recovery_codes.digest(account.pk, code) for code in codes]
+    codes = _generate_recovery_codes()
+    digests = [recovery_code_digest(account.pk, code) for code in codes]
     Authenticator.objects.update_or_create(
         user=account,
         type=Authenticator.Type.RECOVERY_CODES,
@@ -189,3 +201,21 @@ def _rows(account: User, kind: str) -> QuerySet[Authenticator]:
         user=account, type=kind
     )
     return rows
+
+
+def _generate_recovery_codes() -> list[str]:
+    return [_generate_recovery_code() for _ in range(_RECOVERY_CODES)]
+
+
+def recovery_code_digest(account: int, code: str) -> str | None:
+    """Return what is stored of a code that was typed; None if it cannot be one."""
+    characters = "".join(c for c in code.lower() if c.isalnum()).translate(_MISREAD)
+    if len(characters) != _LENGTH or not set(characters) <= set(_ALPHABET):
+        return None
+    text = f"{account}:{characters}"
+    return salted_hmac(_SALT, text, algorithm="sha256").hexdigest()
+
+
+def _generate_recovery_code() -> str:
+    code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+    return "-".join(code[i : i + _GROUP] for i in range(0, _LENGTH, _GROUP))

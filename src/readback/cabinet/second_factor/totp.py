@@ -1,18 +1,25 @@
 """Authenticator apps: the secret, its link and QR code, and the codes (RFC 6238).
 
-Nothing here is stored: `second_factor_services.py` does that.
+The secret is stored encrypted, by `services.py`. The key is derived from the cabinet's
+secret key, which is not in the database: a copy of the database alone reveals none of
+them, and a new secret key makes them unreadable.
 """
 
+import base64
 from urllib.parse import quote, urlencode
 
 from allauth.core.internal.cryptokit import compare_user_code
 from allauth.mfa.totp.internal import auth
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from qrcode.constants import ERROR_CORRECT_L
 from qrcode.main import QRCode
 
 # Scanners need an empty margin of this many modules around the code.
 _MARGIN = 4
+_PURPOSE = b"readback.cabinet.sealed"
 
 
 def new_secret() -> str:
@@ -66,3 +73,25 @@ def _runs(row: list[bool]) -> list[tuple[int, int]]:
         elif is_dark:
             runs.append((x, 1))
     return runs
+
+
+class UnsealError(Exception):
+    """The text was sealed with another secret key, or is damaged."""
+
+
+def seal(text: str) -> str:
+    return _cipher().encrypt(text.encode()).decode("ascii")
+
+
+def unseal(sealed: str) -> str:
+    """Return the text; raise UnsealError if the secret key is not the same."""
+    try:
+        return _cipher().decrypt(sealed).decode()
+    except InvalidToken:
+        raise UnsealError from None
+
+
+def _cipher() -> Fernet:
+    derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE)
+    key = derivation.derive(settings.SECRET_KEY.encode())
+    return Fernet(base64.urlsafe_b64encode(key))

@@ -2,7 +2,7 @@
 
 It sends a nonce, needs a valid ID token, takes the configuration from memory, and keeps
 nothing of what the provider tells but who the person is. What follows from that is in
-`social_adapter.py`.
+`adapter.py`.
 """
 
 import time
@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 from allauth.account.models import EmailAddress
 from allauth.socialaccount import app_settings
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 from allauth.socialaccount.providers.openid_connect.provider import (
     OpenIDConnectProvider,
 )
@@ -24,7 +25,7 @@ from django.utils.crypto import get_random_string
 from requests import RequestException
 
 from readback.cabinet.account_rules import CALLBACK_PATH
-from readback.cabinet.single_sign_on import id_token, provider_documents
+from readback.cabinet.single_sign_on import errors, id_token, provider_documents
 from readback.cabinet.single_sign_on.provider_documents import (
     BoundedSession,
     ProviderError,
@@ -177,3 +178,26 @@ class CabinetProvider(OpenIDConnectProvider):
             return []
         verified = data.get("email_verified") is True
         return [EmailAddress(email=email, verified=verified, primary=True)]
+
+
+class CallbackView(OAuth2CallbackView):
+    adapter: CabinetClient
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except ProviderError as error:
+            return errors.failed(request, str(error))
+
+    def _get_state(self, request: HttpRequest, provider: Any) -> Any:
+        """Let the client compare the ID token with what the session remembers."""
+        state, response = super()._get_state(request, provider)
+        self.adapter.state = state or {}
+        return state, response
+
+
+def finish_login(request: HttpRequest) -> Any:
+    """Let allauth finish the login, with our checks and pages."""
+    client = CabinetClient(request, settings.CONFIG.oidc_issuer)
+    view = CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
+    return view(request)

@@ -50,9 +50,11 @@ def again(request: HttpRequest) -> HttpResponse:
 def callback(request: HttpRequest) -> HttpResponse:
     """Finish the login when the provider sends the visitor back."""
     _require_provider()
-    from readback.cabinet.single_sign_on import callback as single_sign_on_callback
+    from readback.cabinet.single_sign_on import (
+        openid_connect as single_sign_on_callback,
+    )
 
-    response: HttpResponse = single_sign_on_callback.finish(request)
+    response: HttpResponse = single_sign_on_callback.finish_login(request)
     return response
 
 

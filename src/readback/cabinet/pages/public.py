@@ -1,0 +1,78 @@
+"""The landing page, and what programs find at addresses that they know.
+
+The landing page shows one request and its answer byte by byte. Below /.well-known/ is
+what RFC 8615 says; favicon.ico and robots.txt are files in root/.
+"""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from readback.cabinet.keys import selectors
+from readback.contract import CHAT_PATH, MAX_CONTENT_BYTES
+
+# Characters of one, two and three bytes, which a wrong encoding would corrupt.
+_MESSAGE = "Ready to copy? Да ✓"
+# RFC 9116 recommends less than a year.
+_SECURITY_DAYS = 180
+
+
+class Character(NamedTuple):
+    text: str
+    octets: list[str]
+
+
+@require_safe
+def landing(request: HttpRequest) -> HttpResponse:
+    context = {
+        "message": _MESSAGE,
+        "characters": [_character(character) for character in _MESSAGE],
+        "size": len(_MESSAGE.encode()),
+        "path": CHAT_PATH,
+        "max_content": MAX_CONTENT_BYTES,
+    }
+    return render(request, "cabinet/landing.html", context)
+
+
+def _character(character: str) -> Character:
+    octets = [f"{octet:02x}" for octet in character.encode()]
+    return Character("␣" if character == " " else character, octets)
+
+
+@require_safe
+def address_json(request: HttpRequest) -> JsonResponse:
+    response = JsonResponse(selectors.address_current()._asdict())
+    response["Cache-Control"] = "no-cache"
+    # The address is public, so scripts of any site may read it.
+    response["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+@require_safe
+def security_txt(request: HttpRequest) -> HttpResponse:
+    """Say where to report a vulnerability (RFC 9116), if the operator has said so."""
+    if not settings.CONFIG.contact:
+        raise Http404
+    # On the hour, so that the file does not differ each time.
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    expires = now + timedelta(days=_SECURITY_DAYS)
+    fields = {
+        "Contact": settings.CONFIG.contact,
+        "Expires": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "Preferred-Languages": ", ".join(code for code, _name in settings.LANGUAGES),
+        "Canonical": settings.CABINET_URL + reverse("security_txt"),
+    }
+    lines = [f"{name}: {value}\n" for name, value in fields.items()]
+    return HttpResponse("".join(lines), "text/plain; charset=utf-8")
+
+
+@require_safe
+def change_password(request: HttpRequest) -> HttpResponse:
+    """Lead password managers to the page where a password is changed."""
+    return redirect("account_change_password")
