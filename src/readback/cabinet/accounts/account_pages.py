@@ -42,7 +42,7 @@ def overview(request: AccountRequest) -> HttpResponse:
         "factors": second_factors_of(request.user),
         "session_count": len(sessions.sessions_of(request.user)),
     }
-    return render(request, "cabinet/account.html", context)
+    return render(request, "accounts/account.html", context)
 
 
 @require_POST
@@ -77,7 +77,7 @@ def delete(request: AccountRequest) -> HttpResponse:
         messages.success(request, _("Your account and all its data have been deleted."))
         return redirect("landing")
     return render(
-        request, "cabinet/account_delete.html", {"nav": "account", "form": form}
+        request, "accounts/account_delete.html", {"nav": "account", "form": form}
     )
 
 
@@ -116,7 +116,7 @@ def session_list(request: AccountRequest) -> HttpResponse:
     # This browser first; the others stay in their order.
     rows.sort(key=lambda session: not session["is_current"])
     context = {"nav": "account", "sessions": rows}
-    return render(request, "cabinet/sessions.html", context)
+    return render(request, "accounts/sessions.html", context)
 
 
 @require_POST

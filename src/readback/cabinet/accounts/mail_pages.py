@@ -32,7 +32,7 @@ from readback.cabinet.models import Invitation, User
 
 # The session's key for the address that asked for a reset.
 RESET_ADDRESS = "reset_address"
-_UNDO_PAGE = "account/undo_email_change.html"
+_UNDO_PAGE = "accounts/undo_email_change.html"
 
 
 class SignUpView(views.SignupView):
@@ -154,7 +154,7 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
     if invitation is None:
         return _does_not_work(request)
     if request.user.is_authenticated:
-        return render(request, "account/invitation_logged_in.html")
+        return render(request, "accounts/invitation_logged_in.html")
     form = InvitationForm(request.POST or None, email=invitation.email)
     if request.method == "POST":
         limited = ratelimit.consume_or_429(request, action="signup")
@@ -163,7 +163,7 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
         if form.is_valid():
             return _create_account(request, invitation, form)
     context = {"email": invitation.email, "form": form}
-    return render(request, "account/invitation.html", context)
+    return render(request, "accounts/invitation.html", context)
 
 
 def _create_account(
@@ -179,7 +179,7 @@ def _create_account(
 
 
 def _does_not_work(request: HttpRequest) -> HttpResponse:
-    page = "account/invitation_does_not_work.html"
+    page = "accounts/invitation_does_not_work.html"
     return render(request, page, status=HTTPStatus.NOT_FOUND)
 
 

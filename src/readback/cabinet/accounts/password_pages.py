@@ -53,7 +53,7 @@ def hashes_password(method: str, path: str) -> bool:
 
 def no_passwords(request: HttpRequest) -> HttpResponse:
     """Say that single sign-on is the only way to log in."""
-    return render(request, "cabinet/no_passwords.html", status=HTTPStatus.FORBIDDEN)
+    return render(request, "accounts/no_passwords.html", status=HTTPStatus.FORBIDDEN)
 
 
 def needs_password(request: HttpRequest) -> bool:

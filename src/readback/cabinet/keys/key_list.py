@@ -95,7 +95,7 @@ def key_list(request: AccountRequest) -> HttpResponse:
             return _create(request, form)
         except ServiceError as error:
             form.add_error(None, str(error))
-    return render(request, "cabinet/keys.html", {"form": form, **_lists(request)})
+    return render(request, "keys/keys.html", {"form": form, **_lists(request)})
 
 
 def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
@@ -133,7 +133,7 @@ def rename(request: AccountRequest, key_id: int) -> HttpResponse:
             messages.success(request, _("The name has been saved."))
             return redirect("key", key_id=key.pk)
     context = {"nav": "keys", "key": key, "form": form}
-    return render(request, "cabinet/rename.html", context)
+    return render(request, "keys/rename.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -159,4 +159,4 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
         "form": form,
         "seconds": REVOCATION_SECONDS,
     }
-    return render(request, "cabinet/rotate.html", context)
+    return render(request, "keys/rotate.html", context)

@@ -53,7 +53,7 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
         "test": test,
         **_activity(request, key),
     }
-    return render(request, "cabinet/key.html", context, status=test.status)
+    return render(request, "keys/key.html", context, status=test.status)
 
 
 @require_safe
@@ -62,7 +62,7 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page: charts, totals and journal."""
     read = partial(_activity, request, owned_key(request, key_id))
-    return live_parts.respond(request, "cabinet/key_activity.html", read)
+    return live_parts.respond(request, "keys/key_activity.html", read)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -76,7 +76,7 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
         messages.success(request, message)
         return redirect("keys")
     context = {"nav": "keys", "key": key, "seconds": REVOCATION_SECONDS}
-    return render(request, "cabinet/revoke.html", context)
+    return render(request, "keys/revoke.html", context)
 
 
 @require_POST

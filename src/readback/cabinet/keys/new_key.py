@@ -61,7 +61,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         **probe_file.offered(),
         **_latest_request(request, key),
     }
-    response = render(request, "cabinet/new_key.html", context, status=test.status)
+    response = render(request, "keys/new_key.html", context, status=test.status)
     shown_once.delete_cookie(response, request.path)
     return response
 
@@ -73,7 +73,7 @@ def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the part that shows the latest request of this key, if there is one."""
     key = owned_key(request, key_id)
     read = partial(_latest_request, request, key)
-    return live_parts.respond(request, "cabinet/latest_request.html", read)
+    return live_parts.respond(request, "keys/latest_request.html", read)
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:

@@ -101,7 +101,7 @@ def _licences(name: str) -> Iterator[tuple[str, Path]]:
 
 
 def offered() -> dict[str, str]:
-    """Return the context of cabinet/probe.html."""
+    """Return the context of keys/probe.html."""
     url = f"{settings.CABINET_URL}{reverse('probe')}"
     base_url = settings.CONFIG.base_url
     lines = f"curl -fsSO {quote(url)}\npython3 {NAME} {quote(base_url)}"

@@ -27,7 +27,7 @@ from readback.contract import REFUSALS, UNMATCHED_SECONDS
 def page(request: AccountRequest, key_id: int) -> HttpResponse:
     key = _asked_for(request, key_id)
     context = {"nav": "keys", "key": key, **recent(request), **probe_file.offered()}
-    return render(request, "cabinet/key_unmatched.html", context)
+    return render(request, "keys/key_unmatched.html", context)
 
 
 @require_safe
@@ -36,13 +36,11 @@ def page(request: AccountRequest, key_id: int) -> HttpResponse:
 def part(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page."""
     _asked_for(request, key_id)
-    return live_parts.respond(
-        request, "cabinet/unmatched.html", partial(recent, request)
-    )
+    return live_parts.respond(request, "keys/unmatched.html", partial(recent, request))
 
 
 def recent(request: HttpRequest) -> dict[str, object]:
-    """Return the context of cabinet/unmatched.html; without a query if it is off."""
+    """Return the context of keys/unmatched.html; without a query if it is off."""
     if not is_on():
         return {"unmatched": None, "version": live_parts.version_of()}
     rows = selectors.unmatched_requests(requests.client_address(request))

@@ -41,7 +41,7 @@ class OperatorSite(admin.AdminSite):
 
     site_header = site_title = "Readback"
     index_title = _("Overview")
-    index_template = "cabinet/overview.html"
+    index_template = "operators/overview.html"
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -189,7 +189,7 @@ class KeyAdmin(ReadOnlyAdmin):
     @admin.display(description=_("state"))
     def state(self, key: Key) -> SafeString:
         # As the owner sees it: of a rotated pair, both are active.
-        return render_to_string("cabinet/key_state.html", {"key": key})
+        return render_to_string("keys/key_state.html", {"key": key})
 
     @admin.display(description=_("old key"))
     def replaces(self, key: Key) -> str:

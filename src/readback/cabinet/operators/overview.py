@@ -253,7 +253,7 @@ class LinkedCount(NamedTuple):
 
 
 def context(request: HttpRequest) -> dict[str, object]:
-    """Return the context of cabinet/overview.html."""
+    """Return the context of operators/overview.html."""
     # The API is asked while the database counts.
     question = ApiQuestion(settings.CONFIG.ops_bind)
     counted = figures()

@@ -172,7 +172,7 @@ def docs_index(request: HttpRequest) -> HttpResponse:
         "for_operators": _load_all(FOR_OPERATORS),
         "for_engineers": _load_all(FOR_ENGINEERS),
     }
-    return render(request, "cabinet/docs.html", context)
+    return render(request, "pages/docs.html", context)
 
 
 @require_safe
@@ -185,7 +185,7 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
         "document": load(name, _language()),
         "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
     }
-    return render(request, "cabinet/document.html", context)
+    return render(request, "pages/document.html", context)
 
 
 @require_safe

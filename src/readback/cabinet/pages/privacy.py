@@ -44,7 +44,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "contact": config.contact,
         "contact_name": config.contact.removeprefix("mailto:"),
     }
-    return render(request, "cabinet/privacy.html", context)
+    return render(request, "pages/privacy.html", context)
 
 
 def _longest_limit() -> int:

@@ -37,7 +37,7 @@ def landing(request: HttpRequest) -> HttpResponse:
         "path": CHAT_PATH,
         "max_content": MAX_CONTENT_BYTES,
     }
-    return render(request, "cabinet/landing.html", context)
+    return render(request, "pages/landing.html", context)
 
 
 def _character(character: str) -> Character:

@@ -111,7 +111,7 @@ def authenticate(request: PendingRequest) -> HttpResponse:
         if used is not None:
             return _finish(request, used)
     context = {"form": form, "factors": factors}
-    return render(request, "account/second_factor.html", context)
+    return render(request, "second_factor/login.html", context)
 
 
 def _finish(request: PendingRequest, factor: Authenticator) -> HttpResponse:
@@ -162,7 +162,7 @@ def _passkey_used(
 
 class ConfirmByCodeView(BaseReauthenticateView):
     form_class = SecondFactorForm
-    template_name = "account/reauthenticate_code.html"
+    template_name = "second_factor/reauthenticate_code.html"
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "account": self.request.user}
@@ -176,7 +176,7 @@ class ConfirmByCodeView(BaseReauthenticateView):
 class ConfirmByPasskeyView(BaseReauthenticateView):
     request: AccountRequest
     form_class = forms.Form
-    template_name = "account/reauthenticate_passkey.html"
+    template_name = "second_factor/reauthenticate_passkey.html"
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         used = _passkey_used(self.request, self.request.user, "confirm")
@@ -198,7 +198,7 @@ def log_in_again(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         logout_flow.logout(request, show_message=False)
         return redirect(f"{reverse('account_login')}?{urlencode({'next': path})}")
-    return render(request, "account/log_in_again.html", {"next": path})
+    return render(request, "second_factor/log_in_again.html", {"next": path})
 
 
 confirm_by_code = method_decorator(login_required, name="dispatch")(

@@ -68,7 +68,7 @@ def _protected(view: View) -> View:
 @login_required
 def overview(request: AccountRequest) -> HttpResponse:
     context = {"nav": "account", "factors": second_factors_of(request.user)}
-    return render(request, "cabinet/second_factor.html", context)
+    return render(request, "second_factor/overview.html", context)
 
 
 @_protected
@@ -95,7 +95,7 @@ def app_add(request: AccountRequest) -> HttpResponse:
         "link": link,
         "qr_code": totp.qr_code(link),
     }
-    return render(request, "cabinet/app_add.html", context)
+    return render(request, "second_factor/app_add.html", context)
 
 
 def _new_secret(request: AccountRequest) -> str:
@@ -137,7 +137,9 @@ def passkey_add(request: AccountRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return _added(request, new, _("Your passkey has been added."))
-    return render(request, "cabinet/passkey_add.html", {"nav": "account", "form": form})
+    return render(
+        request, "second_factor/passkey_add.html", {"nav": "account", "form": form}
+    )
 
 
 @_protected
@@ -152,7 +154,7 @@ def passkey_rename(request: AccountRequest, pk: int) -> HttpResponse:
         else:
             return redirect("second_factor")
     context = {"nav": "account", "form": form, "passkey": row}
-    return render(request, "cabinet/passkey_rename.html", context)
+    return render(request, "second_factor/passkey_rename.html", context)
 
 
 @_protected
@@ -175,7 +177,7 @@ def recovery_codes(request: AccountRequest) -> HttpResponse:
         codes = services.recovery_codes_create(request.user)
         return _redirect_to_codes(request, codes)
     context = {"nav": "account", "factors": factors}
-    return render(request, "cabinet/recovery_codes.html", context)
+    return render(request, "second_factor/recovery_codes.html", context)
 
 
 # Not HEAD: it would use up the one time that the codes are shown.
@@ -199,7 +201,7 @@ def new_recovery_codes(request: AccountRequest) -> HttpResponse:
         "codes": text.split(),
         "next": request.session.pop(AFTER_SECOND_FACTOR, reverse("second_factor")),
     }
-    response = render(request, "cabinet/new_recovery_codes.html", context)
+    response = render(request, "second_factor/new_recovery_codes.html", context)
     shown_once.delete_cookie(response, request.path)
     return response
 
@@ -227,7 +229,7 @@ def _ask_to_remove(request: AccountRequest, factor: dict[str, object]) -> HttpRe
     factors = second_factors_of(request.user)
     is_last = len(factors.passkeys) + (factors.app is not None) == 1
     context = {"nav": "account", "is_last": is_last, **factor}
-    return render(request, "cabinet/second_factor_remove.html", context)
+    return render(request, "second_factor/remove.html", context)
 
 
 def _owned_passkey(request: AccountRequest, pk: int) -> Authenticator:

@@ -29,11 +29,11 @@ def too_many_requests(
 
 
 def too_many_mails(request: HttpRequest) -> HttpResponse:
-    return _limited(request, "account/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
+    return _limited(request, "serving/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
 
 
 def too_many_passwords(request: HttpRequest) -> HttpResponse:
-    return _limited(request, "account/busy.html", BUSY_RETRY_AFTER_SECONDS)
+    return _limited(request, "serving/busy.html", BUSY_RETRY_AFTER_SECONDS)
 
 
 def _limited(

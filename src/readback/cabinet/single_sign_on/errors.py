@@ -131,4 +131,4 @@ def _page(
         field: format_lazy(text, name=name)
         for field, text in explanation._asdict().items()
     }
-    return render(request, "cabinet/single_sign_on_failed.html", context, status=status)
+    return render(request, "single_sign_on/failed.html", context, status=status)

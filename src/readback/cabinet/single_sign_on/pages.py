@@ -40,7 +40,7 @@ def again(request: HttpRequest) -> HttpResponse:
     _require_provider()
     if request.method != "POST":
         context = {"next": get_next_redirect_url(request)}
-        return render(request, "cabinet/single_sign_on_again.html", context)
+        return render(request, "single_sign_on/again.html", context)
     # The provider asks for the password, or whatever it uses, even in an open session.
     return _leave(request, AGAIN, {"prompt": "login", "max_age": "0"})
 
@@ -77,7 +77,7 @@ def _leave(
     # Not a redirect: `form-action 'self'` of our Content-Security-Policy forbids a form
     # whose answer leads to another site, and the provider may lead to yet others.
     context = {"url": away.url}
-    return render(request, "cabinet/single_sign_on_leave.html", context)
+    return render(request, "single_sign_on/leave.html", context)
 
 
 def _require_provider() -> None:
