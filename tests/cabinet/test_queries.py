@@ -22,8 +22,8 @@ from readback.cabinet.models import (
     User,
 )
 from readback.contract import MAX_ACTIVE_KEYS
+from tests.cabinet.keys.test_unmatched import sent
 from tests.cabinet.owners import account, logged_in, used
-from tests.cabinet.test_unmatched import sent
 from tests.cabinet.visitor import Visitor
 
 pytestmark = pytest.mark.usefixtures("database")

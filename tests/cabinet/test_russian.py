@@ -10,8 +10,8 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.invitations import invitation_create
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
+from tests.cabinet.accounts.test_mail_texts import MAILS, rendered
 from tests.cabinet.sign_up_setting import sign_up_for
-from tests.cabinet.test_mail_texts import MAILS, rendered
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import link_in
 from tests.support.mailbox import text_of as text_of_mail

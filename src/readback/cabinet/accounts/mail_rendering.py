@@ -13,7 +13,7 @@ How to add a mail:
 3. Include `account/email/origin.txt` if it reports a change: when, and from where.
    Inside `{% if ip %}`, advise what its reader can do now if it was someone else.
 4. Add it to the outbox through `mail/notices.py`; the details are strings.
-5. Add it to the list in `tests/cabinet/test_mail_texts.py`.
+5. Add it to the list in `tests/cabinet/accounts/test_mail_texts.py`.
 """
 
 import re

@@ -11,8 +11,15 @@ from django.test import override_settings
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import User
 from readback.cabinet.second_factor import services as second_factor_services
-from tests.cabinet.factors import APP, PAGE, App, add_app, log_in, recovery_codes_in
-from tests.cabinet.test_security_log import LogLines, log
+from tests.cabinet.accounts.test_security_log import LogLines, log
+from tests.cabinet.second_factor.factors import (
+    APP,
+    PAGE,
+    App,
+    add_app,
+    log_in,
+    recovery_codes_in,
+)
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.support.mailbox import text_of as body_of
 

@@ -14,7 +14,7 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import LABEL_LENGTH, User
 from readback.cabinet.second_factor import passkeys
 from readback.cabinet.second_factor import services as second_factor_services
-from tests.cabinet.factors import (
+from tests.cabinet.second_factor.factors import (
     CHALLENGE,
     LOCALHOST,
     PAGE,

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet.keys import live_parts, services
 from readback.cabinet.models import Key
+from tests.cabinet.keys.test_unmatched import ELSEWHERE, sent
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used
-from tests.cabinet.test_unmatched import ELSEWHERE, sent
 from tests.cabinet.visitor import Visitor
 from tests.cabinet.which_database import ON_SQLITE
 

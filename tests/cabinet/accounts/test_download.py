@@ -32,7 +32,7 @@ DATABASES = ["sqlite"]
 pytestmark = pytest.mark.usefixtures("database")
 
 PAGE, FILE = "/account/data/", "/account/data/download/"
-DOCS = Path(__file__).parents[2] / "docs" / "cabinet.md"
+DOCS = Path(__file__).parents[3] / "docs" / "cabinet.md"
 SECRET = "zyzzyva-secret"
 
 # Tables that lead to an account and are not in the file, and why.

@@ -13,7 +13,7 @@ import readback.cabinet
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
-from tests.cabinet.test_password_reset import choose
+from tests.cabinet.accounts.test_password_reset import choose
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import link_in
 

@@ -10,7 +10,10 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.models import User
 from readback.cabinet.second_factor import services as second_factor_services
-from tests.cabinet.factors import (
+from tests.cabinet.accounts.test_password_reset import choose
+from tests.cabinet.accounts.test_security_log import LogLines, _everything_stored, log
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.second_factor.factors import (
     APP,
     CHALLENGE,
     CODES,
@@ -21,9 +24,6 @@ from tests.cabinet.factors import (
     log_in,
     recovery_codes_in,
 )
-from tests.cabinet.parallel import in_parallel
-from tests.cabinet.test_password_reset import choose
-from tests.cabinet.test_security_log import LogLines, _everything_stored, log
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.mailbox import link_in

@@ -12,9 +12,9 @@ from django.utils import timezone
 from readback.cabinet.accounts import services
 from readback.cabinet.mail import outbox, sender
 from readback.cabinet.models import OutgoingMail, User
+from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.parallel import in_parallel
-from tests.cabinet.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.bad_mail_servers import (

@@ -12,10 +12,10 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox, reminders
 from readback.cabinet.mail import sender as mail_sender
 from readback.cabinet.models import Key, OutgoingMail, User
+from tests.cabinet.accounts.test_sessions import Clock
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account
 from tests.cabinet.parallel import in_parallel
-from tests.cabinet.test_sessions import Clock
 from tests.cabinet.visitor import CABINET
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.mailbox import html_of, link_in, text_of

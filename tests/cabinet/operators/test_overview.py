@@ -24,7 +24,7 @@ from readback.cabinet.models import (
 )
 from readback.cabinet.operators import status
 from readback.setting_values import Bind
-from tests.cabinet.ops_listener import STATUS, answering, http
+from tests.cabinet.operators.ops_listener import STATUS, answering, http
 from tests.cabinet.owners import account, entry, logged_in, refused, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH

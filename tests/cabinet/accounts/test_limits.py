@@ -193,7 +193,7 @@ def test_a_confirmation_mail_is_sent_once_in_three_minutes(mails, clock):
 
 @in_process
 def test_a_password_reset_lifts_the_limit_of_its_account(alice, mails):
-    from tests.cabinet.test_password_reset import NEW, ask, choose, link
+    from tests.cabinet.accounts.test_password_reset import NEW, ask, choose, link
 
     guess_from_everywhere(30)
     statuses(Visitor(), ALICE, 6)

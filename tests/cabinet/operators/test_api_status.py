@@ -8,7 +8,13 @@ from django.conf import settings
 
 from readback.cabinet.operators import status
 from readback.setting_values import Bind
-from tests.cabinet.ops_listener import STATUS, answer_once, answering, http, patience
+from tests.cabinet.operators.ops_listener import (
+    STATUS,
+    answer_once,
+    answering,
+    http,
+    patience,
+)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import Invitation, MailOutcome, OutgoingMail, User
+from tests.cabinet.accounts.test_security_log import _everything_stored, log  # noqa: F401
 from tests.cabinet.outgoing import mail_server_at, wait_until_sent
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.sign_up_setting import sign_up_for
-from tests.cabinet.test_security_log import _everything_stored, log  # noqa: F401
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.bad_mail_servers import server_that_is_down

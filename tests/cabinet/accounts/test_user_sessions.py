@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet.accounts import services, sessions
 from readback.cabinet.models import Key, User
-from tests.cabinet.test_security_log import LogLines, log
-from tests.cabinet.test_sessions import Clock, clock
+from tests.cabinet.accounts.test_security_log import LogLines, log
+from tests.cabinet.accounts.test_sessions import Clock, clock
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
 

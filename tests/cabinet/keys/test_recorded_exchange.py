@@ -16,7 +16,7 @@ from readback.cabinet.keys.recorded_exchange import (
     Target,
     TooManyExchanges,
 )
-from tests.cabinet.peers import OK, answer, peer
+from tests.cabinet.keys.peers import OK, answer, peer
 from tests.support.authority import Authority
 from tests.support.waiting import wait_until
 

@@ -20,11 +20,11 @@ from readback.cabinet.accounts.email_changes import UndoToken
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail.outbox import EMAIL_CHANGED, PASSWORD_RESET
 from readback.cabinet.models import OutgoingMail, User
+from tests.cabinet.accounts.test_password_reset import choose
+from tests.cabinet.accounts.test_security_log import LogLines, _everything_stored
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.parallel import in_parallel
-from tests.cabinet.test_password_reset import choose
-from tests.cabinet.test_security_log import LogLines, _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import html_of, link_in

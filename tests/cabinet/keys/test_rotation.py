@@ -14,11 +14,11 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.keys.services import AlreadyRotated
 from readback.cabinet.models import Key, KeyState, OutgoingMail, User
 from readback.contract import MAX_ACTIVE_KEYS
+from tests.cabinet.accounts.test_sessions import _backdate_the_login
+from tests.cabinet.keys.test_new_key_page import shown_key
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import ALICE, BOB, account, logged_in
 from tests.cabinet.parallel import in_parallel
-from tests.cabinet.test_new_key_page import shown_key
-from tests.cabinet.test_sessions import _backdate_the_login
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support import mailbox
