@@ -3,7 +3,8 @@
 Both planes may also use the arbiter and the metrics.
 
 Inside of `api`: server, worker, ops → endpoints → data → shared. `http` imports nothing
-else of the product.
+else of the product. Inside of `cabinet`: from the top down, see `CABINET_LEVELS`. An
+import inside of a function counts like any other.
 """
 
 import subprocess
@@ -62,6 +63,24 @@ API_PACKAGES = {
     "data": {"psycopg"},
     "endpoints": {"msgspec", "simdjson"},
 }
+# The modules and rooms of the cabinet, from the top down. Each may import what is below
+# it; two on one level do not know each other.
+CABINET_LEVELS = (
+    {"server", "urls", "settings", "middleware", "context_processors"},
+    {"apps"},
+    {"operators", "pages"},
+    {"second_factor", "single_sign_on"},
+    {"keys"},
+    {"accounts"},
+    {"mail"},
+    {"serving"},
+    {"models"},
+    {"account_rules"},
+)
+# More than this is no picture that anybody keeps in mind.
+MAX_BOXES = 16
+# Files for Django, for translators and for users.
+NO_BOXES = {"__init__", "migrations", "locale"}
 
 
 def foreign_imports(path: Path) -> set[str]:
@@ -118,18 +137,46 @@ def test_what_both_planes_use_knows_neither(module: str) -> None:
     assert {name.split(".")[0] for name in others} == {OF_BOTH_PLANES[module]}
 
 
-def test_no_module_of_the_api_imports_in_a_circle() -> None:
-    api = PACKAGE / "api"
-    names = {
+def modules_of(part: str) -> dict[str, Path]:
+    """Return the modules of a part, by their full names."""
+    return {
         "readback." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
-        for path in api.rglob("*.py")
+        for path in (PACKAGE / part).rglob("*.py")
+        if path.parent.name != "snippets"
     }
+
+
+@pytest.mark.parametrize("part", ["api", "cabinet"])
+def test_no_module_imports_in_a_circle(part: str) -> None:
+    names = modules_of(part)
     left = {
         name: modules_among(names, imports_of(path)) for name, path in names.items()
     }
     while ready := {name for name, needed in left.items() if not needed & left.keys()}:
         left = {name: needed for name, needed in left.items() if name not in ready}
     assert not left
+
+
+def test_the_rooms_of_the_cabinet_import_in_one_direction() -> None:
+    names = modules_of("cabinet")
+    level_of = {box: n for n, boxes in enumerate(CABINET_LEVELS) for box in boxes}
+    boxes = {box_of(name) for name in names} - NO_BOXES
+    assert boxes == level_of.keys()
+    assert len(boxes) <= MAX_BOXES
+    wrong = {
+        f"{name}: {needed}"
+        for name, path in names.items()
+        for needed in modules_among(names, imports_of(path))
+        if box_of(name) != box_of(needed)
+        if {box_of(name), box_of(needed)} <= boxes
+        if level_of[box_of(name)] >= level_of[box_of(needed)]
+    }
+    assert not wrong
+
+
+def box_of(module: str) -> str:
+    """Return the room of a module of the cabinet, or the module if it is in none."""
+    return module.split(".")[2]
 
 
 def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
