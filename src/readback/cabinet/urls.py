@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import account_pages, download, mail_pages
-from readback.cabinet.keys import key_list, key_page, new_key, probe_file, unmatched
+from readback.cabinet.keys import key_list, key_page, new_key, unmatched
 from readback.cabinet.operators import invitation_admin  # noqa: F401  (registers its pages)
 from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.pages import docs, privacy, public
@@ -54,8 +54,8 @@ urlpatterns = [
     # Programs rely on this path and on docs/errors (the API's Link header).
     path("address.json", public.address_json, name="address"),
     path("openapi.yaml", docs.openapi, name="openapi"),
-    path("probe.pyz", probe_file.download, name="probe"),
-    path("probe.pyz.sha256", probe_file.checksum_file, name="probe_checksum"),
+    path("probe.pyz", public.probe, name="probe"),
+    path("probe.pyz.sha256", public.probe_checksum, name="probe_checksum"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),
     path(".well-known/change-password", public.change_password),
     path("privacy", privacy.privacy, name="privacy"),

@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.keys import (
     live_parts,
-    probe_file,
     refusals,
     selectors,
     send_test,
@@ -58,7 +57,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "model": MODEL,
         "snippets": snippets.filled(base_url, text),
         "settings": snippets.dialogue(base_url, text),
-        **probe_file.offered(),
+        **snippets.probe_offer(),
         **_latest_request(request, key),
     }
     response = render(request, "keys/new_key.html", context, status=test.status)

@@ -12,14 +12,7 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from shlex import quote
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
-
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
-from django.views.decorators.cache import cache_control
-from django.views.decorators.http import etag, require_safe
 
 NAME = "probe.pyz"
 
@@ -98,33 +91,3 @@ def _licences(name: str) -> Iterator[tuple[str, Path]]:
     for file in distribution(name).files or []:
         if file.parts[0].endswith(".dist-info") and "LICENSE" in file.name.upper():
             yield f"licences/{name}/{file.name}", Path(str(file.locate()))
-
-
-def offered() -> dict[str, str]:
-    """Return the context of keys/probe.html."""
-    url = f"{settings.CABINET_URL}{reverse('probe')}"
-    base_url = settings.CONFIG.base_url
-    lines = f"curl -fsSO {quote(url)}\npython3 {NAME} {quote(base_url)}"
-    return {"probe_lines": lines, "probe_checksum": checksum()}
-
-
-def _etag(request: HttpRequest) -> str:
-    return f'"{checksum()}"'
-
-
-# Caches ask each time whether it is still the same, so that it fits its checksum.
-@require_safe
-@cache_control(no_cache=True)
-@etag(_etag)
-def download(request: HttpRequest) -> HttpResponse:
-    response = HttpResponse(content(), "application/octet-stream")
-    response["Content-Disposition"] = f'attachment; filename="{NAME}"'
-    return response
-
-
-@require_safe
-@cache_control(no_cache=True)
-def checksum_file(request: HttpRequest) -> HttpResponse:
-    """Return the checksum in the form that `sha256sum -c` reads."""
-    line = f"{checksum()}  {NAME}\n"
-    return HttpResponse(line, "text/plain; charset=utf-8")

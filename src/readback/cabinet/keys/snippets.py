@@ -1,13 +1,18 @@
-"""Example programs: the files in snippets/ with their placeholders filled in.
+"""What a person copies to try a key: example programs, and lines that run the probe.
 
-Each file is one way to connect, with the placeholders <BASE_URL>, <API_KEY> and
-<MODEL>. Pages show the files filled in, and a test runs each of them.
+Each file in snippets/ is one way to connect, with the placeholders <BASE_URL>,
+<API_KEY> and <MODEL>. Pages show the files filled in, and a test runs each of them.
 """
 
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
+from django.conf import settings
+from django.urls import reverse
+
+from readback.cabinet.keys import probe_file
 from readback.contract import MODEL
 
 FOLDER = Path(__file__).parent / "snippets"
@@ -61,3 +66,11 @@ def _fill(file: str, base_url: str, api_key: str) -> str:
 @cache
 def _read(file: str) -> str:
     return (FOLDER / file).read_text(encoding="utf-8")
+
+
+def probe_offer() -> dict[str, str]:
+    """Return the context of keys/probe.html."""
+    url = f"{settings.CABINET_URL}{reverse('probe')}"
+    base_url = settings.CONFIG.base_url
+    lines = f"curl -fsSO {quote(url)}\npython3 {probe_file.NAME} {quote(base_url)}"
+    return {"probe_lines": lines, "probe_checksum": probe_file.checksum()}

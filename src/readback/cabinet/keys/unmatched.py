@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from readback.cabinet.keys import live_parts, probe_file, refusals, selectors
+from readback.cabinet.keys import live_parts, refusals, selectors, snippets
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
 from readback.cabinet.serving import requests
@@ -26,7 +26,7 @@ from readback.contract import REFUSALS, UNMATCHED_SECONDS
 @login_required
 def page(request: AccountRequest, key_id: int) -> HttpResponse:
     key = _asked_for(request, key_id)
-    context = {"nav": "keys", "key": key, **recent(request), **probe_file.offered()}
+    context = {"nav": "keys", "key": key, **recent(request), **snippets.probe_offer()}
     return render(request, "keys/key_unmatched.html", context)
 
 

@@ -12,9 +12,10 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import etag, require_safe
 
-from readback.cabinet.keys import selectors
+from readback.cabinet.keys import probe_file, selectors
 from readback.contract import CHAT_PATH, MAX_CONTENT_BYTES
 
 # Characters of one, two and three bytes, which a wrong encoding would corrupt.
@@ -76,3 +77,26 @@ def security_txt(request: HttpRequest) -> HttpResponse:
 def change_password(request: HttpRequest) -> HttpResponse:
     """Lead password managers to the page where a password is changed."""
     return redirect("account_change_password")
+
+
+def _probe_etag(request: HttpRequest) -> str:
+    return f'"{probe_file.checksum()}"'
+
+
+# Caches ask each time whether it is still the same, so that it fits its checksum.
+@require_safe
+@cache_control(no_cache=True)
+@etag(_probe_etag)
+def probe(request: HttpRequest) -> HttpResponse:
+    """Return the probe as a file; no account is needed to fetch it."""
+    response = HttpResponse(probe_file.content(), "application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="{probe_file.NAME}"'
+    return response
+
+
+@require_safe
+@cache_control(no_cache=True)
+def probe_checksum(request: HttpRequest) -> HttpResponse:
+    """Return the checksum in the form that `sha256sum -c` reads."""
+    line = f"{probe_file.checksum()}  {probe_file.NAME}\n"
+    return HttpResponse(line, "text/plain; charset=utf-8")
