@@ -181,7 +181,7 @@ def account_language(get_response: Handler) -> Handler:
 
 
 def password_queue(get_response: Handler) -> Handler:
-    """Answer at once if too many passwords wait to be hashed; see `worker.py`."""
+    """Answer at once if too many passwords wait for the threads that hash them."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         if request.META.get(TOO_MANY_PASSWORDS):

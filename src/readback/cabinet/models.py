@@ -1,7 +1,7 @@
 """The tables: accounts, invitations, keys, usage, journal, unmatched requests, outbox.
 
 `readback.api.data.store` uses some of them by SQL, so it depends on their names. Rules
-for several rows are in `services.py`. No column holds a key, a link or a client's text.
+for several rows are in services. No column holds a key, a link or a client's text.
 """
 
 import unicodedata
@@ -77,7 +77,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     date_joined = models.DateTimeField(default=timezone.now)
     # Empty means the browser's language.
     language = models.CharField(max_length=2, blank=True, default="")
-    # From when until when changes of the address were undone: see `email_undo.py`.
+    # When changes of the address were undone: see `accounts/email_changes.py`.
     email_undos = models.JSONField(null=True, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()

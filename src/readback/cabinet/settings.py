@@ -241,7 +241,7 @@ ACCOUNT_RATE_LIMITS = {
     "notice_to": "60/h/key,200/d/key",
 }
 
-# The second factor; `second_factor_services.py` keeps the recovery codes
+# The second factor; `second_factor/services.py` keeps the recovery codes
 
 MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
 MFA_TOTP_ISSUER = f"Readback ({_CABINET.hostname})"

@@ -1,6 +1,6 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
-The rules for form fields are in `account_forms.py`; what e-mails say and link to is in
+The rules for form fields are in `forms.py`; what e-mails say and link to is in
 `mail_rendering.py`.
 """
 

@@ -81,7 +81,7 @@ class EmailTakenError(ServiceError):
 
 
 def email_change_undo(token: UndoToken) -> User:
-    """Give the account its old address back, and nobody else access to it.
+    """Restore the old address of the account, and take access from everybody else.
 
     Whoever changed the address knew the password, so that is removed, which also ends
     all sessions. So are second factors and providers that were added since then or

@@ -1,7 +1,11 @@
-"""The journal of a key as its owner reads it: the filters and what they offer.
+"""The journal of a key as its owner reads it: the filters, and the files to download.
 
 Programs are recognised in Python, so the filters work on rows and not in the database.
 That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
+
+A file is CSV for spreadsheets, or JSON Lines for programs. Its columns are documented
+in docs/cabinet.md. It has no more than the journal has: the outcome of requests, never
+a text.
 """
 
 import csv

@@ -83,7 +83,7 @@ def claim() -> OutgoingMail | None:
 
 
 def postpone(mail: OutgoingMail, delay: timedelta) -> None:
-    """Give a claimed mail back, to be tried again after the delay."""
+    """Release a claimed mail, to be tried again after the delay."""
     # If the claim has ended, the row may belong to another sender.
     claimed = OutgoingMail.objects.filter(pk=mail.pk, due_at=mail.due_at)
     claimed.update(due_at=timezone.now() + delay, attempts=F("attempts") + 1)

@@ -1,8 +1,8 @@
-"""Hands a new key from the form that creates it to the one page that shows it.
+"""Hand a new key, or new recovery codes, from the form to the page that shows them.
 
 The browser is redirected in between, so that a reload does not repeat the form. On the
-way, the key exists only as two halves: random bytes in a cookie, and the key XORed with
-these bytes in the session. Neither half alone reveals anything about the key.
+way, they exist only as two halves: random bytes in a cookie, and the text XORed with
+these bytes in the session. Neither half alone reveals anything about the text.
 """
 
 import secrets

@@ -1,6 +1,6 @@
 """What a login with the provider may do, as allauth's adapter.
 
-`single_sign_on_services.py` decides which account is a person's. How the provider is
+`services.py` decides which account is a person's. How the provider is
 asked is in `openid_connect.py`, which is imported only when somebody uses it.
 """
 

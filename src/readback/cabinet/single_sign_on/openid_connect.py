@@ -1,4 +1,4 @@
-"""allauth's OpenID Connect client, with the checks and the thrift that it lacks.
+"""allauth's OpenID Connect client, with more checks and fewer requests.
 
 It sends a nonce, needs a valid ID token, takes the configuration from memory, and keeps
 nothing of what the provider tells but who the person is. What follows from that is in

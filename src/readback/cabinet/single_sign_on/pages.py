@@ -1,4 +1,4 @@
-"""The login with the provider: the way there, and the way back.
+"""The pages of a login with the provider: leave for it, and return.
 
 Only a button starts it. The visitor chooses nothing but where to continue afterwards,
 which is always a page of the cabinet.
