@@ -46,7 +46,7 @@ class SessionTableConfig(UserSessionsConfig):
 @register()
 def check_mail_server(**_: Any) -> list[CheckMessage]:
     """Warn of settings that are valid but would lock people out."""
-    return [NO_MAIL_SERVER] if backends.is_missing(settings.CONFIG) else []
+    return [NO_MAIL_SERVER] if backends.server_is_missing(settings.CONFIG) else []
 
 
 def log_warnings() -> None:

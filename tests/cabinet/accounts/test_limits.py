@@ -12,7 +12,7 @@ from django.test import RequestFactory, override_settings
 
 from readback.cabinet.accounts import services
 from readback.cabinet.models import CacheEntry, User
-from readback.cabinet.serving import requests
+from readback.cabinet.serving import visitors
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.cabinet_server import cabinet_server
@@ -219,7 +219,7 @@ def address_of(proxies: int, **headers: str) -> str:
     request = RequestFactory().get("/", headers=headers, REMOTE_ADDR="198.51.100.1")
     config = replace(settings.CONFIG, trusted_proxy_count=proxies)
     with override_settings(CONFIG=config):
-        return requests.client_address(request)
+        return visitors.client_address(request)
 
 
 def test_without_a_proxy_no_header_changes_the_client_address():

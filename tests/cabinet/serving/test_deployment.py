@@ -71,7 +71,7 @@ def test_the_warning_is_logged_at_start_but_not_on_loopback(tmp_path):
     ],
 )
 def test_a_mail_server_is_missing_only_if_the_cabinet_is_public(config, missing):
-    assert backends.is_missing(config) is missing
+    assert backends.server_is_missing(config) is missing
 
 
 def drop_all_tables(path):

@@ -28,7 +28,7 @@ from readback.cabinet.accounts.forms import (
     asks_for_password,
 )
 from readback.cabinet.accounts.selectors import second_factors_of
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 
 
 @require_safe

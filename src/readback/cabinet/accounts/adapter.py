@@ -40,7 +40,7 @@ from readback.cabinet.accounts.reauthentication import (
 )
 from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.mail import outbox
-from readback.cabinet.serving import errors, requests, security_log
+from readback.cabinet.serving import errors, security_log, visitors
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
@@ -58,7 +58,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     # Requests
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        return requests.client_address(request)
+        return visitors.client_address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
         """Return False: always answer with a page, whatever the headers ask for."""
@@ -205,7 +205,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)
             return
-        ip = requests.client_address(request) if request else ""
+        ip = visitors.client_address(request) if request else ""
         outbox.add(
             template_prefix,
             to,

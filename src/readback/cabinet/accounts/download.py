@@ -38,7 +38,7 @@ from readback.cabinet.models import (
     User,
 )
 from readback.cabinet.serving import errors, security_log
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 
 ACCOUNT_COLUMNS = [
     *("id", "email", "language", "is_active", "is_staff", "is_superuser"),

@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
-from readback.cabinet.serving import requests
+from readback.cabinet.serving import visitors
 from readback.client_address import shorten
 
 # The session's keys for the time of the login, and for its id in the table.
@@ -68,7 +68,7 @@ def session_record(request: HttpRequest) -> None:
     session, now = request.session, timezone.now()
     values = {
         "session_key": session.session_key,
-        "ip": _stored_address(requests.client_address(request)),
+        "ip": _stored_address(visitors.client_address(request)),
         "data": _recognise(request.headers.get("user-agent", ""))._asdict(),
         "last_seen_at": now,
     }

@@ -21,7 +21,7 @@ from readback.cabinet.accounts.forms import NameField
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import new_key, selectors, services
 from readback.cabinet.keys.selectors import owned_key
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import MAX_ACTIVE_KEYS, REVOCATION_SECONDS
 
 # A script may have created and revoked hundreds of keys.
@@ -33,8 +33,6 @@ LIFETIMES = (
     ("30", gettext_lazy("in 30 days")),
     ("365", gettext_lazy("in 1 year")),
 )
-
-
 # In hours; see LONGEST_OVERLAP.
 OVERLAPS = (
     ("0", gettext_lazy("now")),

@@ -30,7 +30,7 @@ from readback.cabinet.keys import (
 from readback.cabinet.keys.journal import FORMATS, exported
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import JournalEntry, Key
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import JOURNAL_ROWS, REVOCATION_SECONDS
 
 # The chart shows 30 days in UTC; one more covers the start of the first day.

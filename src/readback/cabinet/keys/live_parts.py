@@ -36,12 +36,12 @@ from readback.cabinet.models import (
     UnmatchedRequest,
     Usage,
 )
-from readback.cabinet.serving import requests
+from readback.cabinet.serving import visitors
 from readback.client_address import network_digest
 from readback.contract import UNMATCHED_SECONDS
 
 PROOF_SECONDS = 120
-# The length of `live.version_of`, which is in front of the proof.
+# The length of `version_of`, which is in front of the proof.
 VERSION_LENGTH = 16
 _TIME_LENGTH = 8
 _SALT = "readback.cabinet.live_parts"
@@ -67,6 +67,30 @@ _UNMATCHED = f"""
 SELECT cell, at, digest FROM {UnmatchedRequest._meta.db_table}
 WHERE network = %s AND at >= %s ORDER BY cell
 """
+
+
+def respond(
+    request: HttpRequest, template: str, read: Callable[[], dict[str, Any]]
+) -> HttpResponse:
+    """Return the part that `read` reads, or 204 if the browser has this version."""
+    proof = proof_now(request)
+    context = read()
+    version = context["version"]
+    if request.GET.get("seen", "").startswith(version):
+        response = HttpResponse(status=204)
+    else:
+        response = render(request, template, context)
+    response["X-Version"] = version + proof
+    return response
+
+
+def version_of(*content: object) -> str:
+    """Return a short hash that changes when the content of a part changes."""
+    digest = blake2s(
+        repr((get_language(), content)).encode(),
+        digest_size=VERSION_LENGTH // 2,
+    )
+    return digest.hexdigest()
 
 
 def unchanged(request: HttpRequest) -> HttpResponse | None:
@@ -119,7 +143,7 @@ def _is_right(proof: str, request: HttpRequest, match: ResolverMatch) -> bool:
 def _proof(request: HttpRequest, match: ResolverMatch, at: str) -> str:
     """Return the time, in hexadecimal, and the hash of the rows for the part."""
     shows_unmatched = _PARTS[str(match.url_name)] and settings.CONFIG.unmatched_requests
-    address = requests.client_address(request) if shows_unmatched else None
+    address = visitors.client_address(request) if shows_unmatched else None
     rows = _rows(match.kwargs["key_id"], address)
     content = repr((request.path_info, at, rows))
     return at + salted_hmac(_SALT, content, algorithm="sha256").hexdigest()[:32]
@@ -149,27 +173,3 @@ def _rows(key_id: int, client_address: str | None) -> list[object]:
 
 def _moment(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
-
-
-def version_of(*content: object) -> str:
-    """Return a short hash that changes when the content of a part changes."""
-    digest = blake2s(
-        repr((get_language(), content)).encode(),
-        digest_size=VERSION_LENGTH // 2,
-    )
-    return digest.hexdigest()
-
-
-def respond(
-    request: HttpRequest, template: str, read: Callable[[], dict[str, Any]]
-) -> HttpResponse:
-    """Return the part that `read` reads, or 204 if the browser has this version."""
-    proof = proof_now(request)
-    context = read()
-    version = context["version"]
-    if request.GET.get("seen", "").startswith(version):
-        response = HttpResponse(status=204)
-    else:
-        response = render(request, template, context)
-    response["X-Version"] = version + proof
-    return response

@@ -25,7 +25,7 @@ from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
 from readback.cabinet.serving import shown_once
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import MODEL
 
 

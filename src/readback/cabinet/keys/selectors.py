@@ -22,7 +22,7 @@ from readback.cabinet.models import (
     User,
     key_is_active,
 )
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 from readback.client_address import network_digest
 from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
 

@@ -27,7 +27,7 @@ from readback.cabinet.keys.recorded_exchange import (
     post,
 )
 from readback.cabinet.models import Key
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
 

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from readback.cabinet.keys import live_parts, refusals, selectors, snippets
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
-from readback.cabinet.serving import requests
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving import visitors
+from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
 
@@ -43,7 +43,7 @@ def recent(request: HttpRequest) -> dict[str, object]:
     """Return the context of keys/unmatched.html; without a query if it is off."""
     if not is_on():
         return {"unmatched": None, "version": live_parts.version_of()}
-    rows = selectors.unmatched_requests(requests.client_address(request))
+    rows = selectors.unmatched_requests(visitors.client_address(request))
     # During an upgrade, a newer API may write a code that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {

@@ -51,7 +51,7 @@ def settings(smtp_url: str) -> dict[str, Any]:
     }
 
 
-def is_missing(config: Config) -> bool:
+def server_is_missing(config: Config) -> bool:
     """Return whether people on other machines cannot receive their e-mails."""
     host = urlsplit(config.effective_cabinet_url).hostname or ""
     is_local = host in ("localhost", "::1") or host.startswith("127.")

@@ -14,7 +14,10 @@ from django.utils.translation import gettext_lazy as _
 
 register = template.Library()
 _CELL = re.compile(r"<t[dh]")
-NAMES = {
+# What the admin calls tables and columns. Django shows their names in the code, in
+# English. Names that it translates itself, and those that a list defines for itself,
+# are not here.
+_NAMES = {
     "users": _("accounts"),
     "keys": _("keys"),
     "usage": _("usage"),
@@ -63,7 +66,7 @@ def known_as(name: str) -> str:
     """Return what people call a table or a column that has this name in the code."""
     with translation.override("en"):  # Django has translated some of them already
         in_code = str(name).lower()
-    return capfirst(str(NAMES.get(in_code, name)))
+    return capfirst(str(_NAMES.get(in_code, name)))
 
 
 @register.filter

@@ -36,7 +36,7 @@ from readback.cabinet.models import User
 from readback.cabinet.second_factor import passkeys, services
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.errors import too_many_requests
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 
 # The session's key for the page that a new second factor leads back to.
 AFTER_SECOND_FACTOR = "after_second_factor"

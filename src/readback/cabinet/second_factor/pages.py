@@ -27,7 +27,7 @@ from readback.cabinet.second_factor import passkeys, services, totp
 from readback.cabinet.second_factor.login import AFTER_SECOND_FACTOR, CodeField
 from readback.cabinet.second_factor.services import NewFactor
 from readback.cabinet.serving import shown_once
-from readback.cabinet.serving.requests import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest
 
 # The session's key for the sealed secret of an app that is not added yet.
 _NEW_SECRET = "new_totp_secret"

@@ -29,8 +29,8 @@ _log = logging.getLogger("readback.cabinet.second_factor_services")
 _RECOVERY_CODES = 10
 # Crockford's base 32: no letter looks like another one or like a digit.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_LENGTH = 16
-_GROUP = 4
+_CODE_LENGTH = 16
+_CODE_GROUP = 4
 _SALT = "readback.cabinet.recovery_codes"
 _MISREAD = str.maketrans({"o": "0", "i": "1", "l": "1"})
 
@@ -210,12 +210,14 @@ def _generate_recovery_codes() -> list[str]:
 def recovery_code_digest(account: int, code: str) -> str | None:
     """Return what is stored of a code that was typed; None if it cannot be one."""
     characters = "".join(c for c in code.lower() if c.isalnum()).translate(_MISREAD)
-    if len(characters) != _LENGTH or not set(characters) <= set(_ALPHABET):
+    if len(characters) != _CODE_LENGTH or not set(characters) <= set(_ALPHABET):
         return None
     text = f"{account}:{characters}"
     return salted_hmac(_SALT, text, algorithm="sha256").hexdigest()
 
 
 def _generate_recovery_code() -> str:
-    code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
-    return "-".join(code[i : i + _GROUP] for i in range(0, _LENGTH, _GROUP))
+    code = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_LENGTH))
+    return "-".join(
+        code[i : i + _CODE_GROUP] for i in range(0, _CODE_LENGTH, _CODE_GROUP)
+    )

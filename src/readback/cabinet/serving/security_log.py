@@ -13,7 +13,7 @@ from allauth.core import context
 from django.http import HttpRequest
 from django.utils import timezone
 
-from readback.cabinet.serving import requests
+from readback.cabinet.serving import visitors
 
 _log = logging.getLogger("readback.security")
 
@@ -33,7 +33,7 @@ def record(
         "account": account,
         "key": key,
         "by": _actor(request),
-        "ip": requests.client_address(request) if request else None,
+        "ip": visitors.client_address(request) if request else None,
     }
     if invitation is not None:
         line["invitation"] = invitation

@@ -22,7 +22,9 @@ def mail_server(config: Config) -> CheckResults:
     from readback.cabinet.mail import backends
 
     if not config.smtp_url:
-        status = CheckStatus.WARN if backends.is_missing(config) else CheckStatus.OK
+        status = (
+            CheckStatus.WARN if backends.server_is_missing(config) else CheckStatus.OK
+        )
         found = "no mail server set; e-mails are printed to the terminal"
         action = "Set READBACK_SMTP_URL to send e-mails."
         yield CheckResult(status, "mail", found, action)
