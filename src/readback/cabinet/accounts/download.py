@@ -1,4 +1,4 @@
-"""Everything we hold about an account, as one JSON document.
+"""Everything we hold about an account, as one JSON document, and the page for it.
 
 The names of the fields are those of the columns, documented in docs/cabinet.md. Left
 out is what could replace a secret (the hash of a password, the digest of a key, the key

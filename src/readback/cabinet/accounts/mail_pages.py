@@ -179,6 +179,7 @@ def _create_account(
 
 
 def _does_not_work(request: HttpRequest) -> HttpResponse:
+    """Answer the same whatever the reason, to reveal nothing about the address."""
     page = "accounts/invitation_does_not_work.html"
     return render(request, page, status=HTTPStatus.NOT_FOUND)
 
