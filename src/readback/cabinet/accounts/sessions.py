@@ -7,7 +7,7 @@ Of what a browser sends, only its name and that of its system are stored.
 
 from datetime import timedelta
 from ipaddress import ip_address, ip_network
-from typing import Any, NamedTuple
+from typing import Any
 
 from allauth.account import signals
 from allauth.usersessions.models import UserSession
@@ -66,10 +66,12 @@ def is_listed(request: HttpRequest) -> bool:
 def session_record(request: HttpRequest) -> None:
     """Write where and when this session was used last."""
     session, now = request.session, timezone.now()
+    agent = request.headers.get("user-agent", "")
     values = {
         "session_key": session.session_key,
         "ip": _stored_address(visitors.client_address(request)),
-        "data": _recognise(request.headers.get("user-agent", ""))._asdict(),
+        # A name that is not known is empty.
+        "data": {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)},
         "last_seen_at": now,
     }
     # Django gives the session another id when the password is changed.
@@ -171,17 +173,6 @@ def _stored_address(address: str) -> str:
 def shown_address(row: UserSession) -> str:
     """Return the network address of a session without its last part."""
     return "" if row.ip == _UNKNOWN_ADDRESS else shorten(row.ip)
-
-
-class Browser(NamedTuple):
-    """A browser and its system; a name that is not known is empty."""
-
-    name: str
-    system: str
-
-
-def _recognise(user_agent: str) -> Browser:
-    return Browser(_first(_BROWSERS, user_agent), _first(_SYSTEMS, user_agent))
 
 
 def _first(names: tuple[tuple[str, str], ...], user_agent: str) -> str:

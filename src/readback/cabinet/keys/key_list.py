@@ -90,16 +90,12 @@ def key_list(request: AccountRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            return _create(request, form)
+            label = form.cleaned_data["label"]
+            new = services.key_create(request.user, label, form.expires_at)
+            return new_key.show_once(request, new)
         except ServiceError as error:
             form.add_error(None, str(error))
     return render(request, "keys/keys.html", {"form": form, **_lists(request)})
-
-
-def _create(request: AccountRequest, form: KeyForm) -> HttpResponse:
-    label = form.cleaned_data["label"]
-    new = services.key_create(request.user, label, form.expires_at)
-    return new_key.show_once(request, new)
 
 
 def _lists(request: AccountRequest) -> dict[str, object]:

@@ -51,7 +51,9 @@ def key_create(
             _("An account can have at most %(limit)d active keys. Revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
         )
-    label, expires_at = checked_name(label), _checked_expiry(expires_at)
+    label = checked_name(label)
+    if expires_at is not None and expires_at <= timezone.now():
+        raise ServiceError(_("The expiry must be in the future."))
     new = _key_store(owner, label, expires_at, text=text)
     notices.key_created(new.key, notify=notify)
     return new
@@ -180,12 +182,6 @@ def _end_rotated(old: Key, new: Key, overlap: timedelta) -> None:
     # The notice of the rotation says when the key ends.
     old.reminded_at = now
     old.save(update_fields=["replaced_by", "expires_at", "revoked_at", "reminded_at"])
-
-
-def _checked_expiry(expires_at: datetime | None) -> datetime | None:
-    if expires_at is not None and expires_at <= timezone.now():
-        raise ServiceError(_("The expiry must be in the future."))
-    return expires_at
 
 
 def _key_store(

@@ -100,7 +100,7 @@ def _render(name: str, text: str, language: str) -> DocPage:
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(text)
-    title = _title(tokens)
+    title = tokens[1].content.replace("`", "")
     for token in tokens:
         token.children = [_link_to_page(child) for child in _without_images(token)]
     _add_heading_ids(tokens)
@@ -137,10 +137,6 @@ def _stack_on_a_phone(tokens: "list[Token]") -> None:
             if len(names) < _MAX_STACKED and 0 < column < len(names) - 1:
                 token.attrSet("data-name", names[column])
             column += 1
-
-
-def _title(tokens: "list[Token]") -> str:
-    return tokens[1].content.replace("`", "")
 
 
 def _without_images(token: "Token") -> "list[Token]":

@@ -55,13 +55,9 @@ def _section(row: Refusal) -> str:
     return f"## `{row.code}`\n\n{meaning}\n\n**{fix}** {_(row.hint)}"
 
 
-def _write(path: Path) -> None:
-    path.write_text(markdown(), encoding="utf-8")
-
-
 if __name__ == "__main__":
     import django
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
     django.setup()
-    _write(Path("docs/errors.md"))
+    Path("docs/errors.md").write_text(markdown(), encoding="utf-8")

@@ -181,7 +181,7 @@ def _first_recovery_codes(account: User) -> list[str]:
 
 
 def _store_recovery_codes(account: User) -> list[str]:
-    codes = _generate_recovery_codes()
+    codes = [_generate_recovery_code() for _ in range(_RECOVERY_CODES)]
     digests = [recovery_code_digest(account.pk, code) for code in codes]
     Authenticator.objects.update_or_create(
         user=account,
@@ -201,10 +201,6 @@ def _rows(account: User, kind: str) -> QuerySet[Authenticator]:
         user=account, type=kind
     )
     return rows
-
-
-def _generate_recovery_codes() -> list[str]:
-    return [_generate_recovery_code() for _ in range(_RECOVERY_CODES)]
 
 
 def recovery_code_digest(account: int, code: str) -> str | None:
