@@ -25,7 +25,7 @@ _MACHINE = "probe"
 _PROBE = """
 import ctypes, json, resource, sys
 from concurrent.futures import ThreadPoolExecutor
-from readback.probe.context import ProbeContext
+from readback.probe.transport.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS

@@ -1,11 +1,11 @@
 """Runs the probe in this process, for tests that check only the report."""
 
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import Diagnosis
 from readback.probe.entered.secret import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.results import Diagnosis
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
 from tests.probe.displays import SilentDisplay
 from tests.probe.setups import ProbeInput
 

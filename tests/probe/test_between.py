@@ -11,10 +11,10 @@ import pytest
 import requests
 
 from readback.contract import MODEL
-from readback.probe.client import MAX_REQUESTS
+from readback.probe.common.results import Culprit, Verdict
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
-from readback.probe.results import Culprit, Verdict
+from readback.probe.transport.client import MAX_REQUESTS
 from tests.probe import corruptions
 from tests.probe.probing import found, probed
 from tests.probe.relay import (

@@ -13,8 +13,8 @@ import pytest
 
 from readback.keys import masked
 from readback.probe.command import command_line
+from readback.probe.common.results import FailureFamily
 from readback.probe.entered import key_source
-from readback.probe.results import FailureFamily
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.commands import run_command
 from tests.support.server import Server

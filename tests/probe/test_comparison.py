@@ -9,12 +9,12 @@ import threading
 
 import pytest
 
+from readback.probe.common.results import Diagnosis, FailureFamily
 from readback.probe.comparison import Comparison, Walk
-from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
-from readback.probe.results import Diagnosis, FailureFamily
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import REPORT_SCHEMA

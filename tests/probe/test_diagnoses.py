@@ -7,9 +7,9 @@ from string import Formatter
 import pytest
 
 from readback import probe
+from readback.probe.common.results import Culprit, FailureFamily, Verdict
 from readback.probe.diagnoses import TABLES, TEMPLATES
 from readback.probe.diagnoses.templates import DiagnosisTemplate
-from readback.probe.results import Culprit, FailureFamily, Verdict
 from tests.probe.scenarios import SCENARIOS
 
 FOLDER = Path(probe.__file__).parent

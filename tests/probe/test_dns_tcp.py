@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.connection import dns, tcp
-from readback.probe.connection.route import Route
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.results import ProbeError, Verdict
+from readback.probe.transport.route import Route
 from tests.probe import broken_servers
 
 NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))

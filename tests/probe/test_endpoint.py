@@ -8,13 +8,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import Service
 from readback.probe.entered.secret import Secret
 from readback.probe.output import formats, plain
 from readback.probe.report import ProbeReport
-from readback.probe.results import Service
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
 from tests.probe import corruptions
 from tests.probe.displays import SilentDisplay
 from tests.probe.provider import (

@@ -1,10 +1,10 @@
 """What was corrected in the address and the key is what the remaining steps use."""
 
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import Verdict
 from readback.probe.entered.secret import Secret
-from readback.probe.results import Verdict
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
 from tests.probe.displays import SilentDisplay
 from tests.support.server import Server
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import FailureFamily
 from readback.probe.entered.secret import Secret
-from readback.probe.results import FailureFamily
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import QUICK_FORMS
 from tests.probe.setups import Resources

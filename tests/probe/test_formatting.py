@@ -2,7 +2,7 @@
 
 import pytest
 
-from readback.probe.formatting import format_duration, sanitize
+from readback.probe.common.formatting import format_duration, sanitize
 
 
 def test_untrusted_text_cannot_control_the_terminal() -> None:

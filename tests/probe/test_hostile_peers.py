@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from readback.contract import REFUSALS
-from readback.probe.context import ProbeContext
 from readback.probe.entered.secret import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import FORMS, QUICK_FORMS, REPORT_SCHEMA
 from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, hostile_peer

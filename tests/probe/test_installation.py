@@ -11,7 +11,7 @@ from shutil import copy2
 import pytest
 
 from readback.cabinet.keys import probe_file
-from readback.probe.results import FailureFamily
+from readback.probe.common.results import FailureFamily
 from tests.support.server import Server
 
 ROOT = Path(__file__).parents[2]

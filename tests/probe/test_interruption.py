@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from readback.probe import runner
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import FailureFamily, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.secret import Secret
 from readback.probe.interruption import signals_interrupt
 from readback.probe.output.progress import ProgressLine
 from readback.probe.report import ProbeReport
-from readback.probe.results import FailureFamily, ProbeError
 from readback.probe.runner import run_probe
 from readback.probe.steps import Step
+from readback.probe.transport.context import ProbeContext
 from tests.probe.broken_servers import socket_server
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import REPORT_SCHEMA

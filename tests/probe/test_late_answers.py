@@ -15,24 +15,25 @@ from threading import Event
 import pytest
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL
-from readback.probe.client import (
+from readback.probe.common.results import ProbeError
+from readback.probe.connection import broken_handshake, dns
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.secret import Secret
+from readback.probe.report import ProbeReport
+from readback.probe.service import echo, latency, sizes, without_key
+from readback.probe.service.event_stream import EventStream
+from readback.probe.transport import opening
+from readback.probe.transport.client import (
     MAX_REQUESTS,
     ProbeClient,
     ProbeResponse,
     RequestBudget,
     Timing,
 )
-from readback.probe.connection import broken_handshake, dns, opening
-from readback.probe.connection.deadline import DeadlineSocket
-from readback.probe.connection.handshake import Handshake
-from readback.probe.connection.route import Route
-from readback.probe.context import ProbeContext
-from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
-from readback.probe.report import ProbeReport
-from readback.probe.results import ProbeError
-from readback.probe.service import echo, latency, sizes, without_key
-from readback.probe.service.event_stream import EventStream
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.deadline import DeadlineSocket
+from readback.probe.transport.handshake import Handshake
+from readback.probe.transport.route import Route
 from tests.probe.broken_servers import socket_server
 from tests.probe.forgetful_gateway import ForgetfulGateway, reset
 from tests.probe.probing import found, probed

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.connection import proxies, proxy_setting
-from readback.probe.connection.opening import open_socket
-from readback.probe.connection.route import Proxy, Route
-from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import from_error
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
-from readback.probe.results import ProbeError, Verdict
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.opening import open_socket
+from readback.probe.transport.route import Proxy, Route
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readback.probe.diagnoses import TEMPLATES, diagnose
-from readback.probe.output import formats, plain
-from readback.probe.report import ProbeReport
-from readback.probe.results import (
+from readback.probe.common.results import (
     Culprit,
     Diagnosis,
     FailureFamily,
@@ -19,6 +16,9 @@ from readback.probe.results import (
     StepResult,
     Verdict,
 )
+from readback.probe.diagnoses import TEMPLATES, diagnose
+from readback.probe.output import formats, plain
+from readback.probe.report import ProbeReport
 from tests.probe.forms import FORMS, REPORT_SCHEMA, SCHEMA, in_terminal
 
 SKIPPED = diagnose("skipped.failed", reason="TCP")

@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from readback.probe.client import MAX_REQUESTS
+from readback.probe.common.results import FailureFamily, Verdict
 from readback.probe.diagnoses import TEMPLATES
 from readback.probe.output import formats
-from readback.probe.results import FailureFamily, Verdict
+from readback.probe.transport.client import MAX_REQUESTS
 from tests.probe.forms import QUICK_FORMS, REPORT_SCHEMA
 from tests.probe.probing import probed
 from tests.probe.scenarios import SCENARIOS

@@ -2,15 +2,15 @@
 
 import pytest
 
-from readback.probe.connection.opening import open_socket
-from readback.probe.connection.route import Proxy, Route
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
-from readback.probe.results import ProbeError, Verdict
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.opening import open_socket
+from readback.probe.transport.route import Proxy, Route
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import relay

@@ -17,24 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.probe import diagnoses
-from readback.probe.connection import (
-    broken_handshake,
-    contexts,
-    handshake,
-    stores,
-    tls,
-    verification,
-)
-from readback.probe.connection.route import Route
+from readback.probe.common.results import Diagnosis, ProbeError, Verdict
+from readback.probe.connection import broken_handshake, stores, tls, verification
 from readback.probe.connection.stores import (
     CertificateStore,
     CertificateStores,
     StoreKind,
 )
-from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
-from readback.probe.results import Diagnosis, ProbeError, Verdict
+from readback.probe.transport import contexts, handshake
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.route import Route
 from tests.probe import broken_servers, setups_tls, tls_servers
 from tests.probe.relay import Response, relay
 from tests.probe.setups import Arrange, Resources

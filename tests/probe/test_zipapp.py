@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from readback.keys import masked
-from readback.probe.results import FailureFamily
+from readback.probe.common.results import FailureFamily
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.commands import run_readback
 from tests.support.pythons import CURRENT, python

@@ -16,7 +16,7 @@ from errno import EPIPE
 from typing import TYPE_CHECKING, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
-from readback.probe import background
+from readback.probe.common import background
 
 if TYPE_CHECKING:
     from readback.probe.comparison import Walk
@@ -222,7 +222,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
 
 
 def _own_mistake(error: Exception) -> int:
-    from readback.probe.results import FailureFamily
+    from readback.probe.common.results import FailureFamily
     from readback.probe.runner import origin
 
     print(
@@ -252,11 +252,11 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
 def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
     from readback.probe.comparison import Walk
-    from readback.probe.context import ProbeContext
     from readback.probe.entered.secret import Secret
     from readback.probe.output.progress import ProgressLine, terminal
     from readback.probe.runner import run_probe
     from readback.probe.steps import RUN_PROGRAMS, STEPS
+    from readback.probe.transport.context import ProbeContext
 
     steps = (*STEPS, RUN_PROGRAMS) if options.run else STEPS
     progress = ProgressLine(terminal(sys.stdout, sys.stderr))

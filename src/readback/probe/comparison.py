@@ -10,12 +10,12 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from readback.probe.connection.route import Route
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import Culprit, Diagnosis, Fact, StepResult, Verdict
 from readback.probe.diagnoses import diagnose
 from readback.probe.report import ProbeReport
-from readback.probe.results import Culprit, Diagnosis, Fact, StepResult, Verdict
 from readback.probe.steps import STEPS
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.route import Route
 
 _ORDER = {step.id: place for place, step in enumerate(STEPS)}
 _ON_THE_WAY = ("proxies", "dns", "tcp", "tls")

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from readback import __version__
-from readback.probe.formatting import format_duration
-from readback.probe.results import FailureFamily, Fixer, Service, StepResult, Verdict
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import (
+    FailureFamily,
+    Fixer,
+    Service,
+    StepResult,
+    Verdict,
+)
 
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 SKIPPED = "skipped.failed"

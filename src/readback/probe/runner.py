@@ -11,14 +11,14 @@ from datetime import datetime, timezone
 from pathlib import PurePath
 
 from readback.probe import diagnoses
-from readback.probe.background import BackgroundCall
-from readback.probe.context import ProbeContext
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.formatting import format_seconds, printable
+from readback.probe.common.results import Diagnosis, ProbeError, StepResult, Verdict
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_seconds, printable
 from readback.probe.output import Progress
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
-from readback.probe.results import Diagnosis, ProbeError, StepResult, Verdict
 from readback.probe.steps import Step
+from readback.probe.transport.context import ProbeContext
 
 # A run takes at most this long, even if every request hangs.
 SHORTEST_TIME_LIMIT = 60.0

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Union
 
 from readback.probe.clients import comparison, running
+from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
-from readback.probe.context import ProbeContext
 from readback.probe.entered import address, key
-from readback.probe.results import Diagnosis, Service
 from readback.probe.service import (
     access,
     cabinet,
@@ -27,6 +26,7 @@ from readback.probe.service import (
     user_agents,
 )
 from readback.probe.service.user_agents import asking_again
+from readback.probe.transport.context import ProbeContext
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 Condition = Callable[[ProbeContext], bool]

@@ -6,9 +6,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from readback.probe.formatting import format_duration
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Fact, FailureFamily, Verdict
 from readback.probe.report import ProbeReport
-from readback.probe.results import Fact, FailureFamily, Verdict
 
 _BARS = "▁▂▃▄▅▆▇█"
 _NO_LATENCY = "×"

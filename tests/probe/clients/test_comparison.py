@@ -7,10 +7,10 @@ import pytest
 from readback.keys import masked, mint
 from readback.probe.clients.comparison import check, differences, openai_differences
 from readback.probe.clients.programs import programs
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import Diagnosis
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
-from readback.probe.results import Diagnosis
+from readback.probe.transport.context import ProbeContext
 from tests.probe.clients.machines import NOWHERE, machine
 
 TARGET = BaseUrl("https", "echo.example", 443, "/v1")

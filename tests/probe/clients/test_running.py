@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from readback.keys import mint
-from readback.probe.client import MAX_REQUESTS, RequestBudget
 from readback.probe.clients.asking import Question, find_askers
 from readback.probe.command import main
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import FailureFamily
 from readback.probe.entered.secret import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
-from readback.probe.results import FailureFamily
 from readback.probe.runner import run_probe
 from readback.probe.steps import RUN_PROGRAMS, STEPS, Step
+from readback.probe.transport.client import MAX_REQUESTS, RequestBudget
+from readback.probe.transport.context import ProbeContext
 from tests.probe.broken_servers import closed_port
 from tests.probe.clients.test_real_programs import QUICK_JVM
 from tests.probe.displays import SilentDisplay

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from readback.probe.background import BackgroundCall
-from readback.probe.formatting import sanitize
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.formatting import sanitize
 
 _FOLDER = "readback.probe.clients.askers"
 _START_SECONDS = 20.0

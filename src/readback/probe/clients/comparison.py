@@ -15,12 +15,12 @@ from readback.probe.clients.machine import Machine
 from readback.probe.clients.openai_settings import OpenAISettings
 from readback.probe.clients.other_proxies import is_loopback
 from readback.probe.clients.programs import OtherProgram, programs
-from readback.probe.context import ProbeContext
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
-from readback.probe.formatting import sanitize
-from readback.probe.results import Diagnosis, Fact
+from readback.probe.transport.context import ProbeContext
 
 Groups = dict[str, list[OtherProgram]]
 """The programs by what they do."""

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 from readback import keys
 from readback.probe.clients.machine import Machine, read_file
+from readback.probe.common.formatting import sanitize
 from readback.probe.entered.base_url import PORTS, BaseUrl
 from readback.probe.entered.secret import Secret
-from readback.probe.formatting import sanitize
 
 BASE_URL = "OPENAI_BASE_URL"
 API_KEY = "OPENAI_API_KEY"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from readback.probe.formatting import sanitize
+from readback.probe.common.formatting import sanitize
 
 HTTP = {"http": "", "https": ""}
 _PORTS = {"http": 80, "https": 443}

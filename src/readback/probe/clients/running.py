@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 from readback.contract import MODEL, ROLE
-from readback.probe.background import BackgroundCall
 from readback.probe.clients.asking import Asker, ProgramAnswer, Question, find_askers
-from readback.probe.context import ProbeContext
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service.echo import MARKS
+from readback.probe.transport.context import ProbeContext
 
 _NO_KEY = "no-key"
 _NO_RESPONSE = "no response"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from readback.probe.clients.machine import Machine, read_file
-from readback.probe.formatting import sanitize
+from readback.probe.common.formatting import sanitize
 
 SYSTEM = "the system's list"
 CERTIFI = "the list of certifi"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import ssl
 
-from readback.probe.connection import opening
-from readback.probe.connection.contexts import unverified
-from readback.probe.connection.handshake import Handshake, shake
-from readback.probe.context import ProbeContext
+from readback.probe.common.formatting import format_seconds, sanitize
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import is_ip_address
-from readback.probe.formatting import format_seconds, sanitize
-from readback.probe.results import Fact, ProbeError
+from readback.probe.transport import opening
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.contexts import unverified
+from readback.probe.transport.handshake import Handshake, shake
 
 # By the words of OpenSSL for its own errors and for the alerts of the server.
 _REASONS = (

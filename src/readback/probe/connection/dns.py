@@ -8,13 +8,13 @@ import socket
 import string
 import time
 
+from readback.probe.common.formatting import format_duration, format_seconds, sanitize
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import reserved
-from readback.probe.connection.lookup import resolve_within
-from readback.probe.connection.route import Route
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address
-from readback.probe.formatting import format_duration, format_seconds, sanitize
-from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.transport.lookup import resolve_within
+from readback.probe.transport.route import Route
 
 _MAX_ADDRESSES = 8
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}

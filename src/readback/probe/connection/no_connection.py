@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 
+from readback.probe.common.formatting import format_seconds
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.connection import container, reserved
-from readback.probe.connection.race import ConnectAttempt
-from readback.probe.connection.route import Route
 from readback.probe.entered.base_url import is_ip_address
-from readback.probe.formatting import format_seconds
-from readback.probe.results import Fact, ProbeError
+from readback.probe.transport.race import ConnectAttempt
+from readback.probe.transport.route import Route
 
 # What went wrong on this machine or close to it, by the error of the system.
 _LOCAL = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Diagnosis
 from readback.probe.connection import no_proxy, proxy_setting, system_proxy
-from readback.probe.connection.route import Route
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import PORTS, BaseUrl
-from readback.probe.formatting import sanitize
-from readback.probe.results import Diagnosis
+from readback.probe.transport.route import Route
 
 _SYSTEM = "the system settings"
 

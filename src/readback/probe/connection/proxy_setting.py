@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from readback.probe.connection import socks, stores
-from readback.probe.connection.route import Proxy
+from readback.probe.common.results import Fact, ProbeError
+from readback.probe.connection import stores
 from readback.probe.entered.base_url import PORTS
-from readback.probe.results import Fact, ProbeError
+from readback.probe.transport import socks
+from readback.probe.transport.route import Proxy
 
 _PORTS = {**PORTS, **dict.fromkeys(socks.SCHEMES, socks.PORT)}
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from readback.probe.formatting import sanitize
+from readback.probe.common.formatting import sanitize
 
 # These programs take some milliseconds, and far longer on a machine that is busy.
 _MAX_SECONDS = 5.0

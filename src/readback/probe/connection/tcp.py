@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from errno import ECONNREFUSED
 
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.connection.no_connection import no_connection
-from readback.probe.connection.race import ConnectAttempt, try_all
-from readback.probe.connection.route import Route
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration
-from readback.probe.results import Diagnosis, Fact
+from readback.probe.transport.race import ConnectAttempt, try_all
+from readback.probe.transport.route import Route
 
 
 def check(

@@ -10,17 +10,17 @@ import ipaddress
 from collections.abc import Iterator
 
 from readback.probe import diagnoses
+from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import broken_handshake, certificates, stores, untrusted
 from readback.probe.connection.certificates import Certificate
-from readback.probe.connection.contexts import unverified
-from readback.probe.connection.handshake import shake
 from readback.probe.connection.stores import CertificateStores, StoreKind
 from readback.probe.connection.verification import IS_STRICT_HERE, Opinion, ask
-from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address, is_local
-from readback.probe.formatting import format_duration, sanitize
-from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.contexts import unverified
+from readback.probe.transport.handshake import shake
 
 _EXPIRES_SOON_DAYS = 14
 

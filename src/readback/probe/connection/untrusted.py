@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.connection import certificates
 from readback.probe.connection.certificates import Certificate
-from readback.probe.connection.contexts import unverified
-from readback.probe.connection.handshake import Handshake, shake
-from readback.probe.context import ProbeContext
 from readback.probe.entered.base_url import is_ip_address
-from readback.probe.formatting import sanitize
-from readback.probe.results import Fact, ProbeError
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.contexts import unverified
+from readback.probe.transport.handshake import Handshake, shake
 
 _CLOCK_TOLERANCE = timedelta(hours=1)
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.

@@ -11,9 +11,9 @@ import ssl
 import sys
 from dataclasses import dataclass
 
-from readback.probe.connection.handshake import Handshake, shake
 from readback.probe.connection.stores import CertificateStore
-from readback.probe.context import ProbeContext
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.handshake import Handshake, shake
 
 IS_STRICT_HERE = sys.version_info >= (3, 13)
 _STRICT = int(ssl.VERIFY_X509_STRICT)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses.address import ADDRESS
 from readback.probe.diagnoses.between import BETWEEN
 from readback.probe.diagnoses.certificates import CERTIFICATES
@@ -24,7 +25,6 @@ from readback.probe.diagnoses.run import RUN
 from readback.probe.diagnoses.stores import STORES
 from readback.probe.diagnoses.templates import DiagnosisTemplate
 from readback.probe.diagnoses.tls import TLS
-from readback.probe.results import Diagnosis, Fact, ProbeError
 
 TABLES = (
     ADDRESS,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from readback.contract import VERSION_PREFIX
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import DiagnosisTemplate, fail, ok, warn
-from readback.probe.results import Culprit, FailureFamily
 
 _USE = "Use {base_url}; the remaining steps test that address."
 _COPY = "Copy the address from the cabinet or from the service's documentation."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from readback.contract import MODEL
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import fail, ok, warn
-from readback.probe.results import Culprit, FailureFamily
 
 _BLOCKED = (
     "Something in between blocks {blocked} by the User-Agent ({how}); {passed} "

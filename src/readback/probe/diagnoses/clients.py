@@ -6,8 +6,8 @@ table in `clients.programs`.
 
 from __future__ import annotations
 
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import fail, ok, skip, warn
-from readback.probe.results import Culprit, FailureFamily
 
 CLIENTS = (
     ok("clients.agree", "The programs that the probe knows would all connect {way}."),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from readback.probe.common.results import Culprit
 from readback.probe.diagnoses.templates import ok, skip, warn
-from readback.probe.results import Culprit
 
 _PARTED = "The ways part at “{step}”: {passes} passes it, {fails} does not."
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import CHECK_BETWEEN, fail, ok, skip, warn
-from readback.probe.results import Culprit, FailureFamily
 
 CONTRACT = (
     ok("models.ok", f"The list contains one model, {MODEL}."),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import fail, ok, warn
-from readback.probe.results import Culprit, FailureFamily
 
 _ASK_FOR_COMPLETION = "To find out, ask for a short completion with --chat MODEL."
 _TAKEN = "The first part took {first}, all {parts} parts took {total}."

@@ -6,8 +6,8 @@ The mistakes that the step "key" finds are sorted by importance.
 from __future__ import annotations
 
 from readback.keys import PREFIX
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import DiagnosisTemplate, fail, ok, skip
-from readback.probe.results import Culprit, FailureFamily
 
 _COPY = (
     "Copy the key again from where you stored it, or create a new one in the cabinet."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import fail, ok, warn
-from readback.probe.results import Culprit, FailureFamily
 
 PROXIES = (
     ok("proxies.none", "No proxy is set in the environment."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from readback.probe.results import Culprit, FailureFamily, Verdict
+from readback.probe.common.results import Culprit, FailureFamily, Verdict
 
 # The hint for a change that could have been made anywhere in between.
 CHECK_BETWEEN = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from readback.probe.common.results import Culprit, FailureFamily
 from readback.probe.diagnoses.templates import fail, ok, skip
-from readback.probe.results import Culprit, FailureFamily
 
 TLS = (
     skip("tls.none", "The address uses plain HTTP, so there is no certificate."),

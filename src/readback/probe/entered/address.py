@@ -11,6 +11,7 @@ from collections.abc import Callable
 from urllib.parse import quote, unquote
 
 from readback.keys import KEY_LIKE
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.diagnoses.address import ADDRESS
 from readback.probe.entered.base_url import (
@@ -30,7 +31,6 @@ from readback.probe.entered.corrections import correct, without_implied
 from readback.probe.entered.host import ascii_host, mixed_letter, split_authority
 from readback.probe.entered.url_parts import PARTS, has_scheme
 from readback.probe.entered.wrapping import IMPLIED, WRAPPING
-from readback.probe.results import Diagnosis, ProbeError
 
 # The table lists the most important mistakes first.
 _RANK = {row.id: rank for rank, row in enumerate(ADDRESS)}

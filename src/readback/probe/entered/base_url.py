@@ -6,8 +6,8 @@ import ipaddress
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from readback.probe.formatting import sanitize
-from readback.probe.results import ProbeError
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import ProbeError
 
 PORTS = {"http": 80, "https": 443}
 _LOCAL_SUFFIXES = (".local", ".localhost", ".internal", ".test", ".svc", ".lan")

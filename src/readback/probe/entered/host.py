@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from readback.probe.common.results import ProbeError
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.entered.characters import script_of
-from readback.probe.results import ProbeError
 
 _MAX_LENGTH = 253
 _HOST_NAME = re.compile(

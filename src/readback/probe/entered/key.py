@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from readback import keys
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.diagnoses.key import KEY
 from readback.probe.entered.characters import (
@@ -26,7 +27,6 @@ from readback.probe.entered.pasted_key import (
     unwrap,
 )
 from readback.probe.entered.secret import Secret
-from readback.probe.results import Diagnosis, ProbeError
 
 # The table lists the most important mistakes first.
 _RANK = {row.id: rank for rank, row in enumerate(KEY)}

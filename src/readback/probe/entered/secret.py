@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from readback import keys
+from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.entered.pasted_key import find_readback_keys, unwrap
-from readback.probe.results import Diagnosis, Fact
 
 # A shorter text is a part of many words, and replacing it would spoil the report.
 _SHORTEST_REDACTED = 6

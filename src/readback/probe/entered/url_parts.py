@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from readback.probe.common.results import ProbeError
 from readback.probe.entered.base_url import PORTS, is_local
 from readback.probe.entered.characters import replace_look_alikes
 from readback.probe.entered.corrections import Correction, replacing
-from readback.probe.results import ProbeError
 
 _SCHEMES = re.compile("(?:https?(?::/+|//+))+", re.IGNORECASE)
 _SEGMENT = re.compile("[^/:@?#]+")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from readback.probe.common.results import ProbeError
 from readback.probe.entered.characters import QUOTES, remove_invisible
 from readback.probe.entered.corrections import Correction, replacing
-from readback.probe.results import ProbeError
 
 _SCHEME = re.compile("https?://", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")

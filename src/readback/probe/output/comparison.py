@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from readback.probe.common.results import Diagnosis, StepResult
 from readback.probe.comparison import Comparison
 from readback.probe.output import formats
 from readback.probe.output.plain import cut
 from readback.probe.report import ProbeReport
-from readback.probe.results import Diagnosis, StepResult
 
 
 def as_json(comparison: Comparison) -> str:

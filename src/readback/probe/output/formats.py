@@ -6,8 +6,8 @@ import json
 import platform
 
 from readback import __version__
+from readback.probe.common.results import Diagnosis, Fixer, StepResult, Verdict
 from readback.probe.report import ProbeReport, environment_summary, openssl_version
-from readback.probe.results import Diagnosis, Fixer, StepResult, Verdict
 
 # docs/probe-report.schema.json describes the report, docs/probe.md what may change in
 # it without a new number.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from readback.probe.common.results import StepResult, Verdict
 from readback.probe.report import ProbeReport, environment_summary
-from readback.probe.results import StepResult, Verdict
 
 _INDENT = " " * 25
 _SHORT_LENGTH = 600

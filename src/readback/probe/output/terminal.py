@@ -7,8 +7,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from readback.probe.common.results import Diagnosis, StepResult, Verdict
 from readback.probe.report import ProbeReport
-from readback.probe.results import Diagnosis, StepResult, Verdict
 
 _MARKS = {
     Verdict.OK: ("✓", "green"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-from readback.probe.client import ProbeResponse
-from readback.probe.context import MODELS, ProbeContext
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration
-from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service.api_answers import parse_json
 from readback.probe.service.refusals import ParsedRefusal, parse_refusal, refusal_error
 from readback.probe.service.unexpected import unexpected_response
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import MODELS, ProbeContext
 
 # What the service says about a header or a key that is not well-formed.
 _OF_FORM = re.compile("not a valid key|Authorization|Bearer|^The key ")

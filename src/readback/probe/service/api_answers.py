@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from readback.probe.client import ProbeResponse
+from readback.probe.common.formatting import sanitize
 from readback.probe.entered.secret import Secret
-from readback.probe.formatting import sanitize
+from readback.probe.transport.client import ProbeResponse
 
 _MAX_MESSAGE = 2000
 _SHORTEST_PART = 4

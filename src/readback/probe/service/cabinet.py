@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from readback.probe.client import ProbeResponse
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
-from readback.probe.context import ProbeContext
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, base_url
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.formatting import sanitize
-from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service.api_answers import parse_json
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import ProbeContext
 
 _HELP_PAGE = "/docs/errors"
 

@@ -10,11 +10,9 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from readback.probe.client import ProbeResponse
-from readback.probe.context import CHAT, ProbeContext
+from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration, sanitize
-from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import kinds
 from readback.probe.service.api_answers import (
     model_ids,
@@ -24,6 +22,8 @@ from readback.probe.service.api_answers import (
 )
 from readback.probe.service.endpoint import near_names, refused
 from readback.probe.service.event_stream import EventStream
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import CHAT, ProbeContext
 
 # Long enough to see whether the parts of a stream arrive one after the other.
 _TEXT = "Count from 1 to 20, separated by spaces."

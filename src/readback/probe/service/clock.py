@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 
-from readback.probe.client import ProbeResponse
-from readback.probe.connection.lookup import resolve_within
-from readback.probe.context import ProbeContext
+from readback.probe.common.formatting import format_offset
+from readback.probe.common.results import Diagnosis
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_offset
-from readback.probe.results import Diagnosis
 from readback.probe.service.latency import percentile
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.lookup import resolve_within
 
 # Certificates and tokens are often refused from a difference of one minute on.
 _MAX_SECONDS = 60

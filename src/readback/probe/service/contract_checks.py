@@ -5,16 +5,16 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL_LIST
-from readback.probe.client import ProbeResponse
-from readback.probe.context import MODELS, ProbeContext
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Diagnosis
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration
-from readback.probe.results import Diagnosis
 from readback.probe.service.api_answers import parse_json
 from readback.probe.service.echo import request_body
 from readback.probe.service.fields import without_added
 from readback.probe.service.refusals import parse_refusal, refusal_error
 from readback.probe.service.unexpected import unexpected_response
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import MODELS, ProbeContext
 
 _TRANSIENT = ("rate_limited", "unavailable", "internal_error")
 

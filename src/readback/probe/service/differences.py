@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from readback.probe.formatting import code_points
+from readback.probe.common.formatting import code_points
 
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 # Encodings in which UTF-8 is commonly misread.

@@ -8,15 +8,15 @@ from http import HTTPStatus
 from typing import Any
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
-from readback.probe.client import ProbeClient, ProbeResponse
-from readback.probe.context import CHAT, ProbeContext
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration
-from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service import differences
 from readback.probe.service.api_answers import parse_json
 from readback.probe.service.refusals import parse_refusal, refusal_error
 from readback.probe.service.unexpected import unexpected_response
+from readback.probe.transport.client import ProbeClient, ProbeResponse
+from readback.probe.transport.context import CHAT, ProbeContext
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 

@@ -10,11 +10,9 @@ import difflib
 from dataclasses import replace
 from http import HTTPStatus
 
-from readback.probe.client import ProbeResponse
-from readback.probe.context import MODELS, ProbeContext
+from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration, sanitize
-from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import kinds
 from readback.probe.service.api_answers import (
     explanation,
@@ -24,6 +22,8 @@ from readback.probe.service.api_answers import (
     parse_json,
 )
 from readback.probe.service.unexpected import unexpected_response
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import MODELS, ProbeContext
 
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3

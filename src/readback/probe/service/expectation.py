@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from readback.probe.context import ProbeContext
+from readback.probe.common.results import Diagnosis
 from readback.probe.diagnoses import diagnose
-from readback.probe.results import Diagnosis
 from readback.probe.service.without_key import foreign_answer
+from readback.probe.transport.context import ProbeContext
 
 _HEADER = {"Expect": "100-continue"}
 _BODY = b"{}"

@@ -10,9 +10,9 @@ import json
 import re
 from http import HTTPStatus
 
-from readback.probe.client import ProbeResponse
-from readback.probe.formatting import sanitize
-from readback.probe.results import Fact, ProbeError
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Fact, ProbeError
+from readback.probe.transport.client import ProbeResponse
 
 _DECODED = {"", "identity", "gzip", "deflate"}
 # What the pages say with which bot protections ask for a browser.

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 
-from readback.probe.client import ProbeClient, ProbeResponse
-from readback.probe.context import UNKNOWN, ProbeContext
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration
-from readback.probe.results import Diagnosis, ProbeError
+from readback.probe.transport.client import ProbeClient, ProbeResponse
+from readback.probe.transport.context import UNKNOWN, ProbeContext
 
 _DEAD = {"http.silent": "between.idle_dead", "http.cut": "between.idle_reset"}
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from readback.probe.client import ProbeClient, ProbeResponse
-from readback.probe.results import ProbeError
+from readback.probe.common.results import ProbeError
 from readback.probe.service.api_answers import parse_json
+from readback.probe.transport.client import ProbeClient, ProbeResponse
 
 # The beginning of a header's name, in lower case. A gateway passes on the headers of
 # the provider behind it, so gateways come first.

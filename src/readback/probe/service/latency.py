@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from readback.probe.client import Timing
-from readback.probe.context import ProbeContext
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import format_duration
-from readback.probe.results import Diagnosis, Fact, ProbeError
 from readback.probe.service.echo import send_text
+from readback.probe.transport.client import Timing
+from readback.probe.transport.context import ProbeContext
 
 SAMPLES = 20
 _TEXT = "Ready to copy?"

@@ -11,17 +11,18 @@ import re
 from dataclasses import replace
 from http import HTTPStatus
 
-from readback.probe.client import ProbeResponse
-from readback.probe.connection import opening, tls
-from readback.probe.context import MODELS, UNKNOWN, ProbeContext
+from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.results import Diagnosis, ProbeError, Service
+from readback.probe.connection import tls
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.version import version_mistake, with_version
-from readback.probe.formatting import format_duration, sanitize
-from readback.probe.results import Diagnosis, ProbeError, Service
 from readback.probe.service import foreign, kinds
 from readback.probe.service.api_answers import has_models, is_from_api
 from readback.probe.service.refusals import parse_refusal, refusal_error
 from readback.probe.service.unexpected import unexpected_response
+from readback.probe.transport import opening
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from readback.contract import REFUSALS
-from readback.probe.client import ProbeResponse
-from readback.probe.formatting import sanitize
-from readback.probe.results import ProbeError
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import ProbeError
 from readback.probe.service import fields
 from readback.probe.service.api_answers import parse_json
+from readback.probe.transport.client import ProbeResponse
 
 
 @dataclass(frozen=True)

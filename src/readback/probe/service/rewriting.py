@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from readback.contract import MODEL, MODEL_LIST
-from readback.probe.client import ProbeResponse
-from readback.probe.context import ProbeContext
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
-from readback.probe.formatting import sanitize
-from readback.probe.results import Diagnosis, Fact
 from readback.probe.service import fields
 from readback.probe.service.api_answers import parse_json
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import ProbeContext
 
 _ID = "X-Request-Id"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

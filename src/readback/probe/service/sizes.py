@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL
-from readback.probe.client import ProbeResponse
-from readback.probe.context import CHAT, ProbeContext
-from readback.probe.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import echo
 from readback.probe.service.refusals import parse_refusal
 from readback.probe.service.unexpected import unexpected_response
+from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import CHAT, ProbeContext
 
 # What becomes of a request or response that is too large for something in between.
 _HANGS = {"http.silent", "http.stalled"}

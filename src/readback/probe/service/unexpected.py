@@ -6,11 +6,11 @@ import re
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
-from readback.probe.client import ProbeResponse
-from readback.probe.formatting import page_title, sanitize
-from readback.probe.results import Fact, ProbeError
+from readback.probe.common.formatting import page_title, sanitize
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.service import foreign
 from readback.probe.service.api_answers import is_html, parse_json
+from readback.probe.transport.client import ProbeResponse
 
 _LOGIN_PAGE = re.compile(
     r"captive|hotspot|wi-?fi|portal|network ?(access|login|authentication)",

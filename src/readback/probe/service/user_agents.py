@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Union
 
-from readback.probe.background import BackgroundCall
-from readback.probe.context import ProbeContext
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.results import Diagnosis, ProbeError
 from readback.probe.service.without_key import foreign_answer
+from readback.probe.transport.context import ProbeContext
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from readback.probe.context import UNKNOWN, ProbeContext
-from readback.probe.results import ProbeError
+from readback.probe.common.results import ProbeError
 from readback.probe.service.refusals import parse_refusal
+from readback.probe.transport.context import UNKNOWN, ProbeContext
 
 # What is in between may leave a program waiting. Who finds that asks again, patiently.
 _BRIEFLY = 3.0

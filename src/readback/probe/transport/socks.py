@@ -11,11 +11,11 @@ import socket
 import struct
 import time
 
-from readback.probe.connection.deadline import DeadlineSocket
-from readback.probe.connection.lookup import resolve_within
-from readback.probe.connection.route import Proxy
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import BaseUrl, is_ip_address
-from readback.probe.results import Fact, ProbeError
+from readback.probe.transport.deadline import DeadlineSocket
+from readback.probe.transport.lookup import resolve_within
+from readback.probe.transport.route import Proxy
 
 PORT = 1080
 SCHEMES = ("socks5h", "socks5", "socks4a", "socks4")

@@ -6,8 +6,8 @@ import base64
 import ssl
 from dataclasses import dataclass, field
 
+from readback.probe.common.results import Fact
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.results import Fact
 
 
 @dataclass(frozen=True)

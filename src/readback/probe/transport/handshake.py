@@ -10,10 +10,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from readback.probe.connection import opening
-from readback.probe.connection.route import Route
-from readback.probe.formatting import sanitize
-from readback.probe.results import ProbeError
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import ProbeError
+from readback.probe.transport import opening
+from readback.probe.transport.route import Route
 
 # How long a server that asked for a certificate has to refuse that none was sent.
 _REFUSAL_SECONDS = 1.0

@@ -11,11 +11,11 @@ import socket
 from email import message_from_string
 from email.message import Message
 
-from readback.probe.connection.deadline import DeadlineSocket
-from readback.probe.connection.route import Proxy
+from readback.probe.common.formatting import page_title, sanitize
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.formatting import page_title, sanitize
-from readback.probe.results import Fact, ProbeError
+from readback.probe.transport.deadline import DeadlineSocket
+from readback.probe.transport.route import Proxy
 
 _MAX_HEAD_BYTES = 16_384
 _MAX_PAGE_BYTES = 65_536

@@ -10,10 +10,10 @@ import socket
 import time
 from collections.abc import Sequence
 
-from readback.probe.connection import proxy_tls, socks, tunnel
-from readback.probe.connection.lookup import resolve_within
-from readback.probe.connection.race import connect
-from readback.probe.connection.route import Proxy, Route
+from readback.probe.transport import proxy_tls, socks, tunnel
+from readback.probe.transport.lookup import resolve_within
+from readback.probe.transport.race import connect
+from readback.probe.transport.route import Proxy, Route
 
 
 def open_socket(route: Route, timeout: float) -> socket.socket:

@@ -7,10 +7,10 @@ import socket
 import ssl
 import threading
 
-from readback.probe.background import BackgroundCall
-from readback.probe.connection.route import Proxy
-from readback.probe.formatting import sanitize
-from readback.probe.results import ProbeError
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import ProbeError
+from readback.probe.transport.route import Proxy
 
 
 def encrypt(

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
-from readback.probe.client import ProbeClient, ProbeResponse, RequestBudget
-from readback.probe.connection.route import Route
+from readback.probe.common.results import Service
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
-from readback.probe.results import Service
+from readback.probe.transport.client import ProbeClient, ProbeResponse, RequestBudget
+from readback.probe.transport.route import Route
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)

@@ -20,7 +20,7 @@ from errno import (
     EWOULDBLOCK,
 )
 
-from readback.probe.formatting import sanitize
+from readback.probe.common.formatting import sanitize
 
 # RFC 8305 §5: how long to wait before the next address is tried beside the first.
 _STAGGER_SECONDS = 0.25

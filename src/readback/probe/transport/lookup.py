@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from readback.probe.background import BackgroundCall
+from readback.probe.common.background import BackgroundCall
 
 
 def resolve(host: str, port: int) -> list[str]:

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from email.message import Message
 
 from readback import __version__
-from readback.probe.connection import opening, tunnel
-from readback.probe.connection.deadline import DeadlineSocket
-from readback.probe.connection.handshake import is_certificate_request
-from readback.probe.connection.route import Route
+from readback.probe.common.formatting import format_seconds, sanitize
+from readback.probe.common.results import ProbeError
 from readback.probe.entered.secret import Secret
-from readback.probe.formatting import format_seconds, sanitize
-from readback.probe.results import ProbeError
+from readback.probe.transport import opening, tunnel
+from readback.probe.transport.deadline import DeadlineSocket
+from readback.probe.transport.handshake import is_certificate_request
+from readback.probe.transport.route import Route
 
 MAX_REQUESTS = 60
 _MAX_BODY_BYTES = 1 << 20
