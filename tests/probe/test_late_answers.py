@@ -30,8 +30,8 @@ from readback.probe.transport.client import (
     RequestBudget,
     Timing,
 )
+from readback.probe.transport.connecting import DeadlineSocket
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.deadline import DeadlineSocket
 from readback.probe.transport.handshake import Handshake
 from readback.probe.transport.route import Route
 from tests.probe.broken_servers import socket_server

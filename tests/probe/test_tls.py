@@ -26,7 +26,7 @@ from readback.probe.connection.stores import (
 )
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
-from readback.probe.transport import contexts, handshake
+from readback.probe.transport import handshake
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.route import Route
 from tests.probe import broken_servers, setups_tls, tls_servers
@@ -406,7 +406,7 @@ def test_a_late_request_for_a_client_certificate_reaches_the_client(
 
     with broken_servers.socket_server(behave) as port:
         context = context_for(port)
-        context.trusted = contexts.unverified()
+        context.trusted = handshake.unverified()
         with pytest.raises(ProbeError) as caught, context.new_client() as client:
             client.request("GET", "/" + "x" * 300)
     assert caught.value.id == "tls.client_certificate"

@@ -10,8 +10,7 @@ from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.transport import opening
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.contexts import unverified
-from readback.probe.transport.handshake import Handshake, shake
+from readback.probe.transport.handshake import Handshake, shake, unverified
 
 # By the words of OpenSSL for its own errors and for the alerts of the server.
 _REASONS = (

@@ -13,7 +13,7 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import reserved
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address
-from readback.probe.transport.lookup import resolve_within
+from readback.probe.transport.connecting import resolve_within
 from readback.probe.transport.route import Route
 
 _MAX_ADDRESSES = 8

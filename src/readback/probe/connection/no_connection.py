@@ -8,7 +8,7 @@ from readback.probe.common.formatting import format_seconds
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.connection import container, reserved
 from readback.probe.entered.base_url import is_ip_address
-from readback.probe.transport.race import ConnectAttempt
+from readback.probe.transport.connecting import ConnectAttempt
 from readback.probe.transport.route import Route
 
 # What went wrong on this machine or close to it, by the error of the system.

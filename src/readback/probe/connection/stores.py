@@ -20,7 +20,7 @@ import certifi
 
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
-from readback.probe.transport.contexts import new_context
+from readback.probe.transport.handshake import new_context
 
 _FILE, _FOLDER, _KEY_LOG = "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"
 # The name under which OpenSSL looks for a certificate in a directory.

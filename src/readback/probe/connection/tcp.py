@@ -9,7 +9,7 @@ from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.connection.no_connection import no_connection
 from readback.probe.diagnoses import diagnose
-from readback.probe.transport.race import ConnectAttempt, try_all
+from readback.probe.transport.connecting import ConnectAttempt, try_all
 from readback.probe.transport.route import Route
 
 

@@ -19,8 +19,7 @@ from readback.probe.connection.verification import IS_STRICT_HERE, Opinion, ask
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address, is_local
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.contexts import unverified
-from readback.probe.transport.handshake import shake
+from readback.probe.transport.handshake import shake, unverified
 
 _EXPIRES_SOON_DAYS = 14
 

@@ -11,8 +11,7 @@ from readback.probe.connection import certificates
 from readback.probe.connection.certificates import Certificate
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.contexts import unverified
-from readback.probe.transport.handshake import Handshake, shake
+from readback.probe.transport.handshake import Handshake, shake, unverified
 
 _CLOCK_TOLERANCE = timedelta(hours=1)
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.

@@ -13,8 +13,8 @@ from readback.probe.common.results import Diagnosis
 from readback.probe.diagnoses import diagnose
 from readback.probe.service.latency import percentile
 from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.connecting import resolve_within
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.lookup import resolve_within
 
 # Certificates and tokens are often refused from a difference of one minute on.
 _MAX_SECONDS = 60

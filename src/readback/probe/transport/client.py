@@ -21,8 +21,8 @@ from readback import __version__
 from readback.probe.common.formatting import format_seconds, sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.secret import Secret
-from readback.probe.transport import opening, tunnel
-from readback.probe.transport.deadline import DeadlineSocket
+from readback.probe.transport import opening
+from readback.probe.transport.connecting import DeadlineSocket
 from readback.probe.transport.handshake import is_certificate_request
 from readback.probe.transport.route import Route
 
@@ -150,7 +150,7 @@ class ProbeClient:
             self.close()
         if self._sends_whole_url and self._route.proxy:
             proxy, target = self._route.proxy, self._route.target
-            tunnel.raise_if_unresolved(proxy, target, response.headers)
+            opening.raise_if_unresolved(proxy, target, response.headers)
         content = _decompress(response.headers.get("Content-Encoding"), content)
         if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
             raise ProbeError("tls.client_certificate")

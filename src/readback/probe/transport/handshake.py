@@ -25,6 +25,8 @@ _SERVER_HELLO, _CERTIFICATE, _CERTIFICATE_REQUEST = 2, 11, 13
 _PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
 
 Watcher = Callable[[object, str, int, int, int, bytes], None]
+# As most clients do; a server that speaks only HTTP/2 then says so.
+_PROTOCOLS = ["http/1.1"]
 
 
 @dataclass
@@ -144,3 +146,20 @@ def _read_chain(message: bytes) -> list[bytes]:
         if not is_tls_1_2:
             position += 2 + int.from_bytes(message[position : position + 2], "big")
     return chain
+
+
+def new_context() -> ssl.SSLContext:
+    """Return a context that verifies the server, but still trusts no authority."""
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # The default since Python 3.10.
+    trust.minimum_version = ssl.TLSVersion.TLSv1_2
+    trust.set_alpn_protocols(_PROTOCOLS)
+    return trust
+
+
+def unverified() -> ssl.SSLContext:
+    """Return a context that accepts any certificate, only to describe it."""
+    trust = new_context()
+    trust.check_hostname = False
+    trust.verify_mode = ssl.CERT_NONE
+    return trust

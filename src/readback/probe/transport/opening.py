@@ -1,19 +1,46 @@
 """Opens a connection along a route, directly or through a proxy.
 
 Every step connects in this way, so that the report always describes the connections
-that were really made.
+that were really made. What an HTTP proxy responds instead of opening a tunnel is shown
+with its status, the title of its page and its name, so that its administrator can find
+it.
 """
 
 from __future__ import annotations
 
+import re
+import select
 import socket
+import ssl
+import threading
 import time
 from collections.abc import Sequence
+from email import message_from_string
+from email.message import Message
 
-from readback.probe.transport import proxy_tls, socks, tunnel
-from readback.probe.transport.lookup import resolve_within
-from readback.probe.transport.race import connect
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.formatting import page_title, sanitize
+from readback.probe.common.results import Fact, ProbeError
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.transport import socks
+from readback.probe.transport.connecting import DeadlineSocket, connect, resolve_within
 from readback.probe.transport.route import Proxy, Route
+
+_MAX_HEAD_BYTES = 16_384
+_MAX_PAGE_BYTES = 65_536
+_STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})")
+# Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
+_CANNOT_RESOLVE = re.compile(
+    r"ERR_DNS_FAIL|ERR_CANNOT_FORWARD|NXDOMAIN|getaddrinfo"
+    r"|no such (host|domain)|unknown host"
+    r"|(can ?not|could not|unable to|failed to) resolve"
+    r"|(host|name|domain)\b[^.<]{0,40} not (be )?(resolved|found)"
+    r"|(dns|name|host)\w* (resolution|lookup) (failed|failure|error)",
+    re.IGNORECASE,
+)
+_CONTENT_LENGTH = re.compile(r"^content-length: *(\d{1,9})\r?$", re.I | re.M)
+_CANNOT_CONNECT = {500, 502, 503, 504}
+_WEB_SERVER = {400, 404, 405, 501}
 
 
 def open_socket(route: Route, timeout: float) -> socket.socket:
@@ -42,15 +69,15 @@ def _pass_proxy(
         return sock
     if proxy.trusted is None:
         if route.uses_tunnel:
-            tunnel.open_tunnel(sock, proxy, route.target, deadline)
+            open_tunnel(sock, proxy, route.target, deadline)
         return sock
     left = max(0.0, deadline - time.monotonic())
-    encrypted = proxy_tls.encrypt(sock, proxy, proxy.trusted, left)
+    encrypted = _encrypt(sock, proxy, proxy.trusted, left)
     if not route.uses_tunnel:
         return encrypted
     try:
-        tunnel.open_tunnel(encrypted, proxy, route.target, deadline)
-        return proxy_tls.as_plain_socket(encrypted)
+        open_tunnel(encrypted, proxy, route.target, deadline)
+        return _as_plain_socket(encrypted)
     except BaseException:
         encrypted.close()
         raise
@@ -65,3 +92,169 @@ def first_bytes(route: Route, timeout: float) -> bytes:
             return sock.recv(64)
     except OSError:
         return b""
+
+
+def _encrypt(
+    sock: socket.socket, proxy: Proxy, trusted: ssl.SSLContext, timeout: float
+) -> ssl.SSLSocket:
+    facts = {"proxy": str(proxy), "variable": proxy.variable}
+    try:
+        # In the background, because every byte of a handshake may take a timeout.
+        return BackgroundCall(
+            lambda: trusted.wrap_socket(sock, server_hostname=proxy.host)
+        ).result(timeout)
+    except ssl.SSLCertVerificationError as error:
+        reason = sanitize(error.verify_message)
+        raise ProbeError("proxy.untrusted", reason=reason, **facts) from None
+    except (socket.timeout, TimeoutError):
+        raise ProbeError("proxy.silent", **facts) from None
+    except OSError:
+        raise ProbeError("proxy.not_tls", **facts) from None
+
+
+def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
+    """Return a socket whose bytes travel through the encrypted one.
+
+    TLS to the service, inside of TLS to the proxy, needs a socket of its own. A thread
+    copies the bytes until one side closes.
+    """
+    near, far = socket.socketpair()
+    copying = threading.Thread(target=_copy, args=(encrypted, far), daemon=True)
+    copying.start()
+    return near
+
+
+def _copy(encrypted: ssl.SSLSocket, plain: socket.socket) -> None:
+    with encrypted, plain:
+        try:
+            while _copy_some(encrypted, plain):
+                pass
+        except (OSError, ValueError):
+            return
+
+
+def _copy_some(encrypted: ssl.SSLSocket, plain: socket.socket) -> bool:
+    """Copy what has arrived on either side; return False at the end of one."""
+    waiting = encrypted.pending() > 0
+    ready, _, _ = select.select([encrypted, plain], [], [], 0 if waiting else None)
+    if waiting or encrypted in ready:
+        encrypted.settimeout(0)
+        try:
+            data = encrypted.recv(65_536)
+        except ssl.SSLWantReadError:
+            data = None  # Only a part of a record, or a session ticket.
+        if data == b"":
+            return False
+        plain.sendall(data or b"")
+    if plain in ready:
+        if not (data := plain.recv(65_536)):
+            return False
+        encrypted.settimeout(None)
+        encrypted.sendall(data)
+    return True
+
+
+def open_tunnel(
+    sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
+) -> None:
+    """Ask the proxy to pass the connection on (RFC 9110 §9.3.6)."""
+    facts = proxy.facts(target)
+    wire = DeadlineSocket(sock, deadline)
+    head = _ask_for_tunnel(wire, proxy, target, facts)
+    match = _STATUS_LINE.match(head)
+    if not match:
+        raise ProbeError("proxy.not_http" if head else "proxy.closed", **facts)
+    status = int(match[1])
+    if not 200 <= status < 300:
+        raise _refusal(status, head, _read_page(wire, head), proxy, facts)
+
+
+def raise_if_unresolved(proxy: Proxy, target: BaseUrl, headers: Message) -> None:
+    """Raise `ProbeError` if the proxy could not resolve the host of a plain request."""
+    if "ERR_DNS_FAIL" in headers.get("X-Squid-Error", ""):
+        raise ProbeError(
+            "proxy.cannot_resolve", host=target.host, proxy=str(proxy), by="Squid"
+        )
+
+
+def _ask_for_tunnel(
+    sock: DeadlineSocket, proxy: Proxy, target: BaseUrl, facts: dict[str, Fact]
+) -> str:
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    authority = f"{host}:{target.port}"
+    lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
+    lines += [f"{name}: {value}" for name, value in proxy.authorization.items()]
+    try:
+        sock.sendall("\r\n".join([*lines, "", ""]).encode())
+        return _read_head(sock)
+    except (socket.timeout, TimeoutError):
+        raise ProbeError("proxy.silent", **facts) from None
+    except OSError:
+        raise ProbeError("proxy.closed", **facts) from None
+
+
+def _read_head(sock: DeadlineSocket) -> str:
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
+        # Byte by byte, because what follows the head belongs to the handshake.
+        if not (byte := sock.recv(1)):
+            break
+        head += byte
+    return head.decode("latin-1")
+
+
+def _read_page(sock: DeadlineSocket, head: str) -> bytes:
+    """Return the page as far as it arrives in time; its end is not important."""
+    length = _CONTENT_LENGTH.search(head)
+    size = min(int(length[1]) if length else _MAX_PAGE_BYTES, _MAX_PAGE_BYTES)
+    page = b""
+    try:
+        while len(page) < size and b"</html>" not in page.lower():
+            if not (part := sock.recv(4096)):
+                break
+            page += part
+    except OSError:
+        pass
+    return page
+
+
+def _refusal(
+    status: int, head: str, page: bytes, proxy: Proxy, facts: dict[str, Fact]
+) -> ProbeError:
+    status_line, _, fields = head.partition("\r\n")
+    headers = message_from_string(fields)
+    if status == 407:
+        return _login_error(headers, proxy, facts)
+    title = page_title(page)
+    facts["status"] = sanitize(status_line.partition(" ")[2])
+    facts["title"] = f"“{title}”" if title else "without a title"
+    facts["by"] = _proxy_name(headers)
+    text = page.decode("utf-8", "replace")
+    described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
+    if status >= 404 and _CANNOT_RESOLVE.search(described):
+        return ProbeError("proxy.cannot_resolve", **facts)
+    if status in _CANNOT_CONNECT:
+        return ProbeError("proxy.cannot_connect", reason=facts["status"], **facts)
+    if status in _WEB_SERVER:
+        return ProbeError("proxy.not_a_proxy", **facts)
+    if title:
+        return ProbeError("proxy.error_page", **facts)
+    return ProbeError("proxy.refuses", reason=facts["status"], **facts)
+
+
+def _login_error(headers: Message, proxy: Proxy, facts: dict[str, Fact]) -> ProbeError:
+    values = headers.get_all("Proxy-Authenticate", [])
+    offered = [value.split()[0] for value in values if value.strip()]
+    if offered and "basic" not in map(str.lower, offered):
+        schemes = sanitize(" or ".join(offered))
+        return ProbeError("proxy.login_scheme", schemes=schemes, **facts)
+    return ProbeError("proxy.login_refused" if proxy.login else "proxy.login", **facts)
+
+
+def _proxy_name(headers: Message) -> str:
+    """Return what the proxy calls itself."""
+    names = (headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server"))
+    named = next(filter(None, names), "")
+    if not named and "X-Squid-Error" in headers:
+        named = "Squid"
+    return sanitize(named) or "a proxy without a name"

@@ -13,8 +13,7 @@ import time
 
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import BaseUrl, is_ip_address
-from readback.probe.transport.deadline import DeadlineSocket
-from readback.probe.transport.lookup import resolve_within
+from readback.probe.transport.connecting import DeadlineSocket, resolve_within
 from readback.probe.transport.route import Proxy
 
 PORT = 1080

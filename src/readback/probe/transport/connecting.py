@@ -1,14 +1,19 @@
-"""Connects to several addresses side by side (RFC 8305).
+"""Connects to a host within a time limit: its addresses, the race, and the deadline.
 
-An address that does not respond, such as broken IPv6, delays the others by a moment,
-not by a whole timeout.
+Several addresses are tried side by side (RFC 8305), so one that does not respond, such
+as broken IPv6, delays the others by a moment and not by a whole timeout. Once there is
+a connection, a `DeadlineSocket` gives up at one moment, however slowly bytes arrive:
+the timeout of an ordinary socket starts again with every byte.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import select
 import selectors
 import socket
+import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +25,7 @@ from errno import (
     EWOULDBLOCK,
 )
 
+from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import sanitize
 
 # RFC 8305 §5: how long to wait before the next address is tried beside the first.
@@ -29,6 +35,7 @@ _STAGGER_SECONDS = 0.25
 # three round trips around the world.
 _GRACE_SECONDS = 2.0
 _NO_ROUTE = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
+_TICK_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
@@ -177,3 +184,86 @@ class _Race:
         self.attempts.append(ConnectAttempt(address, seconds, error))
         if error:
             sock.close()
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the IP addresses of a host in the order in which clients try them."""
+    try:
+        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except ValueError:  # A name that cannot be written as a DNS name.
+        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
+    return list(dict.fromkeys(str(row[4][0]) for row in rows))
+
+
+def resolve_within(host: str, port: int, timeout: float) -> list[str]:
+    """Return the addresses, or raise `OSError`, also if the lookup is late."""
+    return BackgroundCall(lambda: resolve(host, port)).result(timeout)
+
+
+class DeadlineSocket:
+    """The part of a socket that `http.client` and the talk with a proxy use."""
+
+    def __init__(
+        self, sock: socket.socket, deadline: float, *, notes_silence: bool = False
+    ) -> None:
+        self._socket = sock
+        self._deadline = deadline
+        self._notes_silence = notes_silence
+        self.received = 0
+        """The number of bytes so far, before encryption."""
+        self.silent_until = time.monotonic()
+        """The moment before which the last of these bytes had not yet arrived.
+
+        A program that is held up reads later what arrived long ago, so the moment of
+        reading would tell more about this machine than about the other side.
+        """
+
+    def sendall(self, data: bytes) -> None:
+        self._limit()
+        self._socket.sendall(data)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Reader(self))
+
+    def recv(self, size: int) -> bytes:
+        self._limit()
+        return self._socket.recv(size)
+
+    def recv_into(self, buffer: memoryview) -> int:
+        if self._notes_silence:
+            self._note_silence()
+        self._limit()
+        count = self._socket.recv_into(buffer)
+        self.received += count
+        return count
+
+    def close(self) -> None:
+        """Leave the socket open: the client decides whether it is used again."""
+
+    def _note_silence(self) -> None:
+        while (now := time.monotonic()) < self._deadline and not self._has_data(0):
+            self.silent_until = now
+            if self._has_data(_TICK_SECONDS):
+                return
+
+    def _has_data(self, seconds: float) -> bool:
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            return True
+        return bool(select.select([self._socket], [], [], seconds)[0])
+
+    def _limit(self) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise socket.timeout("timed out")
+        self._socket.settimeout(left)
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, sock: DeadlineSocket) -> None:
+        self._socket = sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._socket.recv_into(buffer)
