@@ -8,7 +8,7 @@ import certifi
 import httpx
 import pytest
 
-from readback.probe.connection import container, stores
+from readback.probe.connection import stores, tcp
 from tests.probe.setups import Resources
 from tests.support.authority import Authority
 from tests.support.server import UNLIMITED, Server, ephemeral_server
@@ -48,7 +48,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _quiet_environment(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
     """Remove what on this machine would change the probe's results."""
-    monkeypatch.setattr(container, "ROOT", empty)
+    monkeypatch.setattr(tcp, "ROOT", empty)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(empty))
     monkeypatch.setenv("GSETTINGS_BACKEND", "memory")
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from readback.probe.connection import container
+from readback.probe.connection import tcp
 from tests.probe import broken_servers
 from tests.probe.forward_proxy import LOGIN, forward_proxy
 from tests.probe.setups import SHORT, Arrange, ProbeInput, Resources
@@ -131,7 +131,7 @@ def in_container(mark: str = "", content: str = "", **environment: str) -> Arran
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
         url = f"http://127.0.0.1:{broken_servers.closed_port()}/v1"
-        with patch.object(container, "ROOT", root):
+        with patch.object(tcp, "ROOT", root):
             key = resources.readback.api_key
             yield ProbeInput(url, key, environment=environment)
 

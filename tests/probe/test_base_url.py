@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.entered import address
-from readback.probe.entered.version import version_mistake, with_version
+from readback.probe.entered.base_url import version_mistake, with_version
 
 GOOD = "https://echo.example/v1"
 KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"

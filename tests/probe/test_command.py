@@ -14,7 +14,7 @@ import pytest
 from readback.keys import masked
 from readback.probe.command import command_line
 from readback.probe.common.results import FailureFamily
-from readback.probe.entered import key_source
+from readback.probe.entered.key import key_from_file
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.commands import run_command
 from tests.support.server import Server
@@ -177,7 +177,7 @@ def test_the_key_can_be_read_from_another_variable(readback: Server) -> None:
 )
 def test_a_file_is_read_as_it_is(data: bytes, text: str, tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(data)
-    assert key_source.from_file(str(tmp_path / "key")) == text
+    assert key_from_file(str(tmp_path / "key")) == text
 
 
 @pytest.mark.parametrize("name", ["/", "/nowhere/key"])

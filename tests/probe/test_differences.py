@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.contract import MAX_CONTENT_BYTES
-from readback.probe.service import differences, echo
+from readback.probe.service import echo
 
 SAMPLES = {
     "ascii": echo.ASCII,
@@ -64,26 +64,26 @@ def escaped(text: str) -> str:
 )
 def test_a_change_is_attributed_to_its_likely_cause(sample, corrupt, id, cause) -> None:
     sent = SAMPLES[sample]
-    change = differences.likely_cause(sent, corrupt(sent))
+    change = echo.likely_cause(sent, corrupt(sent))
     assert change.id == f"echo.{id}"
     assert cause in change.cause
 
 
 def test_the_first_difference_is_shown_as_code_points() -> None:
-    shown = differences.first_difference("Привет e\u0301 x", "Привет \u00e9 x")
+    shown = echo.first_difference("Привет e\u0301 x", "Привет \u00e9 x")
     assert shown == "character 8 (byte 14), sent U+0065 e U+0301, received U+00E9 é"
 
 
 def test_a_truncated_text_differs_where_it_ends() -> None:
-    shown = differences.first_difference("abc", "ab")
+    shown = echo.first_difference("abc", "ab")
     assert shown == "character 3 (byte 3), sent U+0063 c, received nothing"
 
 
 @given(st.text(), st.text())
 def test_any_two_texts_can_be_compared(sent: str, received: str) -> None:
     if sent != received:
-        assert differences.likely_cause(sent, received).id.startswith("echo.")
-        assert differences.first_difference(sent, received).startswith("character")
+        assert echo.likely_cause(sent, received).id.startswith("echo.")
+        assert echo.first_difference(sent, received).startswith("character")
 
 
 def test_the_samples_contain_what_each_cause_changes() -> None:

@@ -16,12 +16,12 @@ import pytest
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL
 from readback.probe.common.results import ProbeError
-from readback.probe.connection import broken_handshake, dns
+from readback.probe.connection import dns, failed_handshake
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.service import echo, latency, sizes, without_key
-from readback.probe.service.event_stream import EventStream
+from readback.probe.service import echo, sizes, timing, user_agents
+from readback.probe.service.chat import EventStream
 from readback.probe.transport import opening
 from readback.probe.transport.client import (
     MAX_REQUESTS,
@@ -197,27 +197,27 @@ def _place(url: str) -> tuple[str, int]:
 def test_a_search_that_took_many_requests_leaves_the_latency_fewer_samples(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(latency, "_MAX_SECONDS", 60.0)
+    monkeypatch.setattr(timing, "_MEASURE_SECONDS", 60.0)
     readback = resources.readback
     context = ProbeContext(readback.base_url, Secret(readback.api_key))
     context.base_url = BaseUrl("http", *_place(readback.base_url), "/v1")
     context.key, context.route = context.secret, Route(context.base_url)
-    assert latency.check(context).facts["samples"] == latency.SAMPLES == 20
+    assert timing.check_latency(context).facts["samples"] == timing.SAMPLES == 20
     context.budget = RequestBudget(3)
-    assert latency.check(context).facts["samples"] == 3
+    assert timing.check_latency(context).facts["samples"] == 3
     with pytest.raises(ProbeError, match=r"skipped\.budget"):
-        latency.check(context)
+        timing.check_latency(context)
 
 
 def test_one_fast_echo_shows_that_the_connection_is_not_slow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held_up = [Timing(0.1, None, 0.4)] * 19 + [Timing(0.1, None, 0.1)]
-    monkeypatch.setattr(latency, "_measure", lambda _: held_up)
+    monkeypatch.setattr(timing, "_measure", lambda _: held_up)
     context = ProbeContext("", Secret(""))
-    assert latency.check(context).id == "latency.ok"
-    monkeypatch.setattr(latency, "_measure", lambda _: [Timing(0.1, None, 0.4)] * 20)
-    assert latency.check(context).id == "latency.slow"
+    assert timing.check_latency(context).id == "latency.ok"
+    monkeypatch.setattr(timing, "_measure", lambda _: [Timing(0.1, None, 0.4)] * 20)
+    assert timing.check_latency(context).id == "latency.slow"
 
 
 # Connections.
@@ -306,7 +306,7 @@ def test_a_service_that_closes_in_the_moment_of_a_request_is_not_blamed(
 def test_a_request_that_is_answered_late_is_not_refused(
     match: Match, id: str, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(without_key, "_BRIEFLY", 0.3)
+    monkeypatch.setattr(user_agents, "_BRIEFLY", 0.3)
     arrange = through_relay(held_back(match, {1}))
     with arrange(resources) as given:
         report = probed(given, "latency")
@@ -341,11 +341,11 @@ def test_a_handshake_without_the_name_may_take_as_long_as_the_first(
         limits.append(timeout)
         return Handshake(error=TimeoutError() if name else None)
 
-    monkeypatch.setattr(broken_handshake, "shake", shake)
+    monkeypatch.setattr(failed_handshake, "shake", shake)
     context = ProbeContext("https://api.example.com/v1", Secret(""), timeout=7.0)
     context.base_url = BaseUrl("https", "api.example.com", 443, "/v1")
     context.route = Route(context.base_url)
-    error = broken_handshake.explain(context, Handshake(error=TimeoutError()))
+    error = failed_handshake.explain_broken(context, Handshake(error=TimeoutError()))
     assert error.id == "tls.filtered_name"
     assert limits == [7.0, 7.0]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readback.probe.common.results import ProbeError, Verdict
-from readback.probe.connection import proxies, proxy_setting
+from readback.probe.connection import proxies
 from readback.probe.diagnoses import from_error
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
@@ -188,7 +188,7 @@ def test_no_response_of_a_proxy_breaks_the_probe(response: bytes, scheme: str) -
 def test_no_value_of_a_proxy_variable_breaks_the_probe(value: str) -> None:
     for start in ("", "http://", "socks5://alice:", "http://alice:hush@"):
         try:
-            proxy_setting.read(start + value, "https_proxy", "echo.example")
+            proxies.read_setting(start + value, "https_proxy", "echo.example")
         except ProbeError as error:
             assert "hush" not in str(from_error(error))
 

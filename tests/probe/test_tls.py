@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from readback.probe import diagnoses
 from readback.probe.common.results import Diagnosis, ProbeError, Verdict
-from readback.probe.connection import broken_handshake, stores, tls, verification
+from readback.probe.connection import failed_handshake, stores, tls
 from readback.probe.connection.stores import (
     CertificateStore,
     CertificateStores,
@@ -217,7 +217,7 @@ def test_a_broken_store_does_not_matter_without_tls(
 
 def test_this_python_verifies_as_the_probe_assumes() -> None:
     flags = ssl.create_default_context().verify_flags
-    assert bool(flags & ssl.VERIFY_X509_STRICT) == verification.IS_STRICT_HERE
+    assert bool(flags & ssl.VERIFY_X509_STRICT) == tls.IS_STRICT_HERE
 
 
 @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ def test_a_filter_that_drops_the_name_silently_is_found(
         """Let only the handshakes that get no answer end soon."""
         return handshake.shake(route, trust, timeout if name else 60, name)
 
-    monkeypatch.setattr(broken_handshake, "shake", patient)
+    monkeypatch.setattr(failed_handshake, "shake", patient)
     with broken_servers.socket_server(behave) as port:
         assert ids(context_for(port, timeout=0.5)) == ["tls.filtered_name"]
 

@@ -232,11 +232,14 @@ def _own_mistake(error: Exception) -> int:
 
 
 def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
-    from readback.probe.entered import key_source
+    from readback.probe.entered.key import (
+        key_from_environment_or_prompt,
+        key_from_file,
+    )
 
     if options.key_file:
         try:
-            return key_source.from_file(options.key_file)
+            return key_from_file(options.key_file)
         except OSError as error:
             parser.error(f"The file with the key cannot be read: {error.strerror}.")
     if options.key_env and options.key_env not in os.environ:
@@ -246,7 +249,7 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
         )
     # In a comparison, the default variable has the key of the other address.
     default = None if options.compare else DEFAULT_VARIABLE
-    return key_source.from_environment_or_prompt(options.key_env or default)
+    return key_from_environment_or_prompt(options.key_env or default)
 
 
 def _run(options: argparse.Namespace, key: str) -> int:

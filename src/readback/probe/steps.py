@@ -10,21 +10,17 @@ from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import address, key
 from readback.probe.service import (
-    access,
-    cabinet,
     chat,
-    clock,
     contract_checks,
     echo,
     endpoint,
-    expectation,
-    idle,
-    latency,
     recognition,
     rewriting,
     sizes,
+    timing,
     user_agents,
 )
+from readback.probe.service.contract_checks import check_access
 from readback.probe.service.user_agents import asking_again
 from readback.probe.transport.context import ProbeContext
 
@@ -118,10 +114,10 @@ COMMON = (
     Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
 )
 READBACK = (
-    Step("idle", "idle connection", idle.check, ("http",), in_background=True),
-    Step("agents", "User-Agent", user_agents.check, ("http",), in_background=True),
-    Step("expect", "Expect", expectation.check, ("http",), in_background=True),
-    Step("access", "key accepted", asking_again(access.check), ("http", "key")),
+    Step("idle", "idle connection", timing.check_idle, ("http",), True),
+    Step("agents", "User-Agent", user_agents.check_agents, ("http",), True),
+    Step("expect", "Expect", user_agents.check_expect, ("http",), True),
+    Step("access", "key accepted", asking_again(check_access), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
     Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
@@ -131,9 +127,9 @@ READBACK = (
     Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
-    Step("cabinet", "cabinet", cabinet.check, ("http",)),
-    Step("latency", "latency", latency.check, ("echo.ascii",)),
-    Step("clock", "clock", clock.check, ("http",)),
+    Step("cabinet", "cabinet", contract_checks.check_cabinet, ("http",)),
+    Step("latency", "latency", timing.check_latency, ("echo.ascii",)),
+    Step("clock", "clock", timing.check_clock, ("http",)),
     Step("between", "in between", rewriting.check, ("http",)),
 )
 ENDPOINT = (

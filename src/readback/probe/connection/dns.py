@@ -1,16 +1,21 @@
-"""The step "DNS": resolves the host name, times the lookup and judges the addresses."""
+"""The step "DNS": resolves the host name, times the lookup and judges the addresses.
+
+Some names and addresses have a reserved meaning: private, faked, this machine itself.
+"""
 
 from __future__ import annotations
 
 import errno
+import ipaddress
 import secrets
 import socket
 import string
 import time
+from collections.abc import Sequence
+from typing import Union
 
 from readback.probe.common.formatting import format_duration, format_seconds, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.connection import reserved
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.transport.connecting import resolve_within
@@ -18,6 +23,7 @@ from readback.probe.transport.route import Route
 
 _MAX_ADDRESSES = 8
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+_Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 
 def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
@@ -52,30 +58,30 @@ def _resolve(route: Route, timeout: float) -> list[str]:
 
 
 def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
-    if route.unused_proxy and reserved.is_public_name(route.host):
+    if route.unused_proxy and is_public_name(route.host):
         facts = {"reason": "the name cannot be resolved", "setting": route.unused_proxy}
         id = "proxies.system_needed"
     if route.proxy:
         facts |= {"variable": route.proxy.variable}
-    kind = reserved.private_name(route.host)
+    kind = private_name(route.host)
     return ProbeError(id, host=route.host, kind=kind, **facts)
 
 
 def _unknown_id(route: Route) -> str:
     if route.proxy:
         return "proxy.unknown_host"
-    if reserved.is_mdns_name(route.host):
+    if is_mdns_name(route.host):
         return "dns.unknown_mdns"
-    return "dns.unknown_private" if reserved.private_name(route.host) else "dns.unknown"
+    return "dns.unknown_private" if private_name(route.host) else "dns.unknown"
 
 
 def _diagnosis_id(route: Route, addresses: list[str], timeout: float) -> str:
-    if route.proxy or not reserved.is_public_name(route.host):
+    if route.proxy or not is_public_name(route.host):
         return "dns.ok"
-    if reserved.are_faked(addresses):
+    if are_faked(addresses):
         return "dns.fake_ip"
-    is_local = reserved.are_this_machine(addresses)
-    if not is_local and not reserved.are_private(addresses):
+    is_local = are_this_machine(addresses)
+    if not is_local and not are_private(addresses):
         return "dns.ok"
     if _has_same_answer_for_any_name(addresses, timeout):
         return "dns.answers_everything"
@@ -91,3 +97,76 @@ def _has_same_answer_for_any_name(addresses: list[str], timeout: float) -> bool:
     except OSError:
         return False
     return bool(set(addresses) & set(found))
+
+
+def _networks(*texts: str) -> tuple[_Network, ...]:
+    return tuple(map(ipaddress.ip_network, texts))
+
+
+# The ranges that the documentation of Clash, Surge, Xray and sing-box names.
+_FAKE = _networks("198.18.0.0/15", "fc00::/18")
+# RFC 1918, 4193 and 6598 (which Tailscale uses, too), and link-local addresses.
+_PRIVATE = _networks(
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "fc00::/7",
+    "fe80::/10",
+)
+# RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
+_PRIVATE_SUFFIXES = (
+    ".cluster.local",
+    ".corp",
+    ".home",
+    ".home.arpa",
+    ".internal",
+    ".intra",
+    ".intranet",
+    ".lan",
+    ".localdomain",
+    ".localhost",
+    ".private",
+    ".svc",
+    ".test",
+)
+
+
+def private_name(host: str) -> str:
+    """Return how one sees that a name exists only in a private network, or ""."""
+    name = host.rstrip(".").lower()
+    if "." not in name:
+        return "without a dot"
+    suffix = next((one for one in _PRIVATE_SUFFIXES if name.endswith(one)), "")
+    return f"that end in {suffix}" if suffix else ""
+
+
+def is_mdns_name(host: str) -> bool:
+    name = host.rstrip(".").lower()
+    return name.endswith(".local") and not private_name(host)
+
+
+def is_public_name(host: str) -> bool:
+    return not private_name(host) and not is_mdns_name(host)
+
+
+def are_faked(addresses: Sequence[str]) -> bool:
+    """Return whether a VPN or proxy program has invented all of these addresses."""
+    return all(_is_in(one, _FAKE) for one in addresses)
+
+
+def are_this_machine(addresses: Sequence[str]) -> bool:
+    return all(_ip(one).is_loopback or _ip(one).is_unspecified for one in addresses)
+
+
+def are_private(addresses: Sequence[str]) -> bool:
+    return all(_is_in(one, _PRIVATE) for one in addresses)
+
+
+def _is_in(address: str, networks: Sequence[_Network]) -> bool:
+    return any(_ip(address) in network for network in networks)
+
+
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(address.partition("%")[0])

@@ -1,22 +1,35 @@
 """The step "proxies": which proxy the environment sets for the address.
 
 The environment is read only here, and the HTTP client gets the result, so the report
-always matches what the requests do.
+always matches what the requests do. The value of a variable is shown only if it cannot
+contain a password.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
+from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
 from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import Diagnosis
-from readback.probe.connection import no_proxy, proxy_setting, system_proxy
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.connection import stores, system_proxy
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.base_url import PORTS, BaseUrl
-from readback.probe.transport.route import Route
+from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address
+from readback.probe.transport import socks
+from readback.probe.transport.route import Proxy, Route
 
 _SYSTEM = "the system settings"
+_PORTS = {**PORTS, **dict.fromkeys(socks.SCHEMES, socks.PORT)}
+_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
+_SHOWABLE = re.compile(r"([a-z][a-z0-9+.-]{0,15}://)?[\w.-]{1,253}(:\d{1,5})?/?", re.I)
+_HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
+# A user name or password with one of these characters ends the host part of the URL.
+_CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
+_AMBIGUOUS = re.compile(r"@|%(?![0-9a-f]{2})", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s,;|]+")
 
 
 def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
@@ -34,10 +47,10 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     if proxy_bypass(_host_and_port(base_url)):
         bypassed = diagnose("proxies.bypassed", variable=variable)
         return [bypassed, *warnings], Route(base_url)
-    proxy = proxy_setting.read(value, variable, base_url.host)
-    if proxy_setting.is_ambiguous(value):
+    proxy = read_setting(value, variable, base_url.host)
+    if is_ambiguous(value):
         warnings.append(diagnose("proxies.password_ambiguous", variable=variable))
-    if entry := no_proxy.ignored_entry(configured.get("no", ""), base_url):
+    if entry := _ignored_entry(configured.get("no", ""), base_url):
         facts = {"entry": sanitize(entry), "host": base_url.host}
         warnings.append(diagnose("proxies.no_proxy_ignored", **facts))
     id = "proxies.socks" if proxy.is_socks else "proxies.used"
@@ -77,3 +90,84 @@ def _variable(name: str) -> str:
         return _SYSTEM
     lower = f"{name}_proxy"
     return lower if os.environ.get(lower) else _upper(name)
+
+
+def read_setting(value: str, variable: str, host: str) -> Proxy:
+    """Return the proxy; raise `ProbeError` if programs could not use the value."""
+    facts: dict[str, Fact] = {"variable": variable, "host": host}
+    clean = value.strip().strip(_QUOTES).strip()
+    if clean != value or any(map(str.isspace, clean)):
+        raise ProbeError("proxies.quoted", **facts)
+    scheme, separator, rest = clean.partition("://")
+    if not separator:
+        scheme, rest = "http", clean
+    if _CUT_LOGIN.match(rest):
+        raise ProbeError("proxies.password", **facts)
+    if scheme.lower() not in _PORTS:
+        raise ProbeError("proxies.unusable", proxy=_shown(clean), **facts)
+    return _proxy(f"{scheme}://{rest}", variable, facts)
+
+
+def is_ambiguous(value: str) -> bool:
+    """Return whether programs may read the user name or password differently."""
+    login = value.rpartition("://")[2].rpartition("@")[0]
+    return bool(_AMBIGUOUS.search(login))
+
+
+def _shown(value: str) -> str:
+    """Return the value as far as it is certain that no password is shown."""
+    before, separator, after = value.rpartition("@")
+    scheme = f"{before.partition('://')[0]}://" if "://" in before else ""
+    safe = f"{scheme}{after}" if separator else value
+    return safe if _SHOWABLE.fullmatch(safe) else "a value that is not shown here"
+
+
+def _proxy(url: str, variable: str, facts: dict[str, Fact]) -> Proxy:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ProbeError("proxies.bad_port", **facts) from None
+    if not _HOST.fullmatch(parts.hostname or ""):
+        raise ProbeError("proxies.no_host", **facts)
+    if port == 0:
+        raise ProbeError("proxies.bad_port", **facts)
+    return Proxy(
+        parts.scheme,
+        parts.hostname or "",
+        port or _PORTS[parts.scheme],
+        variable,
+        _login(parts),
+        stores.together() if parts.scheme == "https" else None,
+    )
+
+
+def _login(parts: SplitResult) -> tuple[str, str] | None:
+    if parts.username is None:
+        return None
+    return unquote(parts.username), unquote(parts.password or "")
+
+
+def _ignored_entry(value: str, target: BaseUrl) -> str:
+    """Return the first entry that means a host that is not excluded, or ""."""
+    entries = filter(None, _SEPARATORS.split(value))
+    return next((one for one in entries if _seems_to_mean(one, target)), "")
+
+
+def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
+    text = entry.strip("\"'").lower().rpartition("://")[2]
+    if is_ip_address(target.host):
+        return _contains(text, target.host)
+    name, _, port = text.rstrip("/").partition(":")
+    if port and port != str(target.port):
+        return False
+    name = name.lstrip("*.")
+    return bool(name) and f".{target.host}".endswith(f".{name}")
+
+
+def _contains(text: str, address: str) -> bool:
+    try:
+        network = ipaddress.ip_network(text.strip("[]"), strict=False)
+    except ValueError:
+        return False
+    return ipaddress.ip_address(address) in network

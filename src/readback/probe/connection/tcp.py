@@ -1,16 +1,40 @@
-"""The step "TCP": which IP addresses accept a connection, and how fast."""
+"""The step "TCP": which IP addresses accept a connection and how fast, or why none."""
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from dataclasses import replace
-from errno import ECONNREFUSED
+from pathlib import Path
 
-from readback.probe.common.formatting import format_duration
-from readback.probe.common.results import Diagnosis, Fact
-from readback.probe.connection.no_connection import no_connection
+from readback.probe.common.formatting import format_duration, format_seconds
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.connection import dns
 from readback.probe.diagnoses import diagnose
+from readback.probe.entered.base_url import is_ip_address
 from readback.probe.transport.connecting import ConnectAttempt, try_all
 from readback.probe.transport.route import Route
+
+# What went wrong on this machine or close to it, by the error of the system.
+_LOCAL = {
+    errno.EMFILE: "tcp.too_many_files",
+    errno.ENFILE: "tcp.too_many_files",
+    errno.EADDRNOTAVAIL: "tcp.no_free_port",
+    errno.EACCES: "tcp.forbidden",
+    errno.EPERM: "tcp.forbidden",
+    getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
+}
+_ON_THE_WAY = {
+    errno.ENETUNREACH: "tcp.no_route",
+    errno.EHOSTUNREACH: "tcp.rejected",
+}
+ROOT = Path("/")
+_CONTAINER_MARKS = {
+    ".dockerenv": "tcp.in_docker",
+    "run/.containerenv": "tcp.in_podman",
+}
+_CONTAINER_GROUP = re.compile(r"docker|kubepods|containerd|libpod|lxc")
 
 
 def check(
@@ -23,7 +47,7 @@ def check(
         attempts = [ConnectAttempt(address, 0.0, error) for address in addresses]
     reachable = [one for one in attempts if one.error is None]
     if not reachable:
-        raise no_connection(route, attempts, timeout)
+        raise _no_connection(route, attempts, timeout)
     diagnoses = [
         diagnose(
             id,
@@ -31,7 +55,14 @@ def check(
             host=route.host,
             addresses=", ".join(one.address for one in reachable),
             unreachable=", ".join(f"{one.address} ({one.reason})" for one in failed),
-            attempts=[_fact(one) for one in attempts],
+            attempts=[
+                {
+                    "address": one.address,
+                    "milliseconds": round(one.seconds * 1000, 3),
+                    "result": one.reason,
+                }
+                for one in attempts
+            ],
         )
         for id, failed in _findings(attempts).items()
     ]
@@ -43,7 +74,9 @@ def _findings(attempts: list[ConnectAttempt]) -> dict[str, list[ConnectAttempt]]
     """Return the ids of what was found, each with the attempts that failed."""
     tried = [one for one in attempts if not one.lacks_ipv6]
     v6 = [one for one in tried if one.is_v6]
-    broken = v6 if all(map(_got_nowhere, v6)) else []
+    # A refusal would prove that packets arrive.
+    is_dead = all(one.error and one.errno != errno.ECONNREFUSED for one in v6)
+    broken = v6 if is_dead else []
     others = [one for one in tried if one.error and one not in broken]
     findings = {"tcp.partly": others, "tcp.v6_broken": broken}
     found = {id: failed for id, failed in findings.items() if failed}
@@ -53,14 +86,73 @@ def _findings(attempts: list[ConnectAttempt]) -> dict[str, list[ConnectAttempt]]
     return {"tcp.v6_only" if only_v6 else "tcp.ok": []}
 
 
-def _got_nowhere(attempt: ConnectAttempt) -> bool:
-    """Return whether nothing responded; a refusal would prove that packets arrive."""
-    return attempt.error is not None and attempt.errno != ECONNREFUSED
+def _no_connection(
+    route: Route, attempts: list[ConnectAttempt], timeout: float
+) -> ProbeError:
+    """Return the error for a host of which no address accepts a connection.
 
-
-def _fact(attempt: ConnectAttempt) -> Fact:
-    return {
-        "address": attempt.address,
-        "milliseconds": round(attempt.seconds * 1000, 3),
-        "result": attempt.reason,
+    A refused connection is reported first: it proves that the host is up.
+    """
+    reported = min(
+        attempts, key=lambda one: (one.errno != errno.ECONNREFUSED, one.lacks_ipv6)
+    )
+    facts: dict[str, Fact] = {
+        "host": route.host,
+        "port": route.port,
+        "addresses": ", ".join(one.address for one in attempts),
+        "reason": reported.reason,
+        "timeout": format_seconds(timeout),
+        "setting": route.unused_proxy,
+        "attempts": [
+            {"address": one.address, "result": one.reason} for one in attempts
+        ],
     }
+    if route.proxy:
+        facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
+    return ProbeError(_no_connection_id(route, attempts, reported), **facts)
+
+
+def _no_connection_id(
+    route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt
+) -> str:
+    addresses = [one.address for one in attempts]
+    is_here = dns.are_this_machine(addresses)
+    is_refused = reported.errno == errno.ECONNREFUSED
+    in_container = _container_id() if is_here and is_refused else ""
+    if route.proxy:
+        return "proxy.in_container" if in_container else "proxy.unreachable"
+    is_public = not is_ip_address(route.host) and dns.is_public_name(route.host)
+    if is_public and is_here:
+        return "tcp.blocked_name"
+    if reported.lacks_ipv6:
+        return "tcp.no_ipv6"
+    if reported.errno in _LOCAL:
+        return _LOCAL[reported.errno]
+    if dns.are_faked(addresses):
+        return "tcp.fake_ip"
+    if is_refused:
+        return in_container or "tcp.refused"
+    if dns.are_private(addresses):
+        return "tcp.private"
+    if route.unused_proxy:
+        return "proxies.system_needed"
+    if reported.is_timeout:
+        return "tcp.timeout"
+    return _ON_THE_WAY.get(reported.errno or 0, "tcp.unreachable")
+
+
+def _container_id() -> str:
+    """Return the id for the kind of container that this is, or "" outside of one.
+
+    There, localhost is the container itself.
+    """
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        return "tcp.in_kubernetes"
+    for mark, id in _CONTAINER_MARKS.items():
+        if (ROOT / mark).exists():
+            return id
+    try:
+        groups = (ROOT / "proc/1/cgroup").read_text(errors="replace")
+    except OSError:
+        return ""
+    return "tcp.in_container" if _CONTAINER_GROUP.search(groups) else ""

@@ -1,27 +1,39 @@
 """The step "TLS": whether each certificate store trusts the server, and what else.
 
 The certificate is verified with the stores that Python programs use. If only one of
-them trusts it, some programs work and others do not.
+them trusts it, some programs work and others do not. Python 3.13 made two changes to
+`ssl.create_default_context`: it refuses certificates that lack what RFC 5280 requires
+(VERIFY_X509_STRICT), and it accepts a store that ends with an intermediate certificate
+(VERIFY_X509_PARTIAL_CHAIN).
 """
 
 from __future__ import annotations
 
 import ipaddress
+import ssl
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from readback.probe import diagnoses
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.connection import broken_handshake, certificates, stores, untrusted
+from readback.probe.connection import certificates, failed_handshake, stores
 from readback.probe.connection.certificates import Certificate
-from readback.probe.connection.stores import CertificateStores, StoreKind
-from readback.probe.connection.verification import IS_STRICT_HERE, Opinion, ask
+from readback.probe.connection.stores import (
+    CertificateStore,
+    CertificateStores,
+    StoreKind,
+)
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address, is_local
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.handshake import shake, unverified
+from readback.probe.transport.handshake import Handshake, shake, unverified
 
 _EXPIRES_SOON_DAYS = 14
+IS_STRICT_HERE = sys.version_info >= (3, 13)
+_STRICT = int(ssl.VERIFY_X509_STRICT)
+_PARTIAL = 0x80000  # Without a name in Python 3.9.
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -36,7 +48,9 @@ def check_with(context: ProbeContext, found: CertificateStores) -> list[Diagnosi
     opinions += [ask(context, store) for store in found.usable[1:]]
     trusting = [one for one in opinions if one.trusts]
     if not trusting:
-        raise found.trouble or untrusted.explain(context, opinions[0].handshake)
+        raise found.trouble or failed_handshake.explain_untrusted(
+            context, opinions[0].handshake
+        )
     context.trusted = trusting[0].store.trust
     return _Findings(context, found, opinions, trusting[0]).diagnoses()
 
@@ -53,7 +67,7 @@ def _first_opinion(context: ProbeContext, found: CertificateStores) -> Opinion:
     opinion = ask(context, found.usable[0])
     handshake = opinion.handshake
     if handshake.error is not None and handshake.verification_error is None:
-        raise broken_handshake.explain(context, handshake)
+        raise failed_handshake.explain_broken(context, handshake)
     return opinion
 
 
@@ -71,7 +85,7 @@ class _Findings:
         self._found = found
         self._opinions = {one.store.kind: one for one in opinions}
         self._best = best
-        self._chain = untrusted.read_chain(context, best.handshake)
+        self._chain = failed_handshake.read_chain(context, best.handshake)
 
     def diagnoses(self) -> list[Diagnosis]:
         ids = [*self._ids()]
@@ -136,7 +150,7 @@ class _Findings:
     def _diagnose(self, id: str) -> Diagnosis:
         handshake = self._best.handshake
         facts: dict[str, Fact] = {
-            **untrusted.describe(self._own),
+            **failed_handshake.describe(self._own),
             "host": self._context.base_url.host,
             "version": handshake.version,
             "milliseconds": round(handshake.seconds * 1000, 3),
@@ -145,3 +159,54 @@ class _Findings:
         if error := self._best.strict_error:
             facts["reason"] = sanitize(error.verify_message)
         return diagnose(id, figure=format_duration(handshake.seconds), **facts)
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a store says of the server's certificate."""
+
+    store: CertificateStore
+    handshake: Handshake
+    """The one that succeeded, or the one whose error explains most."""
+    before_3_13: bool = True
+    since_3_13: bool = True
+    strict_error: ssl.SSLCertVerificationError | None = None
+
+    @property
+    def trusts(self) -> bool:
+        return self.handshake.error is None
+
+
+def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
+    """Verify the certificate with a store, in the ways of all Python versions.
+
+    What passes the strict rules without the concession passes everywhere, so that a
+    certificate without faults takes one handshake.
+    """
+    strictest = _shake(context, store, _STRICT)
+    error = strictest.verification_error
+    if error is None:
+        return Opinion(store, strictest)
+    since = _shake(context, store, _STRICT | _PARTIAL)
+    before = _shake(context, store, 0)
+    is_newer_kept = before.error is not None and since.error is None
+    if is_newer_kept:
+        _set_flags(store, _STRICT | _PARTIAL)  # For later connections.
+    return Opinion(
+        store,
+        since if is_newer_kept else before,
+        before_3_13=before.error is None,
+        since_3_13=since.error is None,
+        strict_error=since.verification_error,
+    )
+
+
+def _shake(context: ProbeContext, store: CertificateStore, flags: int) -> Handshake:
+    _set_flags(store, flags)
+    host = context.base_url.host
+    return shake(context.route, store.trust, context.timeout, host)
+
+
+def _set_flags(store: CertificateStore, flags: int) -> None:
+    others = store.trust.verify_flags & ~(_STRICT | _PARTIAL)
+    store.trust.verify_flags = ssl.VerifyFlags(others | flags)

@@ -14,23 +14,30 @@ from readback.keys import KEY_LIKE
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.diagnoses.address import ADDRESS
+from readback.probe.entered.address_corrections import (
+    IMPLIED,
+    PARTS,
+    WRAPPING,
+    has_scheme,
+)
 from readback.probe.entered.base_url import (
     PORTS,
     BaseUrl,
+    ascii_host,
     is_local,
+    mixed_letter,
     shown_scheme,
+    split_authority,
 )
-from readback.probe.entered.characters import (
+from readback.probe.entered.corrections import (
+    correct,
     describe,
     invisible_in,
     is_text,
     remove_invisible,
     replace_look_alikes,
+    without_implied,
 )
-from readback.probe.entered.corrections import correct, without_implied
-from readback.probe.entered.host import ascii_host, mixed_letter, split_authority
-from readback.probe.entered.url_parts import PARTS, has_scheme
-from readback.probe.entered.wrapping import IMPLIED, WRAPPING
 
 # The table lists the most important mistakes first.
 _RANK = {row.id: rank for rank, row in enumerate(ADDRESS)}

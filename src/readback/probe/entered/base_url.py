@@ -1,17 +1,36 @@
-"""A base URL in its parts, and what can be said about its host."""
+"""A base URL in its parts: whether its host can exist, and which version it ends with.
+
+Only the server can tell whether a missing or another version is a mistake: many
+services need one, and some do not have it.
+"""
 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from urllib.parse import SplitResult, urlsplit
 
+from readback.contract import VERSION_PREFIX
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
+from readback.probe.entered.corrections import script_of
 
 PORTS = {"http": 80, "https": 443}
 _LOCAL_SUFFIXES = (".local", ".localhost", ".internal", ".test", ".svc", ".lan")
 _SHOWN_SCHEME_LENGTH = 10
+_MAX_LENGTH = 253
+_HOST_NAME = re.compile(
+    rf"(?=.{{1,{_MAX_LENGTH}}}$)[a-z0-9_-]{{1,63}}(\.[a-z0-9_-]{{1,63}})*"
+)
+_IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
+_HOST_AND_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([^:]*))?", re.DOTALL)
+_TWO_PORTS = re.compile(r"[^:]*:\d+:\d+")
+_IPV6 = re.compile("[0-9a-f:.]+", re.IGNORECASE)
+# Scripts that have letters in common with Latin. Names in other scripts often contain
+# Latin letters.
+_SCRIPTS_LIKE_LATIN = frozenset(("Cyrillic", "Greek", "Armenian", "Cherokee"))
+_VERSION = re.compile(r"/v\d\w*$")
 
 
 @dataclass(frozen=True)
@@ -73,3 +92,67 @@ def shown_scheme(scheme: str) -> str:
     """Return a scheme as it may be shown; a longer word could be a secret."""
     is_short = 0 < len(scheme) <= _SHOWN_SCHEME_LENGTH
     return sanitize(scheme) if is_short else "unknown"
+
+
+def split_authority(authority: str) -> tuple[str, int | None]:
+    """Return host and port; raise `ProbeError` if they cannot be told apart."""
+    match = _HOST_AND_PORT.fullmatch(authority)
+    if match is None:
+        raise ProbeError(_many_colons_id(authority))
+    literal, name, port = match.groups()
+    if literal is not None and not (":" in literal and is_ip_address(literal)):
+        raise ProbeError("address.host")
+    if not port:
+        return literal or name, None
+    if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
+        raise ProbeError("address.port")
+    return literal or name, int(port)
+
+
+def _many_colons_id(authority: str) -> str:
+    if _TWO_PORTS.fullmatch(authority):
+        return "address.two_ports"
+    return "address.ipv6" if _IPV6.fullmatch(authority) else "address.host"
+
+
+def ascii_host(host: str) -> str:
+    """Return the host in its IDNA form; raise `ProbeError` if it is not valid."""
+    # The codec takes quadratic time, so it must not see a long text.
+    if len(host) > _MAX_LENGTH:
+        raise ProbeError("address.host")
+    try:
+        name = host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        raise ProbeError("address.host") from None
+    name = name.lower().replace("%25", "%").rstrip(".")
+    if is_ip_address(name):
+        if not _IP_LITERAL.fullmatch(name):
+            raise ProbeError("address.host")
+        return name
+    # A name that ends with a number would be taken for an IPv4 address.
+    if not _HOST_NAME.fullmatch(name) or name.rpartition(".")[2].isdigit():
+        raise ProbeError("address.host")
+    return name
+
+
+def mixed_letter(host: str) -> str:
+    """Return a letter of another script in a label that has Latin letters, too."""
+    for label in host.split("."):
+        if re.search("[a-z]", label, re.IGNORECASE):
+            for letter in label:
+                if script_of(letter) in _SCRIPTS_LIKE_LATIN:
+                    return letter
+    return ""
+
+
+def with_version(base_url: BaseUrl) -> BaseUrl:
+    """Return the address with our version in place of another one or of none."""
+    return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)
+
+
+def version_mistake(base_url: BaseUrl) -> str | None:
+    """Return the id of the diagnosis if only `with_version` leads to a service."""
+    if base_url.path.endswith(VERSION_PREFIX):
+        return None
+    is_other = _VERSION.search(base_url.path)
+    return "address.other_version" if is_other else "address.no_version"

@@ -1,17 +1,42 @@
-"""Applies corrections to a text until none of them changes it any more.
+"""Corrects pasted text: characters that cannot be seen or only look right, patterns.
 
 A correction is a function from text to text. It belongs to the id of the diagnosis
-that is reported if it has changed something.
+that is reported if it has changed something. Nothing here knows addresses or keys.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 # Every correction shortens or normalizes the text, so a few rounds are enough.
 _MAX_ROUNDS = 30
+# Straight and typographic quotation marks, guillemets, primes; not the backtick.
+QUOTES = "\"'‘’‚‛“”„‟«»‹›′″＂＇「」『』"
+BRACKETS = "()[]{}<>（）［］【】〈〉《》"
+DASHES = "‐‑‒–—―−﹘﹣－"
+
+# These have a visible category or none, but no glyph.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_VARIATION_SELECTORS = frozenset(
+    map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
+)
+
+# Each letter with the ASCII letter below it that looks the same in common fonts.
+_LOOK_ALIKES = str.maketrans(
+    # Cyrillic
+    "асеһіјкорԛѕԝхуѵԁӏАВСЕНІЈКМОРЅТХУѴ"
+    # Greek
+    "ανορικυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
+    # Armenian
+    "օոսհցյՕՍ"
+    # Latin letters beyond ASCII
+    "ıɑɡʋɩᴄᴏᴠᴡᴢꜱ",
+    "acehijkopqswxyvdlABCEHIJKMOPSTXYVavopikuxABEZHIKMNOPTYXonuhgjOUiagvicovwzs",
+)
+_FULL_STOPS = str.maketrans("。｡", "..")
 
 
 class Correction(NamedTuple):
@@ -50,3 +75,65 @@ def without_implied(
     found = list(dict.fromkeys(mistakes))
     parts = {part for id in found for part in implied.get(id, ())}
     return [id for id in found if id not in parts]
+
+
+def is_invisible(character: str) -> bool:
+    """Return whether a character has no width: format, control, filler and the like."""
+    if character.isspace():
+        return False
+    if character in _BLANKS or character in _VARIATION_SELECTORS:
+        return True
+    return unicodedata.category(character) in ("Cf", "Cc")
+
+
+def remove_invisible(text: str) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(one for one in text if not is_invisible(one))
+
+
+def invisible_in(text: str) -> str:
+    """Return the code points of the first few different invisible characters."""
+    found = dict.fromkeys(filter(is_invisible, text))
+    return ", ".join(f"U+{ord(one):04X}" for one in list(found)[:3])
+
+
+def replace_look_alikes(text: str) -> str:
+    """Return the text with letters and signs replaced by the ASCII ones they resemble.
+
+    Full-width and mathematical letters are compatibility forms of the ASCII ones.
+    """
+    if text.isascii():
+        return text
+    folded = "".join(map(_fold, text))
+    return folded.translate(_LOOK_ALIKES).translate(_FULL_STOPS)
+
+
+def foreign_letter(text: str) -> str:
+    """Return the first letter of the text that is not ASCII, or ""."""
+    return next((one for one in text if one.isalpha() and not one.isascii()), "")
+
+
+def describe(character: str) -> str:
+    """Return the script and code point of a character: "Cyrillic, U+0430"."""
+    return f"{script_of(character)}, U+{ord(character):04X}"
+
+
+def script_of(character: str) -> str:
+    """Return the script in the Unicode name of a character, such as "Cyrillic"."""
+    name = unicodedata.name(character, "unknown")
+    word = name.replace("FULLWIDTH", "FULL-WIDTH").partition(" ")[0]
+    return word.capitalize()
+
+
+def is_text(text: str) -> bool:
+    """Return whether the text has no bytes that could not be decoded."""
+    return not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def _fold(character: str) -> str:
+    """Return the ASCII character that this one is a form of, or itself."""
+    form = unicodedata.normalize("NFKC", character)
+    return (
+        form if len(form) == 1 and form.isascii() and not form.isspace() else character
+    )

@@ -1,4 +1,4 @@
-"""The step "key": finds the key in what was pasted and checks its form.
+"""The step "key": reads the key, finds it in what was pasted, and checks its form.
 
 Nothing is sent from here. A key of another service is not a mistake: which service
 responds at the address is not known yet.
@@ -6,14 +6,17 @@ responds at the address is not known yet.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable
+from getpass import getpass
 
 from readback import keys
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.diagnoses.key import KEY
-from readback.probe.entered.characters import (
+from readback.probe.entered.corrections import (
     DASHES,
     foreign_letter,
     invisible_in,
@@ -35,6 +38,8 @@ _VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|process\.env|os\.environ")
 _OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
 _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
+# Many times as long as any key; a device such as /dev/zero has no end.
+_MAX_FILE_BYTES = 65_536
 
 
 def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
@@ -130,3 +135,29 @@ def _unsendable(text: str) -> str:
     letter = foreign_letter(text)
     script = f" ({script_of(letter)})" if letter else ""
     return f"a character outside ASCII{script}"
+
+
+def key_from_file(name: str) -> str:
+    """Return the key in this file, or from standard input if the name is "-"."""
+    if name != "-":
+        with open(name, "rb") as file:
+            return _decoded(file.read(_MAX_FILE_BYTES))
+    return _decoded(sys.stdin.buffer.read(_MAX_FILE_BYTES)) if sys.stdin else ""
+
+
+def key_from_environment_or_prompt(variable: str | None) -> str:
+    """Return the key from this variable, from a person, or "" if there is neither."""
+    if variable is not None and variable in os.environ:
+        return os.environ[variable]
+    if not (sys.stdin and sys.stdin.isatty()):
+        return ""
+    try:
+        return getpass("Key (hidden): ", sys.stderr)
+    except UnicodeDecodeError as error:
+        return _decoded(error.object)
+
+
+def _decoded(data: bytes) -> str:
+    # A text file ends with a newline; other whitespace is a mistake to report.
+    text = data.decode("utf-8", "replace")
+    return text.removesuffix("\n").removesuffix("\r")

@@ -14,16 +14,14 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from readback import keys
-from readback.probe.entered.characters import (
+from readback.probe.entered.corrections import (
     BRACKETS,
     DASHES,
     QUOTES,
-    remove_invisible,
-    replace_look_alikes,
-)
-from readback.probe.entered.corrections import (
     Correction,
     correct,
+    remove_invisible,
+    replace_look_alikes,
     replacing,
     without_implied,
 )

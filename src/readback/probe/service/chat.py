@@ -7,21 +7,23 @@ one more if the service wants the limit of tokens under its newer name.
 from __future__ import annotations
 
 import json
+import time
 from http import HTTPStatus
 from typing import Any
 
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service import kinds
-from readback.probe.service.api_answers import (
+from readback.probe.service import recognition
+from readback.probe.service.answers import (
+    ApiError,
+    error_in,
     model_ids,
     parse_error,
     parse_json,
     safe_message,
 )
 from readback.probe.service.endpoint import near_names, refused
-from readback.probe.service.event_stream import EventStream
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import CHAT, ProbeContext
 
@@ -30,6 +32,14 @@ _TEXT = "Count from 1 to 20, separated by spaces."
 _MAX_TOKENS = 48
 _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
+_DONE = b"[DONE]"
+# The text of a part, or the thoughts that some models send before it.
+_TEXT_FIELDS = ("content", "reasoning_content", "reasoning")
+# No model makes this many parts in so short a time: something has collected them.
+_FEWEST_PARTS = 5
+_TOGETHER_SECONDS = 0.005
+# A short answer from a cache may well arrive at once.
+_LEAST_SECONDS = 0.15
 
 
 def check_completion(context: ProbeContext) -> Diagnosis:
@@ -88,7 +98,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
     if response.status != HTTPStatus.OK:
         raise refused(context, response)
     # LiteLLM says its name only here.
-    context.endpoint_name = context.endpoint_name or kinds.name(response)
+    context.endpoint_name = context.endpoint_name or recognition.program_name(response)
     return response, events
 
 
@@ -147,3 +157,51 @@ def _used(usage: Any) -> dict[str, Fact]:
     numbers = {name: usage.get(name) for name in names}
     is_complete = all(type(number) is int for number in numbers.values())
     return dict(numbers) if is_complete else {}
+
+
+class EventStream:
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._rest = b""
+        self.moments: list[float] = []
+        """The seconds from the request until each part was read."""
+        self._arrivals: list[float] = []
+        """The seconds from the request during which each part had not arrived."""
+        self.first_text: float | None = None
+        self.is_done = False
+        self.error: ApiError | None = None
+
+    def feed(self, received: bytes, arrived: float) -> None:
+        """Read a part that had not arrived before this moment of the clock."""
+        seen = (time.monotonic() - self._started, arrived - self._started)
+        *lines, self._rest = (self._rest + received).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._read_event(line[len(b"data:") :].strip(), *seen)
+
+    @property
+    def arrived_together(self) -> bool:
+        """Whether all parts arrived at one moment, long after the request."""
+        # By what was proved to be late: a busy machine reads late what came in time.
+        if len(self._arrivals) < _FEWEST_PARTS or self._arrivals[0] < _LEAST_SECONDS:
+            return False
+        return self._arrivals[-1] - self._arrivals[0] < _TOGETHER_SECONDS
+
+    def _read_event(self, data: bytes, moment: float, arrived: float) -> None:
+        if data == _DONE:
+            self.is_done = True
+            return
+        content = parse_json(data)
+        self.error = self.error or error_in(content)
+        choices = content.get("choices") if isinstance(content, dict) else None
+        if not isinstance(choices, list) or not choices:
+            return
+        self.moments.append(moment)
+        self._arrivals.append(arrived)
+        if self.first_text is None and _has_text(choices[0]):
+            self.first_text = moment
+
+
+def _has_text(choice: Any) -> bool:
+    delta = choice.get("delta") if isinstance(choice, dict) else None
+    return isinstance(delta, dict) and any(delta.get(name) for name in _TEXT_FIELDS)

@@ -1,22 +1,67 @@
-"""Steps that check the contract: model list, size limit, URL parameters, reuse."""
+"""Steps that hold a Readback to its contract, from the key to the address it shows."""
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL_LIST
-from readback.probe.common.formatting import format_duration
-from readback.probe.common.results import Diagnosis
+from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.connection import proxies, stores
 from readback.probe.diagnoses import diagnose
-from readback.probe.service.api_answers import parse_json
+from readback.probe.entered import address, base_url
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.service.answers import (
+    ParsedRefusal,
+    parse_json,
+    parse_refusal,
+    refusal_error,
+    without_added,
+)
 from readback.probe.service.echo import request_body
-from readback.probe.service.fields import without_added
-from readback.probe.service.refusals import parse_refusal, refusal_error
 from readback.probe.service.unexpected import unexpected_response
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS, ProbeContext
 
+# What the service says about a header or a key that is not well-formed.
+_OF_FORM = re.compile("not a valid key|Authorization|Bearer|^The key ")
 _TRANSIENT = ("rate_limited", "unavailable", "internal_error")
+_HELP_PAGE = "/docs/errors"
+
+
+def check_access(context: ProbeContext) -> Diagnosis:
+    if not context.key:
+        raise ProbeError("key.none")
+    if not context.key.is_readback_key:
+        raise ProbeError("key.prefix")
+    response = context.get(MODELS)
+    is_list = isinstance(parse_json(response.body), dict)
+    if response.status != HTTPStatus.OK or not is_list:
+        raise _access_error(context, response)
+    context.models = response
+    figure = format_duration(response.timing.answer)
+    return diagnose("key.accepted", figure=figure, sent_to=context.key_sent_to)
+
+
+def _access_error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
+    refusal = parse_refusal(response)
+    if refusal is None:
+        return unexpected_response(response, f"{context.base_url}{MODELS}")
+    if refusal.code == "invalid_key":
+        return _key_not_accepted(context, refusal)
+    return refusal_error(response, refusal)
+
+
+def _key_not_accepted(context: ProbeContext, refusal: ParsedRefusal) -> ProbeError:
+    """Return the error for a key that was refused, changed or lost."""
+    id = "key.refused"
+    if refusal == parse_refusal(context.models_without_key):
+        id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
+    elif refusal.is_explained and _OF_FORM.search(refusal.detail):
+        # The form of the key has been checked here, so the service should accept it.
+        id = "key.changed"
+    return ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
 
 
 def check_models(context: ProbeContext) -> Diagnosis:
@@ -66,3 +111,64 @@ def _raise_if_transient(response: ProbeResponse) -> None:
     refusal = parse_refusal(response)
     if refusal and refusal.code in _TRANSIENT:
         raise refusal_error(response, refusal)
+
+
+def check_cabinet(context: ProbeContext) -> Diagnosis:
+    cabinet = context.cabinet_url or _cabinet_url(context.help_link)
+    if not cabinet:
+        return diagnose("cabinet.unknown")
+    shown = _address_json(context, cabinet.rstrip("/"))
+    current = _normalize(shown.get("base_url"))
+    if current == str(context.base_url):
+        return diagnose("cabinet.same", cabinet=sanitize(cabinet))
+    facts = {"current": sanitize(current), "since": sanitize(str(shown.get("since")))}
+    moved = _normalize(shown.get("previous")) == str(context.base_url)
+    return diagnose("cabinet.moved" if moved else "cabinet.differs", **facts)
+
+
+def _cabinet_url(help_link: str) -> str:
+    """Return the cabinet's URL, taken from the help link of a refusal, or ""."""
+    page = help_link.partition("#")[0]
+    if not page.startswith(("http://", "https://")):
+        return ""
+    return page.removesuffix(_HELP_PAGE) if page.endswith(_HELP_PAGE) else ""
+
+
+def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
+    try:
+        response = _get_from_cabinet(context, f"{cabinet}/address.json")
+    except ProbeError as error:
+        if error.id == "skipped.budget":
+            raise
+        raise _unreachable(cabinet, "it cannot be reached") from None
+    content = parse_json(response.body)
+    if response.status != HTTPStatus.OK or not isinstance(content, dict):
+        raise _unreachable(cabinet, f"it responded with {response.status}")
+    return content
+
+
+def _get_from_cabinet(context: ProbeContext, url: str) -> ProbeResponse:
+    """Send the request without the key, through the proxy set for that host."""
+    parts = base_url.split(url)
+    port = parts.port or base_url.PORTS[parts.scheme]
+    target = BaseUrl(parts.scheme, parts.hostname or "", port, parts.path)
+    _, route = proxies.check(target)
+    # The cabinet may use https even if the API does not.
+    needs_trust = target.is_encrypted and context.trusted is None
+    trusted = stores.together() if needs_trust else None
+    with context.new_client(route, trusted=trusted) as client:
+        context.cabinet = client.request("GET", target.path)
+    context.cabinet_host = target.host
+    return context.cabinet
+
+
+def _unreachable(cabinet: str, reason: str) -> ProbeError:
+    return ProbeError("cabinet.unreachable", cabinet=sanitize(cabinet), reason=reason)
+
+
+def _normalize(url: object) -> str:
+    """Return an address in the form in which two addresses can be compared."""
+    try:
+        return str(address.parse(str(url or ""))[0])
+    except ProbeError:
+        return str(url)

@@ -13,8 +13,8 @@ from http import HTTPStatus
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service import kinds
-from readback.probe.service.api_answers import (
+from readback.probe.service import recognition
+from readback.probe.service.answers import (
     explanation,
     is_html,
     model_ids,
@@ -145,7 +145,7 @@ def _named(context: ProbeContext, diagnosis: Diagnosis) -> Diagnosis:
     """Add the name of the program if only the key made it known."""
     if context.endpoint_name:
         return diagnosis
-    context.endpoint_name = kinds.name(context.models)
+    context.endpoint_name = recognition.program_name(context.models)
     if not context.endpoint_name:
         return diagnosis
     return replace(

@@ -2,7 +2,8 @@
 
 Its requests are sent without the key, so that no stranger ever receives it. Readback is
 recognized by the two refusals that the contract promises; any other OpenAI-compatible
-API by its list of models, or by the way it refuses to show it.
+API by its list of models, or by the way it refuses to show it. The name of its program
+counts only if the program says it of itself, in a header or a text of its own.
 """
 
 from __future__ import annotations
@@ -15,19 +16,34 @@ from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.version import version_mistake, with_version
-from readback.probe.service import foreign, kinds
-from readback.probe.service.api_answers import has_models, is_from_api
-from readback.probe.service.refusals import parse_refusal, refusal_error
+from readback.probe.entered.base_url import version_mistake, with_version
+from readback.probe.service import unexpected
+from readback.probe.service.answers import (
+    has_models,
+    is_from_api,
+    parse_json,
+    parse_refusal,
+    refusal_error,
+)
 from readback.probe.service.unexpected import unexpected_response
 from readback.probe.transport import opening
-from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.client import ProbeClient, ProbeResponse
 from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")
 # The pattern needs linear time, whatever a peer sends.
 _HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
+# The beginning of a header's name, in lower case. A gateway passes on the headers of
+# the provider behind it, so gateways come first.
+_BY_HEADER = (
+    ("x-litellm-", "LiteLLM"),
+    ("apim-request-id", "Azure API Management"),
+    ("openai-version", "OpenAI"),
+)
+_BY_SERVER = {"llama.cpp": "llama.cpp"}
+_BY_OWNER = {"vllm": "vLLM", "llamacpp": "llama.cpp", "sglang": "SGLang"}
+_OLLAMA = b"Ollama is running"
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -37,7 +53,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     models, mistakes = _with_right_version(context, models)
     context.models_without_key = models
     for response in (unknown, models):
-        if error := foreign.spoiled(response):
+        if error := unexpected.spoiled(response):
             raise error
     if _is_readback(unknown, models):
         return mistakes + _readback(context, unknown, models)
@@ -105,15 +121,15 @@ def _readback(
 
 
 def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
-    if kinds.is_anthropic(models):
+    if _is_anthropic(models):
         raise ProbeError("http.anthropic", status=models.status)
     if not is_from_api(models):
         url = f"{context.base_url}{MODELS}"
         raise unexpected_response(models, url, is_recognized=False)
     context.service = Service.ENDPOINT
-    context.endpoint_name = kinds.name(models)
+    context.endpoint_name = program_name(models)
     if not context.endpoint_name and models.status == HTTPStatus.OK:
-        context.endpoint_name = kinds.name_at_root(context.client)
+        context.endpoint_name = _program_name_at_root(context.client)
     id = "http.endpoint_named" if context.endpoint_name else "http.endpoint"
     figure = format_duration(models.timing.answer)
     return diagnose(id, figure=figure, name=context.endpoint_name, status=models.status)
@@ -144,3 +160,54 @@ def _is_tls_port(context: ProbeContext) -> bool:
 def _help_link(response: ProbeResponse) -> str:
     match = _HELP.search(response.headers.get("Link", ""))
     return match[1] if match else ""
+
+
+def program_name(response: ProbeResponse) -> str:
+    """Return the name of the program that sent the response, or ""."""
+    headers = [header.lower() for header in response.headers]
+    for start, program in _BY_HEADER:
+        if any(header.startswith(start) for header in headers):
+            return program
+    server = response.headers.get("Server", "").strip().lower()
+    return _BY_SERVER.get(server) or _owner(response) or _google(response)
+
+
+def _program_name_at_root(client: ProbeClient) -> str:
+    """Ask for the root of the host, where Ollama says its name."""
+    try:
+        response = client.request("GET", "/")
+    except ProbeError:
+        return ""
+    is_ollama = response.status == HTTPStatus.OK and response.body.strip() == _OLLAMA
+    return "Ollama" if is_ollama else ""
+
+
+def _is_anthropic(response: ProbeResponse) -> bool:
+    """Return whether the error has the form of Anthropic's own API."""
+    content = parse_json(response.body)
+    is_error = isinstance(content, dict) and content.get("type") == "error"
+    error = content.get("error") if is_error else None
+    return isinstance(error, dict) and {"type", "message"} <= set(error)
+
+
+def _owner(response: ProbeResponse) -> str:
+    """Return the program that all models of a list name as their owner, or ""."""
+    content = parse_json(response.body)
+    rows = content.get("data") if isinstance(content, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return ""
+    owners = {str(row.get("owned_by")).lower() for row in rows}
+    return _BY_OWNER.get(owners.pop(), "") if len(owners) == 1 else ""
+
+
+def _google(response: ProbeResponse) -> str:
+    """Recognize the error form of Google's APIs, which has a status in capitals."""
+    content = parse_json(response.body)
+    if isinstance(content, list) and len(content) == 1:
+        content = content[0]
+    error = content.get("error") if isinstance(content, dict) else None
+    if not isinstance(error, dict) or error.get("code") != response.status:
+        return ""
+    status = error.get("status")
+    is_word = isinstance(status, str) and status.isupper() and status.isascii()
+    return "a Google API" if is_word else ""

@@ -14,8 +14,12 @@ from readback.contract import MODEL, MODEL_LIST
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
-from readback.probe.service import fields
-from readback.probe.service.api_answers import parse_json
+from readback.probe.service.answers import (
+    COMPLETION_FIELDS,
+    ERROR_FIELDS,
+    added_fields,
+    parse_json,
+)
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import ProbeContext
 
@@ -98,9 +102,9 @@ def _byte_order_mark(answer: Answer) -> Facts | None:
 
 
 def _added_fields(answer: Answer) -> Facts | None:
-    known: Any = fields.ERROR if "error" in answer.content else MODEL_LIST
-    known = fields.COMPLETION if answer.is_completion else known
-    names = list(dict.fromkeys(fields.added(answer.content, known)))
+    known: Any = ERROR_FIELDS if "error" in answer.content else MODEL_LIST
+    known = COMPLETION_FIELDS if answer.is_completion else known
+    names = list(dict.fromkeys(added_fields(answer.content, known)))
     more = ", …" if len(names) > _SHOWN else ""
     return {"names": sanitize(", ".join(names[:_SHOWN]) + more)} if names else None
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from readback.contract import MAX_CONTENT_BYTES, MODEL
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import echo
-from readback.probe.service.refusals import parse_refusal
+from readback.probe.service.answers import parse_refusal
 from readback.probe.service.unexpected import unexpected_response
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import CHAT, ProbeContext

@@ -1,15 +1,19 @@
-"""Says what responded instead of the service: a portal, a proxy, a page or an API."""
+"""Says what responded instead of the service: a portal, a proxy, a page or an API.
+
+Something between the probe and the service may also have spoiled its response. Only
+what can be told from a single response is told here.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
-from readback.probe.service import foreign
-from readback.probe.service.api_answers import is_html, parse_json
+from readback.probe.service.answers import is_html, parse_json
 from readback.probe.transport.client import ProbeResponse
 
 _LOGIN_PAGE = re.compile(
@@ -23,6 +27,20 @@ _PROXY_SERVERS = re.compile(
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
 _GATEWAY_ERRORS = {502, 503, 504}
+_DECODED = {"", "identity", "gzip", "deflate"}
+# What the pages say with which bot protections ask for a browser.
+_CHALLENGE = re.compile(
+    rb"just a moment|captcha|(are|you're) (a )?human|checking your browser"
+    rb"|attention required|ddos protection",
+    re.IGNORECASE,
+)
+_SECONDS = re.compile("[0-9]{1,9}")
+_CHALLENGE_STATUSES = {403, 429, 503}
+_REFUSALS: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "key.other_refusal",
+    HTTPStatus.FORBIDDEN: "between.blocked",
+    HTTPStatus.TOO_MANY_REQUESTS: "between.rate_limited",
+}
 
 
 def unexpected_response(
@@ -44,7 +62,7 @@ def unexpected_response(
     }
     if _is_proxy(response):
         return ProbeError("http.proxy_page", **facts)
-    if error := foreign.explain(response, facts):
+    if error := _explain_refusal(response, facts):
         return error
     if response.status in _GATEWAY_ERRORS:
         return ProbeError("http.gateway", **facts)
@@ -89,3 +107,47 @@ def _is_proxy(response: ProbeResponse) -> bool:
 def _title(response: ProbeResponse) -> str:
     title = page_title(response.body)
     return f"“{title}”" if title else "without a title"
+
+
+def spoiled(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a response that was made unreadable, if it was."""
+    coding = response.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in _DECODED:
+        return ProbeError("between.coding", coding=sanitize(coding))
+    if rest := _trailing_bytes(response.body):
+        return ProbeError("between.trailing", bytes=rest)
+    return None
+
+
+def _explain_refusal(
+    response: ProbeResponse, facts: dict[str, Fact]
+) -> ProbeError | None:
+    """Return the error for a response that is not the service's, if it tells enough."""
+    if error := spoiled(response):
+        return error
+    if _is_challenge(response):
+        return ProbeError("between.challenge", tried="", **facts)
+    if id := _REFUSALS.get(response.status):
+        after = response.headers.get("Retry-After", "")
+        wait = after if _SECONDS.fullmatch(after) else "some"
+        return ProbeError(id, tried="", wait=wait, **facts)
+    return None
+
+
+def _is_challenge(response: ProbeResponse) -> bool:
+    if "challenge" in response.headers.get("Cf-Mitigated", "").lower():
+        return True
+    refused = response.status in _CHALLENGE_STATUSES
+    return refused and bool(_CHALLENGE.search(response.body))
+
+
+def _trailing_bytes(body: bytes) -> int:
+    """Return how many bytes follow a JSON object; 0 if the body starts with none."""
+    text = body.decode("utf-8-sig", "replace").lstrip()
+    if not text.startswith("{"):
+        return 0
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return 0
+    return len(text[end:].strip().encode())

@@ -1,8 +1,9 @@
-"""Asks as other programs would: firewalls and bot protections go by the User-Agent.
+"""Asks as other programs would: firewalls and bot protections go by the headers.
 
 `asking_again` adds to a step: if something else than the service responds, the request
-is repeated as other programs would send it. The step "User-Agent" is the other way
-round: the probe gets through, and others may not.
+is repeated as other programs would send it. The steps "User-Agent" and "Expect" are the
+other way round: the probe gets through, and others may not. They ask for an unknown
+path, which every service can refuse without a key.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from typing import Union
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service.without_key import foreign_answer
-from readback.probe.transport.context import ProbeContext
+from readback.probe.service.answers import parse_refusal
+from readback.probe.transport.context import UNKNOWN, ProbeContext
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
+# What is in between may leave a program waiting. Who finds that asks again, patiently.
+_BRIEFLY = 3.0
+_EXPECT = {"Expect": "100-continue"}
+_EXPECT_BODY = b"{}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +93,7 @@ def asking_again(check: Check) -> Check:
     return ask
 
 
-def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+def check_agents(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     """Ask for an unknown path, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
@@ -113,7 +118,7 @@ def _foreign_answers(
     context: ProbeContext, programs: Sequence[UserAgent], *, is_patient: bool = False
 ) -> dict[UserAgent, str]:
     """Ask as these programs, side by side; return the answers not of the service."""
-    ask = partial(foreign_answer, context, is_patient=is_patient)
+    ask = partial(_foreign_answer, context, is_patient=is_patient)
     calls = [BackgroundCall(partial(ask, program.headers)) for program in programs]
     answers = zip(programs, [call.result() for call in calls])
     return {program: answer for program, answer in answers if answer}
@@ -173,3 +178,43 @@ def _with_all_tried(error: ProbeError) -> ProbeError:
 def _listed(programs: Sequence[UserAgent]) -> str:
     *first, last = (program.name for program in programs)
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _foreign_answer(
+    context: ProbeContext,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+    identity: Mapping[str, str] | None = None,
+    *,
+    is_patient: bool = False,
+) -> str:
+    """Return how the request is answered if not by the service, else nothing.
+
+    On a busy machine the service may be late; only a patient request tells for sure.
+    """
+    path = f"{context.base_url.path}{UNKNOWN}"
+    method = "GET" if body is None else "POST"
+    patience = None if is_patient else _BRIEFLY
+    try:
+        with context.new_client(patience=patience, identity=identity) as client:
+            response = client.request(method, path, body=body, headers=headers)
+    except ProbeError as error:
+        if error.id == "skipped.budget":
+            raise
+        late = error.id in ("http.silent", "http.stalled")
+        return "no response" if late else "a closed connection"
+    return "" if parse_refusal(response) else f"status {response.status}"
+
+
+def check_expect(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+    # A step beside this one may go on as another program; all requests are of one.
+    identity = dict(context.identity)
+    if not _foreign_answer(context, _EXPECT, _EXPECT_BODY, identity):
+        return diagnose("between.expect_ok")
+    if _foreign_answer(context, {}, _EXPECT_BODY, identity, is_patient=True):
+        return []  # The header makes no difference; other steps tell more.
+    # Once may be chance.
+    how = _foreign_answer(context, _EXPECT, _EXPECT_BODY, identity, is_patient=True)
+    if not how:
+        return diagnose("between.expect_ok")
+    return diagnose("between.expect_refused", how=how)

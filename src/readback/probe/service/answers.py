@@ -1,4 +1,4 @@
-"""What answers of an OpenAI-compatible API look like, and what their errors say.
+"""What answers look like: those of an OpenAI-compatible API, and those of a Readback.
 
 Providers, gateways and local servers agree on little more than the list of models, so
 several forms of an error are accepted. Nothing is sent from here, and no text leaves
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from readback.contract import REFUSALS
 from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import ProbeError
 from readback.probe.entered.secret import Secret
 from readback.probe.transport.client import ProbeResponse
 
@@ -22,6 +25,22 @@ _SHORTEST_PART = 4
 # Some services repeat the key of a request with most of it replaced by asterisks.
 _STARRED = re.compile(r"\S*\*{2,}\S*")
 _NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+COMPLETION_FIELDS = {
+    "id": "",
+    "object": "",
+    "created": 0,
+    "model": "",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "", "content": ""},
+            "finish_reason": "",
+        }
+    ],
+    "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+}
+ERROR_FIELDS = {"error": {"code": "", "message": ""}}
+"""An operator may have enabled `message`."""
 
 
 @dataclass(frozen=True)
@@ -123,3 +142,83 @@ def _hide_parts(text: str, key: str) -> str:
         shown += "…" if is_part else text[start]
         start = end if is_part else start + 1
     return shown
+
+
+@dataclass(frozen=True)
+class ParsedRefusal:
+    """A refusal in the form that the contract defines."""
+
+    code: str
+    detail: str
+    is_explained: bool
+    """Whether the detail is that of Readback, which differs for each cause."""
+
+
+def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
+    """Return the refusal if code and status are those of the contract, else None."""
+    detail = response.headers.get("X-Error-Detail", "")
+    code, message = _error_fields(response.body, is_signed=bool(detail))
+    row = REFUSALS.get(code)
+    if row is None or response.status != row.status:
+        return None
+    shown = sanitize(detail or message or row.sentence)
+    return ParsedRefusal(code, shown, is_explained=bool(detail))
+
+
+def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError:
+    """Return the error for a correct request that Readback has refused."""
+    row = REFUSALS[refusal.code]
+    if refusal.code == "rate_limited":
+        wait = sanitize(response.headers.get("Retry-After", "a few"))
+        return ProbeError("http.rate_limited", wait=wait)
+    if refusal.code == "not_found":
+        added = "URL parameter" in refusal.detail and refusal.is_explained
+        id = "http.parameter_added" if added else "http.path_changed"
+        return ProbeError(id, detail=refusal.detail)
+    facts = {"code": refusal.code, "detail": refusal.detail}
+    if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        request_id = sanitize(response.headers.get("X-Request-Id", "none"))
+        return ProbeError("http.unavailable", request_id=request_id, **facts)
+    return ProbeError("http.refused", hint=row.hint, **facts)
+
+
+def _error_fields(body: bytes, is_signed: bool) -> tuple[str, str]:
+    """Return code and message of an error as the contract defines it, or empty ones."""
+    content = parse_json(body)
+    error = content.get("error") if isinstance(content, dict) else None
+    if not isinstance(error, dict):
+        return "", ""
+    # A gateway may have added fields, but then our own header must tell whose it is.
+    if not is_signed and any(added_fields(content, ERROR_FIELDS)):
+        return "", ""
+    code, message = error.get("code"), error.get("message", "")
+    if not isinstance(code, str) or not isinstance(message, str):
+        return "", ""
+    return code, message
+
+
+def added_fields(content: Any, known: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of the fields that a known answer does not have."""
+    if isinstance(content, dict) and isinstance(known, dict):
+        for name, value in content.items():
+            here = f"{path}.{name}" if path else name
+            if name in known:
+                yield from added_fields(value, known[name], here)
+            else:
+                yield here
+    elif isinstance(content, list) and isinstance(known, list):
+        for value in content:
+            yield from added_fields(value, known[0], path)
+
+
+def without_added(content: Any, known: Any) -> Any:
+    """Return the content with the known fields only."""
+    if isinstance(content, dict) and isinstance(known, dict):
+        return {
+            name: without_added(value, known[name])
+            for name, value in content.items()
+            if name in known
+        }
+    if isinstance(content, list) and isinstance(known, list):
+        return [without_added(value, known[0]) for value in content]
+    return content
