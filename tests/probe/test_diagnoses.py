@@ -7,9 +7,8 @@ from string import Formatter
 import pytest
 
 from readback import probe
-from readback.probe.common.results import Culprit, FailureFamily, Verdict
+from readback.probe.common.results import Culprit, Diagnosis, FailureFamily, Verdict
 from readback.probe.diagnoses import TABLES, TEMPLATES
-from readback.probe.diagnoses.templates import DiagnosisTemplate
 from tests.probe.scenarios import SCENARIOS
 
 FOLDER = Path(probe.__file__).parent
@@ -35,7 +34,7 @@ def test_every_scenario_has_a_diagnosis() -> None:
 
 
 @pytest.mark.parametrize("row", TEMPLATES.values(), ids=lambda row: row.id)
-def test_a_diagnosis_says_what_happened_and_what_to_do(row: DiagnosisTemplate) -> None:
+def test_a_diagnosis_says_what_happened_and_what_to_do(row: Diagnosis) -> None:
     serious = row.verdict in (Verdict.FAIL, Verdict.WARN)
     assert bool(row.culprit != Culprit.NONE) == serious
     assert bool(row.family != FailureFamily.NONE) == (row.verdict == Verdict.FAIL)

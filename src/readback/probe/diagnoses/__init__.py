@@ -6,14 +6,12 @@ templates; the steps supply the facts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses.address import ADDRESS
 from readback.probe.diagnoses.between import BETWEEN
-from readback.probe.diagnoses.certificates import CERTIFICATES
 from readback.probe.diagnoses.clients import CLIENTS
-from readback.probe.diagnoses.compare import COMPARE
 from readback.probe.diagnoses.contract import CONTRACT
 from readback.probe.diagnoses.echo import ECHO
 from readback.probe.diagnoses.endpoint import ENDPOINT
@@ -21,10 +19,8 @@ from readback.probe.diagnoses.http import HTTP
 from readback.probe.diagnoses.key import KEY
 from readback.probe.diagnoses.network import NETWORK
 from readback.probe.diagnoses.proxies import PROXIES
-from readback.probe.diagnoses.run import RUN
-from readback.probe.diagnoses.stores import STORES
-from readback.probe.diagnoses.templates import DiagnosisTemplate
-from readback.probe.diagnoses.tls import TLS
+from readback.probe.diagnoses.run import COMPARE, RUN
+from readback.probe.diagnoses.tls import CERTIFICATES, STORES, TLS
 
 TABLES = (
     ADDRESS,
@@ -43,30 +39,20 @@ TABLES = (
     COMPARE,
     RUN,
 )
-TEMPLATES: dict[str, DiagnosisTemplate] = {
-    template.id: template for table in TABLES for template in table
-}
+TEMPLATES = {template.id: template for table in TABLES for template in table}
 
 
 def diagnose(id: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
     """Return the diagnosis with this id, its templates filled with the facts."""
-    return _fill(TEMPLATES[id], figure, facts)
+    template = TEMPLATES[id]
+    return replace(
+        template,
+        sentence=template.sentence.format(**facts),
+        hint=template.hint.format(**facts),
+        figure=figure,
+        facts=facts,
+    )
 
 
 def from_error(error: ProbeError) -> Diagnosis:
-    return _fill(TEMPLATES[error.id], "", error.facts)
-
-
-def _fill(
-    template: DiagnosisTemplate, figure: str, facts: Mapping[str, Fact]
-) -> Diagnosis:
-    return Diagnosis(
-        template.id,
-        template.verdict,
-        template.family,
-        template.culprit,
-        template.sentence.format(**facts),
-        template.hint.format(**facts),
-        figure,
-        facts,
-    )
+    return diagnose(error.id, figure="", **error.facts)

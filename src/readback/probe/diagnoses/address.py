@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from readback.contract import VERSION_PREFIX
-from readback.probe.common.results import Culprit, FailureFamily
-from readback.probe.diagnoses.templates import DiagnosisTemplate, fail, ok, warn
+from readback.probe.common.results import Culprit, Diagnosis, FailureFamily
+from readback.probe.diagnoses.templates import ok, rows
+
+(entered,) = rows(FailureFamily.ADDRESS, Culprit.INPUT)
 
 _USE = "Use {base_url}; the remaining steps test that address."
 _COPY = "Copy the address from the cabinet or from the service's documentation."
 _REVOKE = "Other users of this machine may have seen the key, so revoke it."
 
 
-def _mistake(id: str, sentence: str, hint: str = _USE) -> DiagnosisTemplate:
-    return fail(id, FailureFamily.ADDRESS, Culprit.INPUT, sentence, hint)
+def _mistake(id: str, sentence: str, hint: str = _USE) -> Diagnosis:
+    return entered.fail(id, sentence, hint)
 
 
 # These leave no address that the remaining steps could test.
@@ -85,9 +87,7 @@ _UNUSABLE = (
         f"Write it as in http://[::1]:8000{VERSION_PREFIX}.",
     ),
     _mistake(
-        "address.host",
-        "The host name in the address is missing or invalid.",
-        _COPY,
+        "address.host", "The host name in the address is missing or invalid.", _COPY
     ),
 )
 
@@ -118,10 +118,7 @@ ADDRESS = (
         "The address has the name of a setting in front of it.",
         "Enter only the value. " + _USE,
     ),
-    _mistake(
-        "address.surrounded",
-        "There is other text before or after the address.",
-    ),
+    _mistake("address.surrounded", "There is other text before or after the address."),
     _mistake(
         "address.markdown",
         "The address has Markdown around it: link syntax, angle brackets, backticks or "
@@ -135,8 +132,7 @@ ADDRESS = (
     ),
     _mistake("address.spaces", "The address contains spaces or line breaks."),
     _mistake(
-        "address.punctuation",
-        "The address has a punctuation mark before or after it.",
+        "address.punctuation", "The address has a punctuation mark before or after it."
     ),
     _mistake(
         "address.backslashes", "The address contains backslashes instead of slashes."
@@ -178,28 +174,24 @@ ADDRESS = (
         f"The address ends with another version than {VERSION_PREFIX}.",
     ),
     _mistake("address.slashes", "The path of the address contains an extra slash."),
-    warn(
+    entered.warn(
         "address.mixed_letters",
-        Culprit.INPUT,
         "The host name mixes Latin letters with another script: {letter} ({script}).",
         "Check that you trust this name: {base_url} is tested.",
     ),
-    warn(
+    entered.warn(
         "address.listen",
-        Culprit.INPUT,
         "The address of the host means “all addresses of this machine”: a server "
         "listens on it, but not every program can connect to it.",
         "Use {base_url} on the server's own machine, and the server's name elsewhere.",
     ),
-    warn(
+    entered.warn(
         "address.trailing_slash",
-        Culprit.INPUT,
         "The address ends with a slash, and some clients add a second one.",
         _USE,
     ),
-    warn(
+    entered.warn(
         "address.unencrypted",
-        Culprit.INPUT,
         "The address starts with http://, so the key is sent unencrypted and anyone on "
         "the network path can read it.",
         "Use https:// if the service has an https:// address.",

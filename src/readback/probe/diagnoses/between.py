@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from readback.contract import MODEL
 from readback.probe.common.results import Culprit, FailureFamily
-from readback.probe.diagnoses.templates import fail, ok, warn
+from readback.probe.diagnoses.templates import ok, rows
+
+machine, network, proxy, service = rows(
+    FailureFamily.HTTP, Culprit.MACHINE, Culprit.NETWORK, Culprit.PROXY, Culprit.SERVICE
+)
 
 _BLOCKED = (
     "Something in between blocks {blocked} by the User-Agent ({how}); {passed} "
@@ -21,101 +25,79 @@ _CONSEQUENCES = (
 
 BETWEEN = (
     # Something else responds.
-    fail(
+    proxy.fail(
         "between.blocked",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "Something in front of the service refuses the request: {status} {title}."
         "{tried}",
         _ASK_TO_ALLOW + ", and name the time and the status.",
     ),
-    fail(
+    proxy.fail(
         "between.challenge",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "A bot protection responded with a test that only a browser can pass: {status} "
         "{title}.{tried}",
         "Ask the operator to turn the protection off for the address of the API.",
     ),
-    fail(
+    proxy.fail(
         "between.rate_limited",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "Something in front of the service limits the rate of requests (429); it is "
         "not the service's own limit.{tried}",
         "Wait {wait} seconds and try again. If it happens again, ask the operator or "
         "your network's administrator for a higher limit.",
     ),
-    fail(
+    proxy.fail(
         "between.other_response",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "Something other than the service responded to this request: {status} {title}.",
         "The address is right: the service responded to other requests. Look for a "
         "filter, gateway or cache that answers some requests itself.",
     ),
-    fail(
+    proxy.fail(
         "between.coding",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "The response is compressed with {coding} although the request did not allow "
         "it.",
         "Most clients cannot read it. Turn that compression off in the proxy or "
         "gateway.",
     ),
-    fail(
+    proxy.fail(
         "between.trailing",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "The response has {bytes} extra bytes after the JSON, so clients cannot "
         "read it.",
         "Look for a gateway that appends something to responses: a script, a comment, "
         "a debug line.",
     ),
-    fail(
+    proxy.fail(
         "key.changed",
-        FailureFamily.KEY,
-        Culprit.PROXY,
         "The key is changed on its way to the service. The key entered is well-formed, "
         "but the service received another one: {detail}",
         "Look for a proxy or gateway that sets, appends to or rewrites the "
         "Authorization header.",
+        family=FailureFamily.KEY,
     ),
     # By User-Agent.
-    fail(
+    proxy.fail(
         "between.openai_blocked",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         _BLOCKED,
         _ASK_TO_ALLOW + ". The remaining steps were run as {used}.",
     ),
-    warn(
+    proxy.warn(
         "between.probe_blocked",
-        Culprit.PROXY,
         _BLOCKED,
         _ASK_TO_ALLOW + " if other programs of yours are blocked, too. The remaining "
         "steps were run as {used}.",
     ),
-    warn(
-        "between.program_blocked",
-        Culprit.PROXY,
-        _BLOCKED,
-        _ASK_TO_ALLOW + " if you use one of them.",
+    proxy.warn(
+        "between.program_blocked", _BLOCKED, _ASK_TO_ALLOW + " if you use one of them."
     ),
     ok("between.programs_pass", "Requests of {programs} get through, too."),
     ok("between.expect_ok", "A request that asks for 100 Continue gets through."),
-    warn(
+    proxy.warn(
         "between.expect_refused",
-        Culprit.PROXY,
         "A request with the header Expect: 100-continue does not get through ({how}).",
         "Turn the header off in programs that send it (.NET Framework: "
         "Expect100Continue; curl: -H 'Expect:'), or allow it in the proxy.",
     ),
     # By size.
-    fail(
+    network.fail(
         "between.mtu",
-        FailureFamily.NETWORK,
-        Culprit.NETWORK,
         "Large {what} hang: those of more than about {total} bytes never arrive. Texts "
         "of {passes} bytes are returned, and texts of {fails} bytes are not. That is "
         "the size of a packet: a link on the path takes only smaller ones, and a "
@@ -123,11 +105,10 @@ BETWEEN = (
         "Lower the MTU of this machine's network interface or VPN (try 1280) to "
         "confirm it; then let the administrator allow ICMP “fragmentation needed” or "
         "clamp the MSS.",
+        family=FailureFamily.NETWORK,
     ),
-    fail(
+    proxy.fail(
         "between.size_limit",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "Large {what} do not get through. Texts of {passes} bytes are returned, and "
         "texts of {fails} bytes are not ({outcome}).",
         "Look for a limit of about {total} bytes on the size of {what} in a proxy, "
@@ -139,42 +120,37 @@ BETWEEN = (
         "between.idle_closed",
         "A connection without traffic is closed within {seconds}, and clients notice.",
     ),
-    fail(
+    network.fail(
         "between.idle_dead",
-        FailureFamily.NETWORK,
-        Culprit.NETWORK,
         "A connection without traffic for {seconds} is dead, but nothing says so: a "
         "request on it gets no response.",
         "A firewall, VPN or address translation forgets idle connections. Raise its "
         "timeout; until then, let programs keep idle connections for a shorter time, "
         "or turn keep-alive off.",
+        family=FailureFamily.NETWORK,
     ),
-    warn(
+    network.warn(
         "between.idle_reset",
-        Culprit.NETWORK,
         "A connection without traffic for {seconds} is cut by the next request on it.",
         "A firewall, VPN or load balancer forgets idle connections. Raise its timeout, "
         "or let programs keep idle connections for a shorter time.",
     ),
     # The clock.
     ok("clock.ok", "This machine's clock agrees with the service's."),
-    warn(
+    machine.warn(
         "clock.machine",
-        Culprit.MACHINE,
         _CLOCK + ", and the cabinet's agrees with the service's: the clock of this "
         "machine is probably wrong.",
         "Set this machine's clock, or turn on NTP. " + _CONSEQUENCES,
     ),
-    warn(
+    service.warn(
         "clock.service",
-        Culprit.SERVICE,
         _CLOCK + ", which agrees with the cabinet's: the clock of the service, or of "
         "a gateway in front of it, is probably wrong.",
         "Tell the operator. " + _CONSEQUENCES,
     ),
-    warn(
+    machine.warn(
         "clock.differs",
-        Culprit.MACHINE,
         _CLOCK + "; which of them is wrong is not known.",
         "Compare this machine's clock with another one first, and turn on NTP. "
         + _CONSEQUENCES,
@@ -186,73 +162,62 @@ BETWEEN = (
         "The responses arrive as the service sends them, through something that adds "
         "{seen}.",
     ),
-    fail(
+    proxy.fail(
         "between.content_type",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "The responses are {type} instead of application/json.",
         "Set the Content-Type in the gateway. Of the clients that were tried, openai "
         "6.49 for Node returns a string instead of a completion, and requests 2.34 "
         "garbles text outside ASCII if the type starts with text/.",
     ),
-    warn(
+    proxy.warn(
         "between.charset_label",
-        Culprit.PROXY,
         "The Content-Type of the responses names the character set {charset}, but they "
         "are UTF-8.",
         "Remove the charset in the gateway. Of the clients that were tried, requests "
         "2.34 garbles text outside ASCII; openai and httpx ignore the name.",
     ),
-    warn(
+    proxy.warn(
         "between.bom",
-        Culprit.PROXY,
         "Something puts a byte order mark before the JSON of the responses.",
         "Remove it in the gateway. Of the clients that were tried, requests 2.34 "
         "cannot read the response; openai, httpx and Node's fetch can.",
     ),
-    warn(
+    proxy.warn(
         "between.fields_added",
-        Culprit.PROXY,
         "Something adds fields to the responses: {names}.",
         "Clients usually ignore them, but those that check responses strictly refuse "
         "them. Look for a gateway that enriches responses.",
     ),
-    warn(
+    proxy.warn(
         "between.model_changed",
-        Culprit.PROXY,
         f"The responses name the model {{model}} instead of {MODEL}.",
         "Look for a gateway that maps names of models. Programs that compare the name "
         "will complain.",
     ),
-    warn(
+    proxy.warn(
         "between.id_changed",
-        Culprit.PROXY,
         "The id of the completion and the header X-Request-Id differ, so something has "
         "replaced one of them.",
         "The operator finds a request by the original id. Let the gateway keep both.",
     ),
-    warn(
+    proxy.warn(
         "between.request_id_removed",
-        Culprit.PROXY,
         "The header X-Request-Id is missing, but only in successful responses.",
         "The operator finds a request by it. Let the gateway keep the header.",
     ),
-    warn(
+    proxy.warn(
         "between.bot_protection",
-        Culprit.PROXY,
         "A bot protection in front of the service sets cookies ({names}).",
         "Most programs do not return cookies, and may be blocked later. Ask the "
         "operator to turn the protection off for the address of the API.",
     ),
-    warn(
+    proxy.warn(
         "between.cached",
-        Culprit.PROXY,
         "A cache in between answers requests ({sign}).",
         "Exclude the address from caching; every response is marked no-store.",
     ),
-    warn(
+    proxy.warn(
         "between.http_1_0",
-        Culprit.PROXY,
         "Something in between responds with HTTP/1.0.",
         "Connections are usually not reused then, which costs time. Turn on HTTP/1.1 "
         "in the proxy or gateway.",

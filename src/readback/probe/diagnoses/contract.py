@@ -4,48 +4,43 @@ from __future__ import annotations
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL
 from readback.probe.common.results import Culprit, FailureFamily
-from readback.probe.diagnoses.templates import CHECK_BETWEEN, fail, ok, skip, warn
+from readback.probe.diagnoses.templates import CHECK_BETWEEN, ok, rows, skip
+
+entered, proxy, service = rows(
+    FailureFamily.HTTP, Culprit.INPUT, Culprit.PROXY, Culprit.SERVICE
+)
 
 CONTRACT = (
     ok("models.ok", f"The list contains one model, {MODEL}."),
-    fail(
-        "models.changed",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
-        "The list of models differs from the contract.",
-        CHECK_BETWEEN,
+    proxy.fail(
+        "models.changed", "The list of models differs from the contract.", CHECK_BETWEEN
     ),
     ok("limit.refused", "A text one byte over the limit is refused, as it should be."),
-    warn(
+    proxy.warn(
         "limit.refused_elsewhere",
-        Culprit.PROXY,
         "A text one byte over the limit is refused with {status}, but not by the "
         "service.",
         "Something between you and the service has a lower limit.",
     ),
-    fail(
+    proxy.fail(
         "limit.ignored",
-        FailureFamily.ECHO,
-        Culprit.PROXY,
         f"A text of {MAX_CONTENT_BYTES + 1} bytes is not refused: it was shortened "
         "before it reached the service.",
         CHECK_BETWEEN,
+        family=FailureFamily.ECHO,
     ),
     ok(
         "parameter.refused",
         "A request with a URL parameter is refused, as it should be.",
     ),
-    fail(
+    proxy.fail(
         "parameter.ignored",
-        FailureFamily.HTTP,
-        Culprit.PROXY,
         "A URL parameter leads to {status} instead of 404: something removes it.",
         "Look for a proxy or gateway that rewrites URLs.",
     ),
     ok("reuse.ok", "The second request used the same connection."),
-    warn(
+    proxy.warn(
         "reuse.closed",
-        Culprit.PROXY,
         "Each request needs a new connection, which costs time.",
         "Look for a proxy that closes connections, and turn on keep-alive there.",
     ),
@@ -55,23 +50,20 @@ CONTRACT = (
         "The service does not say where its cabinet is.",
         "Use --cabinet URL to compare the address with the cabinet's.",
     ),
-    warn(
+    service.warn(
         "cabinet.unreachable",
-        Culprit.SERVICE,
         "The cabinet at {cabinet} did not provide the address: {reason}.",
         "Compare the address yourself, or pass the right cabinet with --cabinet.",
     ),
-    warn(
+    entered.warn(
         "cabinet.differs",
-        Culprit.INPUT,
         "The cabinet shows a different address: {current}.",
         "Use that one, unless you know why yours differs.",
     ),
-    fail(
+    entered.fail(
         "cabinet.moved",
-        FailureFamily.ADDRESS,
-        Culprit.INPUT,
         "The service has moved to {current}; you are using its previous address.",
         "Change the address in your program to the new one.",
+        family=FailureFamily.ADDRESS,
     ),
 )

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from readback.probe.common.results import Culprit, FailureFamily
-from readback.probe.diagnoses.templates import fail, ok, warn
+from readback.probe.diagnoses.templates import ok, rows
+
+entered, machine, proxy, service = rows(
+    FailureFamily.HTTP, Culprit.INPUT, Culprit.MACHINE, Culprit.PROXY, Culprit.SERVICE
+)
 
 _ASK_FOR_COMPLETION = "To find out, ask for a short completion with --chat MODEL."
 _TAKEN = "The first part took {first}, all {parts} parts took {total}."
@@ -14,68 +18,56 @@ ENDPOINT = (
         "The models are listed without a key: the service needs none, or checks it "
         "only for completions. Key sent to: {sent_to}.",
     ),
-    warn(
+    entered.warn(
         "endpoint.no_models",
-        Culprit.INPUT,
         "The service has no list of models ({status}), so it is unknown whether it "
         "accepts the key.",
         "Compare the address with the service's documentation. " + _ASK_FOR_COMPLETION,
     ),
-    fail(
+    entered.fail(
         "endpoint.forbidden",
-        FailureFamily.KEY,
-        Culprit.INPUT,
         "The service refuses the request with 403: {detail}",
         "The key may lack a permission, or the service is not offered in this country "
         "or to this network. Key sent to: {sent_to}.",
+        family=FailureFamily.KEY,
     ),
-    fail(
+    entered.fail(
         "endpoint.quota",
-        FailureFamily.KEY,
-        Culprit.INPUT,
         "The account of the key has no quota left ({status}): {detail}",
         "Check the balance and the limits of the account at the provider.",
+        family=FailureFamily.KEY,
     ),
-    fail(
+    machine.fail(
         "endpoint.rate_limited",
-        FailureFamily.HTTP,
-        Culprit.MACHINE,
         "The service reports too many requests: {detail}",
         "Another program uses the same key or network address. Wait {wait} s and try "
         "again.",
     ),
-    fail(
+    service.fail(
         "endpoint.unavailable",
-        FailureFamily.HTTP,
-        Culprit.SERVICE,
         "The service responded with {status}: {detail}",
         "It is overloaded, starting or failing. Try again, then tell its operator.",
     ),
-    fail(
+    entered.fail(
         "endpoint.refused",
-        FailureFamily.HTTP,
-        Culprit.INPUT,
         "The service refused the request with {status}: {detail}",
         "Compare the address and the model with the service's documentation.",
     ),
     ok("models.listed", "{count} models are listed: {names}."),
     ok("models.has_model", "The model {model} is listed, one of {count}."),
-    warn(
+    entered.warn(
         "models.no_model",
-        Culprit.INPUT,
         "The model {model} is not listed. Similar names: {near}.",
         "Compare the name letter by letter. A service may offer models that it does "
         "not list.",
     ),
-    warn(
+    service.warn(
         "models.unreadable",
-        Culprit.SERVICE,
         "The list of models cannot be read: it has another form or more than 1 MiB.",
         "It is unknown which models there are; completions are not affected.",
     ),
-    warn(
+    service.warn(
         "models.form",
-        Culprit.SERVICE,
         "The list of models is a bare list, not an object with `data`.",
         "Programs that use an OpenAI library to list models fail here; completions are "
         "not affected.",
@@ -90,61 +82,48 @@ ENDPOINT = (
         "The model completed a text; the response does not say how many tokens it "
         "took.",
     ),
-    fail(
+    service.fail(
         "chat.form",
-        FailureFamily.HTTP,
-        Culprit.SERVICE,
         "The response to a request for a completion is not a completion.",
         "Programs that use an OpenAI library cannot read it. Compare the address with "
         "the service's documentation.",
     ),
-    fail(
+    entered.fail(
         "chat.no_model",
-        FailureFamily.HTTP,
-        Culprit.INPUT,
         "The service does not offer the model {model}. Similar names: {near}.",
         "Use a name from the list of models; the key may also lack access to it.",
     ),
-    fail(
+    entered.fail(
         "chat.no_path",
-        FailureFamily.HTTP,
-        Culprit.INPUT,
         "The address has no chat completions ({status}).",
         "Compare the path of the address with the service's documentation.",
     ),
     ok("stream.ok", "The stream arrived in parts and was complete. " + _TAKEN),
-    warn(
+    proxy.warn(
         "stream.together",
-        Culprit.PROXY,
         "All {parts} parts of the stream arrived together, after {total}.",
         "A proxy or gateway collects the response before it passes it on. Turn off "
         "response buffering there, such as `proxy_buffering` in nginx.",
     ),
-    warn(
+    service.warn(
         "stream.ignored",
-        Culprit.SERVICE,
         "The service ignores `stream` and responds in one piece.",
         "Programs that show the text while it arrives wait for the whole of it, or "
         "fail.",
     ),
-    warn(
+    service.warn(
         "stream.unfinished",
-        Culprit.SERVICE,
         "The stream ended without its last line, [DONE]. " + _TAKEN,
         "Programs that wait for that line report an error. A proxy with a time limit "
         "may have ended the response, or the service does not send the line.",
     ),
-    fail(
+    service.fail(
         "stream.error",
-        FailureFamily.HTTP,
-        Culprit.SERVICE,
         "The stream contains an error: {detail}",
         "Try again, then tell the operator of the service.",
     ),
-    fail(
+    service.fail(
         "stream.form",
-        FailureFamily.HTTP,
-        Culprit.SERVICE,
         "The response to a request for a stream contains no part of a completion.",
         "Programs that use an OpenAI library cannot read it. Look for a proxy that "
         "changes responses.",
