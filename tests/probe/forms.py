@@ -8,7 +8,7 @@ from pathlib import Path
 from jsonschema_rs import Draft202012Validator
 from rich.console import Console
 
-from readback.probe.output import formats, plain, terminal
+from readback.probe.output import formats, terminal
 from readback.probe.report import ProbeReport
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +25,8 @@ def in_terminal(report: ProbeReport, width: int = 100) -> str:
 FORMS = {
     "json": formats.as_json,
     "markdown": formats.as_markdown,
-    "short": plain.as_short,
-    "text": plain.as_text,
+    "short": formats.as_short,
+    "text": formats.as_text,
     "terminal": in_terminal,
 }
 QUICK_FORMS = {name: form for name, form in FORMS.items() if form is not in_terminal}

@@ -10,7 +10,7 @@ import pytest
 
 from readback.probe.common.results import Service
 from readback.probe.entered.secret import Secret
-from readback.probe.output import formats, plain
+from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
@@ -180,7 +180,7 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(echoed: str) -> None:
         report = probed(server.base_url)
     assert report.id == "key.refused_elsewhere"
     shown = (
-        formats.as_json(report) + formats.as_markdown(report) + plain.as_text(report)
+        formats.as_json(report) + formats.as_markdown(report) + formats.as_text(report)
     )
     assert "Wrong key" in shown
     assert not any(KEY[place : place + 4] in shown for place in range(8, len(KEY) - 3))
@@ -204,7 +204,7 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
             report = probed(server.base_url)
             assert report.verdict == "fail"
             assert report.key_sent_to is None
-            assert "The key was not sent." in plain.as_text(report)
+            assert "The key was not sent." in formats.as_text(report)
             assert server.authorizations == [], ids(report)
         assert target.requests == []  # Redirects are not followed.
 
@@ -305,4 +305,4 @@ def test_a_hostile_body_never_ends_a_step(status: int, body: bytes) -> None:
         third = probed(server.base_url, chat=MODEL)
     for report in (first, second, third):
         assert "probe.unexpected" not in ids(report).values()
-        assert "\x1b" not in plain.as_text(report) + formats.as_json(report)
+        assert "\x1b" not in formats.as_text(report) + formats.as_json(report)

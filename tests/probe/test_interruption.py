@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from readback.probe import runner
+from readback.probe.command import signals_interrupt
 from readback.probe.common.results import FailureFamily, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.secret import Secret
-from readback.probe.interruption import signals_interrupt
-from readback.probe.output.progress import ProgressLine
+from readback.probe.output.console import ProgressLine
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import Step
@@ -229,7 +229,7 @@ def test_a_step_waits_for_the_background_steps_that_it_needs() -> None:
 def test_a_second_ctrl_c_ends_the_program_at_once() -> None:
     code = (
         "import signal\n"
-        "from readback.probe.interruption import signals_interrupt\n"
+        "from readback.probe.command import signals_interrupt\n"
         "with signals_interrupt():\n"
         "    try:\n"
         "        signal.raise_signal(signal.SIGINT)\n"

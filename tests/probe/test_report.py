@@ -17,7 +17,7 @@ from readback.probe.common.results import (
     Verdict,
 )
 from readback.probe.diagnoses import TEMPLATES, diagnose
-from readback.probe.output import formats, plain
+from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from tests.probe.forms import FORMS, REPORT_SCHEMA, SCHEMA, in_terminal
 
@@ -104,12 +104,12 @@ def test_an_interrupted_run_without_a_finding_is_not_a_success() -> None:
 def test_a_hint_that_applies_to_several_steps_is_printed_once(form) -> None:
     changed = diagnose("echo.changed", difference="character 1")
     text = " ".join(form(report_of(REFUSED, changed, changed)).split())
-    expected = 2 if form is formats.as_json else int(form is not plain.as_short)
+    expected = 2 if form is formats.as_json else int(form is not formats.as_short)
     assert text.count(changed.hint) == expected
 
 
 def test_a_short_report_is_five_lines() -> None:
-    lines = plain.as_short(report_of(WORKS, REFUSED, SKIPPED)).splitlines()
+    lines = formats.as_short(report_of(WORKS, REFUSED, SKIPPED)).splitlines()
     assert lines[0].startswith("Fails at “step 1”: ")
     assert lines[1] == "Who can fix it: the operator of the service"
     assert lines[2] == f"Next step: {REFUSED.hint}"
@@ -130,7 +130,7 @@ def test_a_short_report_fits_a_chat_message(
     text = f"{'word ' * length}."
     long = Diagnosis(id, row.verdict, row.family, row.culprit, text, hint=text)
     report = report_of(*[WORKS] * steps, long, base_url=url)
-    assert len(plain.as_short(report)) <= 600
+    assert len(formats.as_short(report)) <= 600
 
 
 @pytest.mark.parametrize("width", [1, 40, 71, 72, 200])

@@ -1,4 +1,4 @@
-"""The command line of the probe: its options, its output and its exit code.
+"""The command line of the probe: its options, its output, its signals, its exit code.
 
 `readback probe` and the file that the cabinet hands out both start here, so nothing but
 the standard library is imported before the options are known. An argument that is
@@ -10,9 +10,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from errno import EPIPE
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
@@ -30,6 +33,7 @@ _IDLE_SECONDS = 4.5
 _STOPPED = 1
 _INTERRUPTED = 130
 _OPTION = re.compile("--?[a-z][a-z-]*")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class KeySafeParser(argparse.ArgumentParser):
@@ -43,11 +47,8 @@ class KeySafeParser(argparse.ArgumentParser):
                 f"{DEFAULT_VARIABLE} or with --key-file."
             )
         options, unknown = self.parse_known_args(arguments)
-        if unknown:
-            self._refuse(unknown)
-        return options
-
-    def _refuse(self, unknown: list[str]) -> NoReturn:
+        if not unknown:
+            return options
         names = [one.partition("=")[0] for one in unknown if one.startswith("-")]
         known = "see --help for the options"
         if names and _OPTION.fullmatch(names[0]):
@@ -157,28 +158,15 @@ def command_line(program: str) -> KeySafeParser:
         help="Also ask through the programs on this machine: curl, node, go, java, "
         "Python.",
     )
-    form = parser.add_mutually_exclusive_group().add_argument
-    form(
-        "--json",
-        dest="form",
-        action="store_const",
-        const="json",
-        help="Print the report as one line of JSON.",
-    )
-    form(
-        "--markdown",
-        dest="form",
-        action="store_const",
-        const="markdown",
-        help="Print the report as Markdown, for a ticket.",
-    )
-    form(
-        "--short",
-        dest="form",
-        action="store_const",
-        const="short",
-        help="Print a summary that fits a chat message.",
-    )
+    form = parser.add_mutually_exclusive_group()
+    for name, purpose in (
+        ("json", "Print the report as one line of JSON."),
+        ("markdown", "Print the report as Markdown, for a ticket."),
+        ("short", "Print a summary that fits a chat message."),
+    ):
+        form.add_argument(
+            f"--{name}", dest="form", action="store_const", const=name, help=purpose
+        )
     return parser
 
 
@@ -197,8 +185,7 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     """Return the exit code of the run; nothing ends it with a traceback."""
-    from readback.probe.interruption import signals_interrupt
-    from readback.probe.output.encoding import tolerate_encoding
+    from readback.probe.output.console import tolerate_encoding
 
     # A report with a few replaced characters is better than none.
     tolerate_encoding(sys.stdout)
@@ -217,18 +204,13 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     except OSError as error:  # The steps handle their own.
         _end_output(error)
     except Exception as error:  # Only a mistake of the probe can end here.
-        return _own_mistake(error)
+        from readback.probe.common.results import FailureFamily
+        from readback.probe.runner import origin
+
+        place = origin(error)
+        print(f"The probe ended with an error of its own: {place}.", file=sys.stderr)
+        return FailureFamily.PROBE
     return _STOPPED
-
-
-def _own_mistake(error: Exception) -> int:
-    from readback.probe.common.results import FailureFamily
-    from readback.probe.runner import origin
-
-    print(
-        f"The probe ended with an error of its own: {origin(error)}.", file=sys.stderr
-    )
-    return FailureFamily.PROBE
 
 
 def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
@@ -256,7 +238,7 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
     from readback.probe.comparison import Walk
     from readback.probe.entered.secret import Secret
-    from readback.probe.output.progress import ProgressLine, terminal
+    from readback.probe.output.console import ProgressLine, terminal
     from readback.probe.runner import run_probe
     from readback.probe.steps import RUN_PROGRAMS, STEPS
     from readback.probe.transport.context import ProbeContext
@@ -291,7 +273,7 @@ def _compare(
 ) -> int:
     """Test both addresses, each with its own key; the exit code is the first one's."""
     from readback.probe.comparison import Comparison
-    from readback.probe.output import comparison as output
+    from readback.probe.output import formats as output
 
     first = walk(options.base_url, key)
     if first.report.interrupted:
@@ -300,32 +282,32 @@ def _compare(
     second = walk(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
     both = Comparison((first, second))
     if options.form:
-        print(output.RENDERERS[options.form](both), flush=True)
+        print(output.COMPARISONS[options.form](both), flush=True)
     else:
         # A display of its own for each: a second report would be a line of a chart.
-        output.show(both, lambda report: _output(None)(report))
+        output.show_comparison(both, lambda report: _output(None)(report))
     return (second if second.report.interrupted else first).report.family
 
 
 def _output(form: str | None) -> Callable[[ProbeReport], None]:
     """Return the function that prints the report of each run."""
-    from readback.probe.output import formats, plain
-    from readback.probe.output.progress import is_terminal
+    from readback.probe.output import formats
+    from readback.probe.output.console import is_terminal
     from readback.probe.watch import Trend
 
     forms = {
         "json": formats.as_json,
         "markdown": formats.as_markdown,
-        "short": plain.as_short,
+        "short": formats.as_short,
     }
     if form:
         return _printer(forms[form])
     in_terminal = is_terminal(sys.stdout)
-    return Trend(_show_in_terminal if in_terminal else _printer(plain.as_text)).show
+    return Trend(_show_in_terminal if in_terminal else _printer(formats.as_text)).show
 
 
 def _show_in_terminal(report: ProbeReport) -> None:
-    from readback.probe.output import plain
+    from readback.probe.output import formats
 
     try:
         from readback.probe.output import terminal
@@ -334,7 +316,7 @@ def _show_in_terminal(report: ProbeReport) -> None:
     except OSError:
         raise
     except Exception:  # rich is missing, or cannot handle this terminal.
-        _printer(plain.as_text)(report)
+        _printer(formats.as_text)(report)
 
 
 def _printer(render: Callable[[ProbeReport], str]) -> Callable[[ProbeReport], None]:
@@ -347,3 +329,22 @@ def _end_output(error: OSError) -> None:
         print(f"The report cannot be written: {error.strerror}.", file=sys.stderr)
     # Python would try to write the rest when it ends, and fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt for the first of the signals; the next one kills."""
+    # A signal that was ignored from the start, as nohup does, stays ignored.
+    handled = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
+    before = [signal.signal(one, _interrupt) for one in handled]
+    try:
+        yield
+    finally:
+        for one, handler in zip(handled, before):  # noqa: B905
+            signal.signal(one, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    for one in _SIGNALS:
+        signal.signal(one, signal.SIG_DFL)
+    raise KeyboardInterrupt

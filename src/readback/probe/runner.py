@@ -9,13 +9,13 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
+from typing import Protocol
 
 from readback.probe import diagnoses
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import format_seconds, printable
 from readback.probe.common.results import Diagnosis, ProbeError, StepResult, Verdict
 from readback.probe.diagnoses import diagnose
-from readback.probe.output import Progress
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
 from readback.probe.steps import Step
 from readback.probe.transport.context import ProbeContext
@@ -24,6 +24,16 @@ from readback.probe.transport.context import ProbeContext
 SHORTEST_TIME_LIMIT = 60.0
 TIMEOUTS_PER_RUN = 6
 _TICK_SECONDS = 0.1
+
+
+class Progress(Protocol):
+    """Shows how far a run has come."""
+
+    def show(self, step: str, done: int) -> None:
+        """Show the running step and how many steps are done."""
+
+    def clear(self) -> None:
+        """Remove what is shown."""
 
 
 class ProbeRun:
@@ -104,7 +114,8 @@ class ProbeRun:
             if needed.id in step.needs:
                 self._finish(needed)
         self._current = step
-        if reason := self._blocking_step(step):
+        reasons = (self._blocked_by.get(need) for need in step.needs)
+        if reason := next(filter(None, reasons), None):
             self._blocked_by[step.id] = reason
             self._keep(step, [diagnose(SKIPPED, reason=reason)])
         else:
@@ -146,13 +157,15 @@ class ProbeRun:
         ]
 
     def _shown(self, diagnosis: Diagnosis) -> Diagnosis:
-        """Return the diagnosis without the key, and safe for a terminal."""
-        return _printable(self._context.secret.redact(diagnosis))
-
-    def _blocking_step(self, step: Step) -> str | None:
-        """Return the title of the failed step that this one needs, if there is one."""
-        reasons = (self._blocked_by.get(need) for need in step.needs)
-        return next(filter(None, reasons), None)
+        """Return the diagnosis without the key or what a terminal would interpret."""
+        safe = self._context.secret.redact(diagnosis)
+        return replace(
+            safe,
+            sentence=printable(safe.sentence),
+            hint=printable(safe.hint),
+            figure=printable(safe.figure),
+            details=tuple(map(printable, safe.details)),
+        )
 
     def _diagnose(self, step: Step) -> list[Diagnosis]:
         # A returned diagnosis lets later steps run, even if it is a failure (the probe
@@ -170,17 +183,6 @@ class ProbeRun:
 
 class _RunTooLong(Exception):
     """The run has reached its time limit."""
-
-
-def _printable(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis without anything that a terminal would interpret."""
-    return replace(
-        diagnosis,
-        sentence=printable(diagnosis.sentence),
-        hint=printable(diagnosis.hint),
-        figure=printable(diagnosis.figure),
-        details=tuple(map(printable, diagnosis.details)),
-    )
 
 
 def origin(error: Exception) -> str:

@@ -1,17 +1,24 @@
-"""Renders a report as JSON for programs or as Markdown for a ticket."""
+"""Renders a report or a comparison: as JSON, as Markdown for a ticket, as plain text.
+
+The verdict comes first. A comparison has both reports in full after its own verdict.
+"""
 
 from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Callable
 
 from readback import __version__
-from readback.probe.common.results import Diagnosis, Fixer, StepResult, Verdict
+from readback.probe.common.results import Fixer, StepResult, Verdict
+from readback.probe.comparison import Comparison
 from readback.probe.report import ProbeReport, environment_summary, openssl_version
 
 # docs/probe-report.schema.json describes the report, docs/probe.md what may change in
 # it without a new number.
 SCHEMA = 1
+_INDENT = " " * 25
+_SHORT_LENGTH = 600
 
 
 def as_json(report: ProbeReport) -> str:
@@ -40,7 +47,12 @@ def document(report: ProbeReport) -> dict[str, object]:
         "started": f"{report.started:%Y-%m-%dT%H:%M:%SZ}",
         "seconds": round(report.seconds, 3),
         "requests": report.requests,
-        "probe": _probe(),
+        "probe": {
+            "version": __version__,
+            "python": platform.python_version(),
+            "openssl": openssl_version(),
+            "platform": f"{platform.system()} {platform.machine()}",
+        },
         "findings": [finding(result) for result in report.results],
     }
 
@@ -51,38 +63,27 @@ def as_markdown(report: ProbeReport) -> str:
         rows.append(f"| skip | skipped | | {', '.join(report.not_tried)} |")
     # Several steps may have the same diagnosis; the hint of the verdict is on top.
     hints = dict.fromkeys(
-        _advice(result.diagnosis)
-        for result in report.results
-        if result.diagnosis.hint not in ("", report.next_step)
+        f"- `{one.id}`: {escape(one.hint)}"
+        + (f" Look first at {one.culprit}." if one.culprit else "")
+        for one in (result.diagnosis for result in report.results)
+        if one.hint not in ("", report.next_step)
+    )
+    advice = (
+        f"Who can fix it: {report.fixer} (`{report.id}`)\\\n"
+        f"Next step: {escape(report.next_step)}"
+        if report.decisive
+        else ""
     )
     blocks = [
         f"### Probe of {escape(report.base_url)}",
         f"**{escape(report.sentence)}**",
-        *_what_to_do(report),
+        advice,
         "\n".join(["| | step | figure | result |", "| --- | --- | --: | --- |", *rows]),
         "\n".join(hints),
         f"{report.started:%Y-%m-%d %H:%M:%SZ}, {report.effort}. {report.key_use} "
         f"{environment_summary()}.",
     ]
     return "\n\n".join(filter(None, blocks)) + "\n"
-
-
-def _what_to_do(report: ProbeReport) -> list[str]:
-    if not report.decisive:
-        return []
-    return [
-        f"Who can fix it: {report.fixer} (`{report.id}`)\\\n"
-        f"Next step: {escape(report.next_step)}"
-    ]
-
-
-def _probe() -> dict[str, str]:
-    return {
-        "version": __version__,
-        "python": platform.python_version(),
-        "openssl": openssl_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
 
 
 def finding(result: StepResult) -> dict[str, object]:
@@ -109,22 +110,14 @@ def _fixer(fixer: Fixer) -> str | None:
 def _row(result: StepResult) -> str:
     diagnosis = result.diagnosis
     strong = "**" if diagnosis.verdict in (Verdict.FAIL, Verdict.WARN) else ""
+    details = "; ".join(" ".join(line.split()) for line in diagnosis.details)
     cells = (
         f"{strong}{diagnosis.verdict}{strong}",
         result.title,
         diagnosis.figure,
-        escape(f"{diagnosis.sentence} {_join_lines(diagnosis.details)}".strip()),
+        escape(f"{diagnosis.sentence} {details}".strip()),
     )
     return f"| {' | '.join(cells)} |"
-
-
-def _advice(diagnosis: Diagnosis) -> str:
-    where = f" Look first at {diagnosis.culprit}." if diagnosis.culprit else ""
-    return f"- `{diagnosis.id}`: {escape(diagnosis.hint)}{where}"
-
-
-def _join_lines(details: tuple[str, ...]) -> str:
-    return "; ".join(" ".join(line.split()) for line in details)
 
 
 def escape(text: str) -> str:
@@ -132,3 +125,106 @@ def escape(text: str) -> str:
     for character in "\\`*_[]<>|#":
         text = text.replace(character, f"\\{character}")
     return text
+
+
+def as_text(report: ProbeReport) -> str:
+    lines = [*_summary(report), f"{report.effort}. {report.key_use}", ""]
+    # Each hint is shown once; that of the verdict is above.
+    hints = {report.next_step, ""}
+    for result in report.tried:
+        one = result.diagnosis
+        figure = f"{one.figure}: " if one.figure else ""
+        lines.append(f"{one.verdict:<5}{result.title:<20}{figure}{one.sentence}")
+        lines += [f"{_INDENT}{detail}" for detail in one.details]
+        if one.hint:
+            hint = "" if one.hint in hints else f" {one.hint}"
+            lines.append(f"{_INDENT}[{one.id}]{hint}")
+        hints.add(one.hint)
+    if report.not_tried:
+        lines.append(f"skip skipped             {', '.join(report.not_tried)}")
+    return "\n".join(lines)
+
+
+def as_short(report: ProbeReport) -> str:
+    """Return a summary for a chat message, without anything secret."""
+    versions = f"{report.id}; {cut(report.base_url, 80)}; {environment_summary()}"
+    worked = f"Worked: {cut(', '.join(_worked(report)) or 'nothing', 120)}"
+    sentence = cut(report.sentence, 170)
+    lines = [sentence, *_summary(report)[1:], worked, cut(versions, 160)]
+    excess = len("\n".join(lines)) - _SHORT_LENGTH
+    if excess > 0:  # Only the next step is long.
+        lines[-3] = cut(lines[-3], len(lines[-3]) - excess)
+    return "\n".join(lines)
+
+
+def _summary(report: ProbeReport) -> list[str]:
+    """Return what is wrong, who can fix it and the next step."""
+    if not report.decisive:
+        return [report.sentence]
+    return [
+        report.sentence,
+        f"Who can fix it: {report.fixer}",
+        f"Next step: {report.next_step}",
+    ]
+
+
+def _worked(report: ProbeReport) -> list[str]:
+    """Return the titles of the steps that worked, similar ones as one."""
+    groups: dict[str, bool] = {}
+    for result in report.results:
+        name = result.title.partition(":")[0]
+        works = result.diagnosis.verdict == Verdict.OK
+        groups[name] = groups.get(name, True) and works
+    return [name for name, works in groups.items() if works]
+
+
+def cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def comparison_as_json(comparison: Comparison) -> str:
+    """Return one line of JSON: the comparison as a finding, and both reports."""
+    result = StepResult("compare", "comparison", comparison.diagnosis)
+    reports = [document(walk.report) for walk in comparison.walks]
+    return json.dumps(
+        {"schema": SCHEMA, "comparison": finding(result), "reports": reports}
+    )
+
+
+def comparison_as_markdown(comparison: Comparison) -> str:
+    diagnosis = comparison.diagnosis
+    blocks = [
+        "### Comparison of two addresses",
+        f"**{escape(diagnosis.sentence)}** (`{diagnosis.id}`)",
+        f"Next step: {escape(diagnosis.hint)}" if diagnosis.hint else "",
+        "\n".join(f"- {escape(line)}" for line in diagnosis.details),
+        *(as_markdown(walk.report) for walk in comparison.walks),
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def comparison_as_short(comparison: Comparison) -> str:
+    diagnosis = comparison.diagnosis
+    walks = (f"{cut(one.url, 80)}: {one.report.sentence}" for one in comparison.walks)
+    lines = [f"{cut(diagnosis.sentence, 200)} ({diagnosis.id})", *walks]
+    return "\n".join(cut(line, 240) if n else line for n, line in enumerate(lines))
+
+
+COMPARISONS = {
+    "json": comparison_as_json,
+    "markdown": comparison_as_markdown,
+    "short": comparison_as_short,
+}
+
+
+def show_comparison(
+    comparison: Comparison, show_report: Callable[[ProbeReport], None]
+) -> None:
+    """Print the verdict, then each report after its address."""
+    diagnosis = comparison.diagnosis
+    hint = [f"Next step: {diagnosis.hint}"] if diagnosis.hint else []
+    lines = [diagnosis.sentence, *hint, *diagnosis.details, f"[{diagnosis.id}]"]
+    print("\n".join(lines), flush=True)
+    for walk in comparison.walks:
+        print(f"\n{walk.url}", flush=True)
+        show_report(walk.report)

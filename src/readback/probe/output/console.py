@@ -1,16 +1,34 @@
-"""One line that shows the progress of a run and disappears when it ends.
+"""The console: a line that shows the progress, and characters that it cannot write.
 
-It uses only what every console can do: carriage return, spaces and ASCII.
+The line disappears when the run ends. It uses only what every console can do: carriage
+return, spaces and ASCII.
 """
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import time
 from contextlib import suppress
 from typing import TextIO
 
 _DEFAULT_COLUMNS = 80
+_SUBSTITUTES = {
+    "“": '"',
+    "”": '"',
+    "‘": "'",
+    "’": "'",
+    "…": "...",
+    "–": "-",
+    "—": "-",
+    "→": "->",
+    "·": "-",
+    "×": "x",
+    "✓": "+",
+    "✗": "x",
+}
+_HANDLER = "readback.substitute"
 
 
 class ProgressLine:
@@ -64,3 +82,16 @@ def _columns(stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns or _DEFAULT_COLUMNS
     except (OSError, ValueError):
         return _DEFAULT_COLUMNS
+
+
+def tolerate_encoding(stream: TextIO | None) -> None:
+    """Write what the encoding of the stream lacks as something similar, or as "?"."""
+    codecs.register_error(_HANDLER, _substitute)
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors=_HANDLER)
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    missing = error.object[error.start : error.end]
+    return "".join(_SUBSTITUTES.get(one, "?") for one in missing), error.end
