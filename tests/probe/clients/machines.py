@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from readback.probe.clients.machine import Machine
+from readback.probe.clients.settings import Machine
 
 NOWHERE = Path("/does/not/exist")
 

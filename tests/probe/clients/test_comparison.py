@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from readback.keys import masked, mint
-from readback.probe.clients.comparison import check, differences, openai_differences
-from readback.probe.clients.programs import programs
+from readback.probe.clients.comparison import (
+    check,
+    differences,
+    openai_differences,
+    programs,
+)
 from readback.probe.common.results import Diagnosis
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
@@ -35,7 +39,7 @@ def ids(variables: dict[str, str], folder: Path = NOWHERE) -> list[str]:
     [
         {},
         {"NO_PROXY": "localhost,127.0.0.1,.example"},
-        # A proxy for http alone does not matter to most, and to Node only if told.
+        # A proxy for http alone does not matter.
         {"http_proxy": PROXY},
         {"https_proxy": PROXY, "no_proxy": "echo.example"},
         {"OPENAI_API_KEY": "sk-proj-0123456789abcdef"},
@@ -50,11 +54,11 @@ def test_it_says_which_programs_use_the_proxy_and_which_do_not() -> None:
     [diagnosis] = found({"https_proxy": PROXY})
     assert diagnosis.sentence == (
         "Programs reach this address in different ways. Through proxy.example:3128: "
-        "curl, requests, httpx, openai 3 and Go. Directly: Node 22, Node 24 and Java."
+        "curl, requests, httpx and openai 3. Directly: Node 22 and Java."
     )
     assert diagnosis.details[0] == (
         "through proxy.example:3128, from https_proxy: curl (7.88.1), requests "
-        "(2.34.2), httpx (0.28.1), openai 3 (3.3.0, 3.49.0), Go (1.27.3)"
+        "(2.34.2), httpx (0.28.1), openai 3 (3.3.0, 3.49.0)"
     )
 
 
@@ -63,7 +67,6 @@ def test_everything_that_it_advises_makes_the_programs_agree() -> None:
     variables = {
         "https_proxy": PROXY,
         "HTTPS_PROXY": PROXY,
-        "NODE_USE_ENV_PROXY": "1",
         "JAVA_TOOL_OPTIONS": java,
     }
     [diagnosis] = found(variables)
@@ -88,7 +91,7 @@ def test_it_says_where_openai_takes_its_settings_from(
 
 def test_a_password_of_a_proxy_is_never_shown() -> None:
     for value in ("http://alice:hu/s#h@proxy.example:3128", "alice:hush@p:1", "hush"):
-        shown = str(found({"https_proxy": value, "NODE_USE_ENV_PROXY": "1"}))
+        shown = str(found({"https_proxy": value}))
         assert "alice" not in shown
         assert "hu/s" not in shown
 
@@ -136,5 +139,5 @@ def test_no_value_makes_the_step_fail(value: str) -> None:
     names = ("https_proxy", "NO_PROXY", "OPENAI_BASE_URL", "OPENAI_API_KEY", "NETRC")
     options = {"JAVA_TOOL_OPTIONS": f'-Dhttps.proxyHost={value} "', "NODE_OPTIONS": "'"}
     for name in names:
-        found({name: value, "NODE_USE_ENV_PROXY": "1", **options})
+        found({name: value, **options})
     found(dict.fromkeys(names, value))

@@ -139,29 +139,10 @@ def test_curl() -> None:
 def test_node() -> None:
     needed_program("node")
     version = subprocess.check_output(["node", "--version"], text=True)
-    major = int(re.findall(r"\d+", version)[0])
-    name = "Node 24" if major >= 24 else "Node 22"
+    if int(re.findall(r"\d+", version)[0]) >= 24:
+        pytest.skip("the rules are those of Node before 24")
     rows = without_letters(FEW, NODE_USE_ENV_PROXY="1") + without_letters(FEW[:1])
-    assert not differences(name, NODE, rows)
-
-
-def test_go(tmp_path: Path) -> None:
-    needed_program("go")
-    version = subprocess.check_output(["go", "version"], text=True)
-    if tuple(map(int, re.findall(r"\d+", version)[:2])) < (1, 27):
-        pytest.skip("the rules are those of Go 1.27")
-    (tmp_path / "ask.go").write_text(
-        'package main\nimport ("net/http"; "os")\n'
-        "func main() { http.Get(os.Args[1]) }\n"
-    )
-    program = str(tmp_path / "ask")
-    subprocess.run(
-        ["go", "build", "-o", program, str(tmp_path / "ask.go")],
-        env={**os.environ, "GO111MODULE": "off", "GOTOOLCHAIN": "local"},
-        check=True,
-    )
-    rows = [row for row in OBSERVED if row[2][4] != "-"]
-    assert not differences("Go", [program], without_letters(rows))
+    assert not differences("Node 22", NODE, rows)
 
 
 def test_java(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from readback.probe.clients import stores
-from readback.probe.clients.machine import Machine
-from readback.probe.clients.programs import PROGRAMS
+from readback.probe.clients.comparison import PROGRAMS
+from readback.probe.clients.settings import Machine
 from tests.probe.clients.machines import machine
 from tests.probe.relay import relay
 from tests.probe.setups import Resources
@@ -16,21 +16,30 @@ from tests.support.programs import needed_program
 
 FILE, DIR = "SSL_CERT_FILE", "SSL_CERT_DIR"
 REQUESTS, CURL = "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"
+NODE = "NODE_EXTRA_CA_CERTS"
 # The variables that name the private authority, and the programs that then trust it.
 READ_BY = (
     ((), ()),
-    ((FILE,), ("curl", "httpx", "openai 2", "openai 3", "Go")),
-    ((DIR,), ("curl", "httpx", "openai 2", "openai 3", "Go")),
+    ((FILE,), ("curl", "httpx", "openai 3")),
+    ((DIR,), ("curl", "httpx", "openai 3")),
     ((REQUESTS,), ("requests",)),
     ((CURL,), ("curl", "requests")),
-    (("NODE_EXTRA_CA_CERTS",), ("Node 22", "Node 24")),
+    ((NODE,), ("Node 22",)),
 )
+COMMANDS = {
+    "curl": ["curl", "--silent", "--output", "/dev/null"],
+    "Node 22": [
+        "node",
+        "--eval",
+        "fetch(process.argv[1]).catch(() => process.exit(1))",
+    ],
+}
 MISSING = (
-    (FILE, ("curl", "httpx", "openai 2", "openai 3")),
-    (DIR, ("httpx", "openai 2", "openai 3")),
+    (FILE, ("curl", "httpx", "openai 3")),
+    (DIR, ("httpx", "openai 3")),
     (REQUESTS, ("requests",)),
     (CURL, ("curl", "requests")),
-    ("NODE_EXTRA_CA_CERTS", ()),
+    (NODE, ()),
 )
 
 
@@ -39,16 +48,16 @@ def private(resources: Resources) -> dict[str, str]:
     """The value of each variable that names the private authority."""
     file = str(resources.authority.root)
     return {DIR: str(resources.authority.root.parent)} | dict.fromkeys(
-        (FILE, REQUESTS, CURL, "NODE_EXTRA_CA_CERTS"), file
+        (FILE, REQUESTS, CURL, NODE), file
     )
 
 
 def trusting(here: Machine) -> tuple[str, ...]:
-    return tuple(one.name for one in PROGRAMS if one.store(here).private)
+    return tuple(one.name for one in PROGRAMS if one.store and one.store(here).private)
 
 
 def failing(here: Machine) -> tuple[str, ...]:
-    return tuple(one.name for one in PROGRAMS if one.store(here).problem)
+    return tuple(one.name for one in PROGRAMS if one.store and one.store(here).problem)
 
 
 @pytest.mark.parametrize(("variables", "names"), READ_BY)
@@ -71,7 +80,7 @@ def test_the_lists_of_the_system_are_not_private() -> None:
     bundle = "/etc/ssl/certs/ca-certificates.crt"
     if not Path(bundle).is_file():
         pytest.skip(f"{bundle} does not exist here")
-    here = machine({FILE: bundle, REQUESTS: bundle, "NODE_EXTRA_CA_CERTS": bundle})
+    here = machine({FILE: bundle, REQUESTS: bundle, NODE: bundle})
     assert (trusting(here), failing(here)) == ((), ())
 
 
@@ -83,21 +92,10 @@ def test_curl_prefers_the_folder_and_python_the_file(
     assert stores.httpx2_store(here).private == private[FILE]
 
 
-def test_node_reads_the_variables_of_openssl_only_if_it_is_told_to(
-    private: dict[str, str],
-) -> None:
-    told = machine({FILE: private[FILE], "NODE_OPTIONS": "--use-openssl-ca"})
-    assert stores.old_node_store(told).private == private[FILE]
-    told = machine({FILE: private[FILE], "NODE_USE_SYSTEM_CA": "1"})
-    assert stores.old_node_store(told).private == ""
-    assert stores.node_store(told).private == private[FILE]
-
-
 @pytest.mark.parametrize("path", ["", "\0", "x" * 5000, "/dev/zero", "/"])
 def test_no_value_makes_a_prediction_fail(path: str) -> None:
-    names = (FILE, DIR, REQUESTS, CURL, "NODE_EXTRA_CA_CERTS")
-    options = {"JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={path} '"}
-    failing(machine(dict.fromkeys(names, path) | options))
+    names = (FILE, DIR, REQUESTS, CURL, NODE)
+    failing(machine(dict.fromkeys(names, path) | {"NODE_OPTIONS": "'"}))
 
 
 @pytest.fixture
@@ -109,9 +107,9 @@ def url(resources: Resources) -> Iterator[str]:
 
 
 def is_trusted_by(name: str, url: str) -> bool:
-    if name == "curl":
-        command = ["curl", "--silent", "--output", "/dev/null", url]
-        return subprocess.run(command).returncode == 0
+    if name in COMMANDS:
+        needed_program(COMMANDS[name][0])
+        return subprocess.run([*COMMANDS[name], url]).returncode == 0
     module = pytest.importorskip("openai" if name == "openai 3" else name)
     try:
         if name == "openai 3":
@@ -123,8 +121,8 @@ def is_trusted_by(name: str, url: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("variable", [FILE, REQUESTS, CURL])
-@pytest.mark.parametrize("name", ["requests", "httpx", "openai 3", "curl"])
+@pytest.mark.parametrize("variable", [FILE, REQUESTS, CURL, NODE])
+@pytest.mark.parametrize("name", ["requests", "httpx", "openai 3", "curl", "Node 22"])
 def test_the_real_program_trusts_what_is_predicted(
     name: str,
     variable: str,
@@ -132,8 +130,16 @@ def test_the_real_program_trusts_what_is_predicted(
     private: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if name == "curl":
-        needed_program(name)
     monkeypatch.setenv(variable, private[variable])
     predicted = name in trusting(machine({variable: private[variable]}))
     assert is_trusted_by(name, url) == predicted
+
+
+def test_node_reads_the_variables_of_openssl_if_it_is_told_to(
+    url: str, private: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {FILE: private[FILE], "NODE_OPTIONS": "--use-openssl-ca"}
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    assert "Node 22" in trusting(machine(variables))
+    assert is_trusted_by("Node 22", url)

@@ -13,7 +13,7 @@ from tests.probe.setups_clients import (
 
 CLIENTS = (
     Scenario(
-        "a proxy is set in a variable that Go, Node or Java do not read",
+        "a proxy is set in a variable that Node and Java do not read",
         "clients.proxy_differs",
         proxy_for_another_host,
     ),

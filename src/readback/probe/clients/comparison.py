@@ -1,20 +1,27 @@
 """The step "other programs": what they would do here, and where they differ.
 
 The commonest reason for "it works with curl and not in my program" is that programs
-read different settings. Nothing is sent; the rules are those of the versions tried.
+read different settings. Nothing is sent. A rule about another program is written down
+only if a test runs that program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import metadata
+from typing import NamedTuple
 
-from readback.probe.clients import netrc_file, openai_settings
-from readback.probe.clients.machine import Machine
-from readback.probe.clients.openai_settings import OpenAISettings
-from readback.probe.clients.other_proxies import is_loopback
-from readback.probe.clients.programs import OtherProgram, programs
+from readback.probe.clients import proxies, stores
+from readback.probe.clients.proxies import ProxyChoice, is_loopback
+from readback.probe.clients.settings import (
+    Machine,
+    netrc_with_login,
+    openai_env_file,
+    openai_settings,
+    replaces_authorization,
+)
+from readback.probe.clients.stores import StoreChoice
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
@@ -22,6 +29,37 @@ from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.transport.context import ProbeContext
 
+
+class OtherProgram(NamedTuple):
+    name: str
+    versions: str
+    """The versions tried."""
+    proxy: Callable[[BaseUrl, Machine], ProxyChoice]
+    store: Callable[[Machine], StoreChoice] | None
+    """What it trusts; None if no test has tried it."""
+    always_loads_store: bool = False
+    """Whether it reads the certificates even if the address does not use TLS."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} ({self.versions})"
+
+
+CURL = OtherProgram("curl", "7.88.1", proxies.curl_proxy, stores.curl_store)
+OPENAI_3 = OtherProgram(
+    "openai 3", "3.3.0, 3.49.0", proxies.httpx2_proxy, stores.httpx2_store, True
+)
+PROGRAMS = (
+    CURL,
+    OtherProgram("requests", "2.34.2", proxies.requests_proxy, stores.requests_store),
+    OtherProgram("httpx", "0.28.1", proxies.httpx_proxy, stores.httpx_store, True),
+    OPENAI_3,
+    # Newer versions use a proxy if NODE_USE_ENV_PROXY is set.
+    OtherProgram(
+        "Node 22", "20.20.2, 22.20.0", lambda *_: proxies.DIRECT, stores.node_store
+    ),
+    OtherProgram("Java", "17.0.20, HttpClient", proxies.java_proxy, None),
+)
 Groups = dict[str, list[OtherProgram]]
 """The programs by what they do."""
 
@@ -34,8 +72,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     ]
     if found:
         return found
-    way = programs("")[0].proxy(context.base_url, machine).way
-    taken = openai_settings.from_environment(machine).sources
+    way = CURL.proxy(context.base_url, machine).way
+    taken = openai_settings(machine.variables).sources
     details = (f"The openai package would take {taken}.",) if taken else ()
     return [replace(diagnose("clients.agree", way=way), details=details)]
 
@@ -45,8 +83,9 @@ def differences(
 ) -> list[Diagnosis]:
     """Return a diagnosis for each kind of difference between the programs."""
     known = list(known)
-    found = _proxies(target, machine, known) + _stores(target, machine, known)
-    if file := netrc_file.replacing_file(target.host, machine):
+    found = _proxy_differences(target, machine, known)
+    found += _store_differences(target, machine, known)
+    if file := netrc_with_login(target.host, machine):
         path = sanitize(str(file))
         found.append(diagnose("clients.netrc", file=path, host=target.host))
     return found
@@ -57,8 +96,8 @@ def openai_differences(
 ) -> list[Diagnosis]:
     """Return what the openai package would take from variables instead."""
     found = []
-    environment = openai_settings.from_environment(machine)
-    file = openai_settings.from_env_file(machine)
+    environment = openai_settings(machine.variables)
+    file = openai_env_file(machine)
     if environment.base_url and not environment.names(target):
         url = environment.shown_url(target)
         found.append(diagnose("clients.base_url_variable", url=url, target=str(target)))
@@ -66,23 +105,20 @@ def openai_differences(
     elif file.base_url and not environment.base_url and not file.names(target):
         url = file.shown_url(target)
         found.append(diagnose("clients.env_file", url=url, target=str(target)))
-    if environment.names(target) and _is_other_key(environment, key):
-        held = environment.shown_key
-        found.append(diagnose("clients.key_variable", held=held, key=key.mask))
-    if environment.has_readback_key and not (environment.base_url or file.base_url):
+    held, entered = environment.key.reveal(), key.reveal().strip()
+    is_other_key = bool(held and entered) and held not in entered
+    if environment.names(target) and is_other_key:
+        shown = environment.shown_key
+        found.append(diagnose("clients.key_variable", held=shown, key=key.mask))
+    if environment.key.is_readback_key and not (environment.base_url or file.base_url):
         mask = environment.key.mask
         found.append(diagnose("clients.base_url_missing", key=mask, target=str(target)))
-    if openai_settings.replaces_authorization(machine):
+    if replaces_authorization(machine):
         found.append(diagnose("clients.headers_variable"))
     return found
 
 
-def _is_other_key(settings: OpenAISettings, key: Secret) -> bool:
-    held, entered = settings.key.reveal(), key.reveal().strip()
-    return bool(held and entered) and held not in entered
-
-
-def _proxies(
+def _proxy_differences(
     target: BaseUrl, machine: Machine, known: list[OtherProgram]
 ) -> list[Diagnosis]:
     choices = [(program, program.proxy(target, machine)) for program in known]
@@ -107,13 +143,13 @@ def _proxies(
     return found
 
 
-def _stores(
+def _store_differences(
     target: BaseUrl, machine: Machine, known: list[OtherProgram]
 ) -> list[Diagnosis]:
     choices = [
         (program, program.store(machine))
         for program in known
-        if target.is_encrypted or program.always_loads_store
+        if program.store and (target.is_encrypted or program.always_loads_store)
     ]
     details = _group(
         (program, choice.problem or choice.shown) for program, choice in choices
@@ -136,7 +172,11 @@ def _diagnose(id: str, groups: Groups, details: Groups, **facts: str) -> Diagnos
     table: dict[str, Fact] = {
         program.name: action for action, those in details.items() for program in those
     }
-    diagnosis = diagnose(id, who=_summary(groups), programs=table, **facts)
+    who = " ".join(
+        f"{action[0].upper()}{action[1:]}: {_listed(those)}."
+        for action, those in groups.items()
+    )
+    diagnosis = diagnose(id, who=who, programs=table, **facts)
     lines = (
         f"{action}: {', '.join(program.title for program in those)}"
         for action, those in details.items()
@@ -152,13 +192,6 @@ def _group(actions: Iterable[tuple[OtherProgram, str]]) -> Groups:
     return groups
 
 
-def _summary(groups: Groups) -> str:
-    return " ".join(
-        f"{action[0].upper()}{action[1:]}: {_listed(those)}."
-        for action, those in groups.items()
-    )
-
-
 def _listed(those: list[OtherProgram]) -> str:
     *rest, last = (program.name for program in those)
     return f"{', '.join(rest)} and {last}" if rest else last
@@ -170,3 +203,10 @@ def _openai_version() -> str:
         return metadata.version("openai")
     except Exception:  # A damaged installation must not matter here.
         return ""
+
+
+def programs(openai_version: str) -> list[OtherProgram]:
+    """Return all programs, without openai 3 if an older openai is installed."""
+    major = openai_version.partition(".")[0]
+    is_older = major.isdecimal() and int(major) < 3
+    return [one for one in PROGRAMS if not (is_older and one is OPENAI_3)]

@@ -3,7 +3,7 @@
 A store is *public* if it is a list that comes with the system or with a program; a
 file that a variable names, and that is none of these, is *private*: it is there to make
 a company's own authority trusted. The rules were found by running the versions in
-`programs`, on Debian, against servers whose authorities were in one store each.
+`comparison`, on Debian, against servers whose authorities were in one store each.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import ssl
 from pathlib import Path
 from typing import NamedTuple
 
-from readback.probe.clients.machine import Machine, read_file
+from readback.probe.clients.settings import Machine, read_file
 from readback.probe.common.formatting import sanitize
 
 SYSTEM = "the system's list"
 CERTIFI = "the list of certifi"
 OWN = "its own list"
-JAVA = "Java's cacerts"
 _PUBLIC_PATHS = (
     "/etc/ssl/cert.pem",
     "/etc/ssl/certs",
@@ -69,33 +68,17 @@ def curl_store(machine: Machine) -> StoreChoice:
     return _beside(SYSTEM, [path])
 
 
-def go_store(machine: Machine) -> StoreChoice:
-    file, folder = (machine.variables.get(f"SSL_CERT_{one}", "") for one in _KINDS)
-    paths = [file] if file and not _why_unreadable(file) else []
-    paths += [folder] if folder and os.path.isdir(folder) else []
-    # Each variable replaces only the files or only the folders of the system.
-    return _beside("" if file and folder and paths else SYSTEM, paths)
-
-
-def old_node_store(machine: Machine) -> StoreChoice:
-    return _node_store(machine, from_system=False)
-
-
 def node_store(machine: Machine) -> StoreChoice:
-    asked = "--use-system-ca" in machine.words("NODE_OPTIONS")
-    asked = asked or machine.variables.get("NODE_USE_SYSTEM_CA") == "1"
-    return _node_store(machine, from_system=asked)
-
-
-def java_store(machine: Machine) -> StoreChoice:
-    path = machine.java_property("javax.net.ssl.trustStore")
-    # A file that does not exist is ignored.
-    if not path or not os.path.isfile(path):
-        return StoreChoice(JAVA)
-    return _beside("", [path])
-
-
-_KINDS = ("FILE", "DIR")
+    base, paths = OWN, []
+    if "--use-openssl-ca" in machine.words("NODE_OPTIONS"):
+        base = SYSTEM
+        named = machine.variables.get("SSL_CERT_FILE", "")
+        paths = [named] if os.path.exists(named) else []
+    extra = machine.variables.get("NODE_EXTRA_CA_CERTS", "")
+    # A file that cannot be read causes a warning, no more.
+    if extra and not _why_unreadable(extra):
+        paths.append(extra)
+    return _beside(base, paths)
 
 
 def _from_openssl_variables(machine: Machine) -> StoreChoice | None:
@@ -105,21 +88,6 @@ def _from_openssl_variables(machine: Machine) -> StoreChoice | None:
         problem = "" if os.path.isdir(folder) else "is not a folder"
         return _only(folder, "SSL_CERT_DIR", problem)
     return None
-
-
-def _node_store(machine: Machine, *, from_system: bool) -> StoreChoice:
-    base, paths = OWN, []
-    if "--use-openssl-ca" in machine.words("NODE_OPTIONS"):
-        base, from_system = SYSTEM, True
-    if from_system:
-        base = base if base == SYSTEM else f"{OWN} and {SYSTEM}"
-        named = (machine.variables.get(f"SSL_CERT_{kind}", "") for kind in _KINDS)
-        paths += [path for path in named if os.path.exists(path)]
-    extra = machine.variables.get("NODE_EXTRA_CA_CERTS", "")
-    # A file that cannot be read causes a warning, no more.
-    if extra and not _why_unreadable(extra):
-        paths.append(extra)
-    return _beside(base, paths)
 
 
 def _only(path: str, variable: str, problem: str) -> StoreChoice:

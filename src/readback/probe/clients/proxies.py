@@ -1,24 +1,106 @@
-"""Which proxy requests, httpx and httpx2 would use for an address.
+"""Which proxy each program would use for an address, and how it reads the variables.
 
-The rules were found by running the versions in `programs` with a recording proxy.
+The rules were found by running the versions in `comparison` with a recording proxy.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from readback.probe.clients.machine import Machine
-from readback.probe.clients.proxy_choice import DIRECT, HTTP, ProxyChoice, through
+from readback.probe.clients.settings import Machine
+from readback.probe.common.formatting import sanitize
 from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address
 
+HTTP = {"http": "", "https": ""}
+_PORTS = {"http": 80, "https": 443}
+_SOCKS_PORT = 1080
 _REQUESTS_KINDS = {
     **HTTP,
     **dict.fromkeys(("socks4", "socks4a", "socks5", "socks5h"), "PySocks"),
 }
 _HTTPX_KINDS = {**HTTP, "socks5": "socksio", "socks5h": "socksio"}
+_CURL_KINDS = {
+    **HTTP,
+    **dict.fromkeys(("socks", "socks4", "socks4a", "socks5", "socks5h"), ""),
+}
+_CURL_DEFAULT_PORT = 1080
+# Java also sends whatever resolves to a loopback literal directly.
+_JAVA_DIRECT = "localhost|127.*|[::1]"
+
+
+class ProxyChoice(NamedTuple):
+    """What a program would do; without a server it connects directly."""
+
+    server: str = ""
+    """Host and port, without a login."""
+    variable: str = ""
+    problem: str = ""
+    """Why the program fails with this setting."""
+    note: str = ""
+    """What the program needs in addition."""
+
+    @property
+    def way(self) -> str:
+        if self.problem:
+            return f"fails: {self.problem}"
+        return f"through {self.server}" if self.server else "directly"
+
+    @property
+    def description(self) -> str:
+        origin = f", from {self.variable}" if self.variable and self.server else ""
+        note = f", {self.note}" if self.note else ""
+        return f"{self.way}{origin}{note}"
+
+
+DIRECT = ProxyChoice()
+
+
+def through(
+    value: str,
+    variable: str,
+    kinds: Mapping[str, str],
+    *,
+    default_port: int | None = None,
+) -> ProxyChoice:
+    """Return the choice of a program that supports these kinds of proxy.
+
+    `kinds` has the additional package, if any, for each scheme.
+    """
+    if value != value.strip():
+        return ProxyChoice("", variable, f"{variable} contains spaces")
+    scheme, separator, rest = value.partition("://")
+    if not separator:
+        scheme, rest = "http", value
+    server = _server(scheme.lower(), rest, default_port)
+    if server is None:
+        return ProxyChoice("", variable, f"{variable} is not the address of a proxy")
+    if scheme.lower() not in kinds:
+        kind = sanitize(scheme) or "such"
+        return ProxyChoice(server, variable, f"no support for {kind} proxies")
+    package = kinds[scheme.lower()]
+    return ProxyChoice(
+        server, variable, note=f"with the package {package}" if package else ""
+    )
+
+
+def _server(scheme: str, rest: str, default_port: int | None) -> str | None:
+    """Return host and port without a login, or None if there is no host."""
+    # A password may contain characters that end the host in a URL.
+    authority = rest.rpartition("@")[2]
+    try:
+        parts = urlsplit(f"//{authority}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host:
+        return None
+    port = port or default_port or _PORTS.get(scheme, _SOCKS_PORT)
+    return sanitize(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
 
 def requests_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
@@ -183,5 +265,68 @@ def _in_network(host: str, address: str, bits: str) -> bool:
     try:
         network = ipaddress.ip_network(f"{address}/{bits}", strict=False)
         return ipaddress.ip_address(host) in network
+    except ValueError:
+        return False
+
+
+def curl_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
+    # HTTP_PROXY in upper case is ignored: a CGI program gets it from a request header.
+    names = [f"{target.scheme}_proxy"]
+    if target.is_encrypted:
+        names.append("HTTPS_PROXY")
+    variable, value = machine.first(*names, "all_proxy", "ALL_PROXY")
+    if not value or _curl_excludes(machine.first("no_proxy", "NO_PROXY")[1], target):
+        return DIRECT
+    port = None if value.lower().startswith("https://") else _CURL_DEFAULT_PORT
+    return through(value, variable, _CURL_KINDS, default_port=port)
+
+
+def _curl_excludes(no_proxy: str, target: BaseUrl) -> bool:
+    if no_proxy == "*":
+        return True
+    host = target.host.rstrip(".")
+    for entry in re.split(r"[,\s]+", no_proxy.lower()):
+        if is_ip_address(host):
+            if entry == host or (":" not in host and _contains(entry, host)):
+                return True
+        elif _is_under(host, entry.strip(".")):
+            return True
+    return False
+
+
+def java_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
+    host = machine.java_property(f"{target.scheme}.proxyHost")
+    excluded = machine.java_property("http.nonProxyHosts") or _JAVA_DIRECT
+    if not host or is_loopback(target.host) or _java_excludes(excluded, target.host):
+        return DIRECT
+    default = str(PORTS[target.scheme])
+    port = machine.java_property(f"{target.scheme}.proxyPort") or default
+    return through(f"{host}:{port}", f"-D{target.scheme}.proxyHost", HTTP)
+
+
+def _java_excludes(patterns: str, host: str) -> bool:
+    name = f"[{host}]" if ":" in host else host
+    # Only the asterisk is a wildcard in Java.
+    escaped = (re.sub(r"([][?])", r"[\1]", one) for one in patterns.lower().split("|"))
+    return any(fnmatchcase(name, pattern) for pattern in escaped)
+
+
+def _is_under(host: str, domain: str) -> bool:
+    """Return whether the host is the domain or one of its subdomains."""
+    return bool(domain) and (host == domain or host.endswith(f".{domain}"))
+
+
+def is_loopback(host: str) -> bool:
+    if is_ip_address(host):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _contains(network: str, host: str) -> bool:
+    """Return whether a network in CIDR notation contains the host."""
+    if not re.fullmatch(r".+/\d+", network):
+        return False
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
     except ValueError:
         return False
