@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from readback.keys import mint
-from readback.probe.clients.asking import Question, find_askers
+from readback.probe.clients.installed import ClientRequest, find_programs
 from readback.probe.command import main
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.secret import Secret
@@ -182,8 +182,8 @@ def test_a_program_that_prints_nonsense_is_reported_as_no_response(
 ) -> None:
     program(tmp_path / name, f"PATH=/usr/bin:/bin\n{script}")
     only(monkeypatch, str(tmp_path))
-    [asker] = find_askers()
-    answer = asker.ask(Question("http://127.0.0.1:1/v1", "key", 1.0))
+    [found] = find_programs()
+    answer = found.send(ClientRequest("http://127.0.0.1:1/v1", "key", 1.0))
     assert (answer.models, answer.chat) == (0, 0)
     assert (answer.version + answer.error).isprintable()
     assert "sk-echo-0" not in answer.error
@@ -194,8 +194,10 @@ def test_a_program_without_an_end_is_stopped(
 ) -> None:
     program(tmp_path / "node", "/bin/sleep 300")
     only(monkeypatch, str(tmp_path))
-    [node] = find_askers()
-    answer = node.ask(Question("http://127.0.0.1:1/v1", "key", 0.1, start_seconds=0.1))
+    [node] = find_programs()
+    answer = node.send(
+        ClientRequest("http://127.0.0.1:1/v1", "key", 0.1, start_seconds=0.1)
+    )
     assert answer.error == "no end within 0.3 s"
 
 
@@ -204,6 +206,6 @@ def test_the_key_in_an_error_message_is_not_repeated(
 ) -> None:
     program(tmp_path / "node", 'read url; read key; echo "error bad header $key"')
     only(monkeypatch, str(tmp_path))
-    [node] = find_askers()
-    answer = node.ask(Question("http://127.0.0.1:1/v1", "any form of key", 1.0))
+    [node] = find_programs()
+    answer = node.send(ClientRequest("http://127.0.0.1:1/v1", "any form of key", 1.0))
     assert answer.error == "bad header [key]"

@@ -11,7 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 from readback.contract import MODEL, ROLE
-from readback.probe.clients.asking import Asker, ProgramAnswer, Question, find_askers
+from readback.probe.clients.installed import (
+    ClientRequest,
+    InstalledProgram,
+    ProgramAnswer,
+    find_programs,
+)
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
@@ -23,27 +28,27 @@ _NO_RESPONSE = "no response"
 
 
 def check(context: ProbeContext) -> Diagnosis:
-    question = _question(context)
+    request = _request(context)
     started = [
-        (asker, BackgroundCall(partial(asker.ask, question)))
-        for asker in _affordable(find_askers(), question, context)
+        (program, BackgroundCall(partial(program.send, request)))
+        for program in _affordable(find_programs(), request, context)
     ]
-    answers = {asker.name: call.result() for asker, call in started}
+    answers = {program.name: call.result() for program, call in started}
     if not answers:
         return diagnose("run.none")
     outcomes = {name: _outcome(answer) for name, answer in answers.items()}
-    if question.key != _NO_KEY:
-        outcomes["this probe"] = _expected(question)
+    if request.key != _NO_KEY:
+        outcomes["this probe"] = _expected(request)
     return _with_table(_compare(outcomes), answers)
 
 
-def _question(context: ProbeContext) -> Question:
+def _request(context: ProbeContext) -> ClientRequest:
     accepted = "models" in vars(context)
     key = context.usable_key
     # Only Readback lists this model, so nothing that costs money is sent.
     is_readback = accepted and MODEL.encode() in context.models.body
     chat = {"model": MODEL, "messages": [{"role": ROLE, "content": MARKS}]}
-    return Question(
+    return ClientRequest(
         str(context.base_url),
         key.reveal() if accepted and key else _NO_KEY,
         context.timeout,
@@ -52,17 +57,17 @@ def _question(context: ProbeContext) -> Question:
 
 
 def _affordable(
-    askers: list[Asker], question: Question, context: ProbeContext
-) -> list[Asker]:
-    """Return the askers whose requests are within the budget, and spend it."""
+    programs: list[InstalledProgram], request: ClientRequest, context: ProbeContext
+) -> list[InstalledProgram]:
+    """Return the programs whose requests are within the budget, and spend it."""
     chosen = []
-    for asker in askers:
+    for program in programs:
         try:
-            for _ in range(2 if question.body else 1):
+            for _ in range(2 if request.body else 1):
                 context.budget.spend()
         except ProbeError:
             break
-        chosen.append(asker)
+        chosen.append(program)
     return chosen
 
 
@@ -75,8 +80,8 @@ def _outcome(answer: ProgramAnswer) -> str:
     return f"status {answer.models}, then {answer.chat} with {same}"
 
 
-def _expected(question: Question) -> str:
-    return "status 200" + (", then 200 with the same text" if question.body else "")
+def _expected(request: ClientRequest) -> str:
+    return "status 200" + (", then 200 with the same text" if request.body else "")
 
 
 def _text(content: object) -> object:

@@ -1,7 +1,10 @@
 """Starts the programs of this machine and reads what each of them printed.
 
-A key reaches them only through standard input: other users of a machine can see
-command lines. Each program runs in a process of its own with a deadline.
+Each runs in a process of its own with a deadline. Most run a small program in scripts/,
+which reads four lines from standard input (the base URL, the key, a timeout in seconds,
+the body of a chat request or nothing) and prints lines that begin with `version`,
+`models` and a status, `chat` and a status and the body in Base64, or `error`. A key is
+never on a command line, because other users of a machine can see those.
 """
 
 from __future__ import annotations
@@ -25,15 +28,15 @@ from pathlib import Path
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import sanitize
 
-_FOLDER = "readback.probe.clients.askers"
+_PACKAGE = "readback.probe.clients"
 _START_SECONDS = 20.0
 _COMPILE_SECONDS = 60.0
 _PACKAGES = ("requests", "httpx", "openai")
 
 
 @dataclass(frozen=True)
-class Question:
-    """What every program is asked."""
+class ClientRequest:
+    """What every program sends."""
 
     base_url: str
     key: str
@@ -70,25 +73,25 @@ class ProgramAnswer:
 
 
 @dataclass(frozen=True)
-class Asker:
-    """A program of this machine, ready to be asked."""
+class InstalledProgram:
+    """A program of this machine, ready to send a request."""
 
     name: str
-    ask: Callable[[Question], ProgramAnswer]
+    send: Callable[[ClientRequest], ProgramAnswer]
 
 
-def find_askers() -> list[Asker]:
+def find_programs() -> list[InstalledProgram]:
     """Return the programs that are installed, each once."""
-    askers = [
-        Asker(name, partial(ask, path))
-        for name, ask in _BINARIES.items()
+    programs = [
+        InstalledProgram(name, partial(send, path))
+        for name, send in _BINARIES.items()
         if (path := shutil.which(name))
     ]
-    return askers + _python_askers()
+    return programs + _python_programs()
 
 
-def _python_askers() -> list[Asker]:
-    """Return an asker for each package, with the first Python that has it."""
+def _python_programs() -> list[InstalledProgram]:
+    """Return one for each package, with the first Python that has it."""
     names = ("python3", "python", sys.executable or "")
     found = filter(None, map(shutil.which, names))
     # Several names of one program in one folder have the same packages.
@@ -96,12 +99,12 @@ def _python_askers() -> list[Asker]:
     calls = [
         (path, BackgroundCall(partial(_packages, path))) for path in paths.values()
     ]
-    askers: dict[str, Asker] = {}
+    programs: dict[str, InstalledProgram] = {}
     for path, call in calls:
         for package, version in call.result().items():
-            ask = partial(_ask_python, path, package, version)
-            askers.setdefault(package, Asker(f"Python {package}", ask))
-    return list(askers.values())
+            send = partial(_send_with_python, path, package, version)
+            programs.setdefault(package, InstalledProgram(f"Python {package}", send))
+    return list(programs.values())
 
 
 def _packages(python: str) -> dict[str, str]:
@@ -115,69 +118,69 @@ def _packages(python: str) -> dict[str, str]:
     }
 
 
-def _ask_python(
-    python: str, package: str, version: str, question: Question
+def _send_with_python(
+    python: str, package: str, version: str, request: ClientRequest
 ) -> ProgramAnswer:
     command = [python, "-c", _source("ask.py"), package]
-    return _parse(*_communicate(command, question), version)
+    return _parse(*_communicate(command, request), version)
 
 
-def _ask_node(node: str, question: Question) -> ProgramAnswer:
+def _send_with_node(node: str, request: ClientRequest) -> ProgramAnswer:
     command = [node, "--input-type=module", "--eval", _source("ask.mjs")]
-    return _parse(*_communicate(command, question))
+    return _parse(*_communicate(command, request))
 
 
-def _ask_java(java: str, question: Question) -> ProgramAnswer:
+def _send_with_java(java: str, request: ClientRequest) -> ProgramAnswer:
     with _file("Ask.java") as path:
-        return _parse(*_communicate([java, str(path)], question))
+        return _parse(*_communicate([java, str(path)], request))
 
 
-def _ask_go(go: str, question: Question) -> ProgramAnswer:
+def _send_with_go(go: str, request: ClientRequest) -> ProgramAnswer:
     with _file("ask.go") as path:
         # The compiler must not look for another version of itself in the network.
         local = {"GO111MODULE": "off", "GOTOOLCHAIN": "local"}
         command = [go, "run", str(path)]
-        patient = replace(question, start_seconds=_COMPILE_SECONDS)
+        patient = replace(request, start_seconds=_COMPILE_SECONDS)
         return _parse(*_communicate(command, patient, local))
 
 
-def _ask_curl(curl: str, question: Question) -> ProgramAnswer:
+def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
     version, _ = _run([curl, "--version"], "", _START_SECONDS)
-    config = _curl_config(question)
-    printed, complaint = _communicate([curl, "--config", "-"], question, given=config)
+    config = _curl_config(request)
+    printed, complaint = _communicate([curl, "--config", "-"], request, given=config)
     words = version.split()
     return _parse_curl(printed, complaint, words[1] if len(words) > 1 else "")
 
 
 _BINARIES = {
-    "curl": _ask_curl,
-    "node": _ask_node,
-    "java": _ask_java,
-    "go": _ask_go,
+    "curl": _send_with_curl,
+    "node": _send_with_node,
+    "java": _send_with_java,
+    "go": _send_with_go,
 }
 
 
-def _curl_config(question: Question) -> str:
+def _curl_config(request: ClientRequest) -> str:
     """Return the options for one or two requests; curl reads them as a file."""
     common = [
         "silent",
         "globoff",
         "show-error",
-        f"max-time = {question.timeout:g}",
-        f'header = "Authorization: Bearer {_quoted(question.key)}"',
+        f"max-time = {request.timeout:g}",
+        f'header = "Authorization: Bearer {_quoted(request.key)}"',
     ]
     lines = [
-        f'url = "{_quoted(question.base_url)}/models"',
+        f'url = "{_quoted(request.base_url)}/models"',
         f'output = "{_quoted(os.devnull)}"',
         'write-out = "models %{http_code}\\n"',
         *common,
     ]
-    if question.body:
+    if request.body:
         lines += [
             "next",
-            f'url = "{_quoted(question.base_url)}/chat/completions"',
+            f'url = "{_quoted(request.base_url)}/chat/completions"',
             'header = "Content-Type: application/json"',
-            f'data-binary = "{_quoted(question.body)}"',
+            f'data-binary = "{_quoted(request.body)}"',
             'write-out = "\\nchat %{http_code}\\n"',
             *common,
         ]
@@ -213,24 +216,21 @@ def _parse(printed: str, complaint: str, version: str = "") -> ProgramAnswer:
     error = found.get("error", "")
     if not models and not error:
         error = complaint.strip().rpartition("\n")[2] or "it printed nothing"
+    try:
+        body = base64.b64decode(content).decode("utf-8", "replace")
+    except ValueError:
+        body = ""
     return ProgramAnswer(
         sanitize(version or found.get("version", "")),
         models,
         _status(chat),
-        _json(_decoded(content)),
+        _json(body),
         sanitize(error),
     )
 
 
 def _status(text: str) -> int:
     return int(text) if re.fullmatch("[1-5][0-9]{2}", text) else 0
-
-
-def _decoded(text: str) -> str:
-    try:
-        return base64.b64decode(text).decode("utf-8", "replace")
-    except ValueError:
-        return ""
 
 
 def _json(text: str) -> object:
@@ -242,13 +242,13 @@ def _json(text: str) -> object:
 
 def _communicate(
     command: list[str],
-    question: Question,
+    request: ClientRequest,
     more: Mapping[str, str] | None = None,
     given: str = "",
 ) -> tuple[str, str]:
-    """Ask a program; return what it printed, without the key."""
-    printed = _run(command, given or question.lines, question.limit, more)
-    return question.redact(printed[0]), question.redact(printed[1])
+    """Let a program send the request; return what it printed, without the key."""
+    printed = _run(command, given or request.lines, request.limit, more)
+    return request.redact(printed[0]), request.redact(printed[1])
 
 
 def _run(
@@ -292,12 +292,12 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _source(name: str) -> str:
     # Also works inside a zipapp.
-    return (pkgutil.get_data(_FOLDER, name) or b"").decode()
+    return (pkgutil.get_data(_PACKAGE, f"scripts/{name}") or b"").decode()
 
 
 @contextmanager
 def _file(name: str) -> Iterator[Path]:
-    """Yield a temporary file with the source of an asker; it contains no secret."""
+    """Yield a temporary file with a script; it contains no secret."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_text(_source(name), encoding="utf-8")
