@@ -214,10 +214,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
 
 
 def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
-    from readback.probe.entered.key import (
-        key_from_environment_or_prompt,
-        key_from_file,
-    )
+    from readback.probe.entered.key import key_from_environment_or_prompt, key_from_file
 
     if options.key_file:
         try:

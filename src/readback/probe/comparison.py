@@ -35,8 +35,9 @@ class Walk:
 
     @property
     def failure(self) -> StepResult | None:
-        found = (one for one in self.report.results if _is_failure(one))
-        return next(found, None)
+        results = self.report.results
+        failed = (one for one in results if one.diagnosis.verdict == Verdict.FAIL)
+        return next(failed, None)
 
     def has(self, step: str) -> bool:
         return any(one.step == step for one in self.report.results)
@@ -93,7 +94,7 @@ def _in_common(first: ProbeContext, second: ProbeContext) -> dict[str, str]:
     """Return what the two ways share, as words for a report."""
     routes = [vars(one).get("route") for one in (first, second)]
     stores = [vars(one).get("trusted") for one in (first, second)]
-    proxies = [_proxy(route) for route in routes]
+    proxies = [str(route.proxy or "none") if route else None for route in routes]
     both = f"{proxies[0]} and {proxies[1]}"
     return {
         "proxy": _same(proxies, f"the same, {proxies[0]}", both),
@@ -112,10 +113,6 @@ def _same(
     return same if pair[0] == pair[1] else other
 
 
-def _proxy(route: Route | None) -> str | None:
-    return None if route is None else str(route.proxy or "none")
-
-
 def _local_address(route: Route | None) -> str | None:
     """Return this machine's address on the way to a route, or None if unknown."""
     if route is None or not route.addresses:
@@ -128,7 +125,3 @@ def _local_address(route: Route | None) -> str | None:
             return str(sock.getsockname()[0])
     except OSError:
         return None
-
-
-def _is_failure(result: StepResult) -> bool:
-    return result.diagnosis.verdict == Verdict.FAIL

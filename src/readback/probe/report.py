@@ -78,12 +78,17 @@ class ProbeReport:
     @property
     def sentence(self) -> str:
         """What is wrong, in one line."""
+        if self.decisive is None and self.interrupted:
+            title = self.interrupted.title
+            return f"Interrupted at “{title}”; nothing failed until then."
         if self.decisive is None:
-            return self._without_findings
+            return self._success
         diagnosis = self.decisive.diagnosis
         match = _FIRST_SENTENCE.match(diagnosis.sentence)
         summary = match[0] if match else diagnosis.sentence
-        finding = f"{self._outcome} at “{self.decisive.title}”: {summary}{self._others}"
+        outcome = "A warning" if self.interrupted else "Works, with a warning"
+        outcome = "Fails" if self.verdict == Verdict.FAIL else outcome
+        finding = f"{outcome} at “{self.decisive.title}”: {summary}{self._others}"
         if self.interrupted is None:
             return finding
         return f"{finding} Interrupted at “{self.interrupted.title}”."
@@ -121,24 +126,12 @@ class ProbeReport:
         return [one.title for one in self.results if one.title not in tried]
 
     @property
-    def _without_findings(self) -> str:
-        if self.interrupted is None:
-            return self._success
-        return f"Interrupted at “{self.interrupted.title}”; nothing failed until then."
-
-    @property
     def _success(self) -> str:
         if self.service != Service.ENDPOINT:
             return "Works: every text was returned unchanged."
         if any(one.step == "chat" for one in self.results):
             return "Works: the model completed a text."
         return "Works as far as it was tested; --chat MODEL asks for a completion."
-
-    @property
-    def _outcome(self) -> str:
-        if self.verdict == Verdict.FAIL:
-            return "Fails"
-        return "A warning" if self.interrupted else "Works, with a warning"
 
     @property
     def _others(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Union
 
+from readback.contract import MAX_CONTENT_BYTES
 from readback.probe.clients import comparison, running
 from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
@@ -67,8 +68,8 @@ def _tcp(context: ProbeContext) -> list[Diagnosis]:
     return found
 
 
-def _echo(text: str) -> Callable[[ProbeContext], Diagnosis]:
-    return lambda context: echo.check(context, text)
+def _echo(context: ProbeContext) -> Diagnosis:
+    return echo.check(context, echo.ASCII)
 
 
 def _echo_beside(id: str, title: str, text: str) -> Step:
@@ -84,20 +85,12 @@ def _echo_beside(id: str, title: str, text: str) -> Step:
     return Step(id, title, check, ("access",), in_background=True)
 
 
-def _is_readback(context: ProbeContext) -> bool:
-    return not _is_other_service(context)
-
-
 def _is_other_service(context: ProbeContext) -> bool:
     """Return what responds or, if nothing does, what the person probably meant."""
     if context.service:
         return context.service == Service.ENDPOINT
     sent = context.usable_key
     return bool(context.chat_model or (sent and not sent.is_readback_key))
-
-
-def _is_chat_wanted(context: ProbeContext) -> bool:
-    return bool(context.chat_model) and _is_other_service(context)
 
 
 def _only_if(condition: Condition, steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -119,11 +112,11 @@ READBACK = (
     Step("expect", "Expect", user_agents.check_expect, ("http",), True),
     Step("access", "key accepted", asking_again(check_access), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
-    Step("echo.ascii", "echo: ASCII", asking_again(_echo(echo.ASCII)), ("access",)),
+    Step("echo.ascii", "echo: ASCII", asking_again(_echo), ("access",)),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
     _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),
-    Step("echo.full", "echo: 8192 bytes", sizes.check, ("access",)),
+    Step("echo.full", f"echo: {MAX_CONTENT_BYTES} bytes", sizes.check, ("access",)),
     Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
@@ -142,9 +135,9 @@ CHAT = (
 )
 STEPS = (
     *COMMON,
-    *_only_if(_is_readback, READBACK),
+    *_only_if(lambda one: not _is_other_service(one), READBACK),
     *_only_if(_is_other_service, ENDPOINT),
-    *_only_if(_is_chat_wanted, CHAT),
+    *_only_if(lambda one: bool(one.chat_model) and _is_other_service(one), CHAT),
     Step("clients", "other programs", comparison.check, ("address",)),
 )
 RUN_PROGRAMS = Step("run", "programs run", running.check, ("address",))

@@ -60,13 +60,12 @@ class Trend:
     def bars(self) -> str:
         """One bar per run, scaled to the slowest; a cross is a run without latency."""
         slowest = max((s for s in self._seconds if s is not None), default=0.0)
-        return "".join(_bar(seconds, slowest) for seconds in self._seconds)
-
-
-def _bar(seconds: float | None, slowest: float) -> str:
-    if seconds is None:
-        return _NO_LATENCY
-    return _BARS[min(int(seconds / slowest * len(_BARS)), len(_BARS) - 1)]
+        return "".join(
+            _NO_LATENCY
+            if seconds is None
+            else _BARS[min(int(seconds / slowest * len(_BARS)), len(_BARS) - 1)]
+            for seconds in self._seconds
+        )
 
 
 def _latency(report: ProbeReport) -> float | None:

@@ -252,10 +252,7 @@ def _communicate(
 
 
 def _run(
-    command: list[str],
-    given: str,
-    limit: float,
-    more: Mapping[str, str] | None = None,
+    command: list[str], given: str, limit: float, more: Mapping[str, str] | None = None
 ) -> tuple[str, str]:
     """Return what a program printed on its two outputs; never raise an error."""
     try:

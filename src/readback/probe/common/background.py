@@ -29,7 +29,7 @@ class BackgroundCall(Generic[Result]):
         threading.Thread(target=self._run, daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most this long for the end of the call; return whether it came."""
+        """Wait at most this long for the call; return whether it has ended."""
         if not self.is_done and self._lock.acquire(timeout=seconds):
             self._lock.release()
         return self.is_done

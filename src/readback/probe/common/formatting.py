@@ -63,10 +63,12 @@ def page_title(page: bytes) -> str:
 
 def code_points(text: str) -> str:
     """Return characters as code points, each with its glyph if that is visible."""
-    return " ".join(map(_code_point, text)) or "nothing"
-
-
-def _code_point(character: str) -> str:
-    number = f"U+{ord(character):04X}"
-    alone = character.isprintable() and not unicodedata.combining(character)
-    return f"{number} {character}" if alone and not character.isspace() else number
+    return (
+        " ".join(
+            f"U+{ord(one):04X} {one}"
+            if one.isprintable() and not (unicodedata.combining(one) or one.isspace())
+            else f"U+{ord(one):04X}"
+            for one in text
+        )
+        or "nothing"
+    )

@@ -111,7 +111,11 @@ def _read(der: bytes) -> Certificate:
     extensions = _extensions(
         b"".join(content for tag, content in fields if tag == _EXTENSIONS)
     )
-    hosts = _hosts(extensions.get(_ALTERNATIVE_NAMES, b""))
+    hosts = [
+        _host(tag, value)
+        for _, sequence in _values(extensions.get(_ALTERNATIVE_NAMES, b""))
+        for tag, value in _values(sequence)
+    ]
     name = sanitize(_name(subject))
     return Certificate(
         subject=sanitize(", ".join(hosts)) or name,
@@ -160,14 +164,6 @@ def _extensions(sequences: bytes) -> dict[bytes, bytes]:
             inside = dict(_values(extension))
             found[inside.get(_OBJECT_ID, b"")] = inside.get(_OCTETS, b"")
     return found
-
-
-def _hosts(alternative_names: bytes) -> list[str]:
-    return [
-        _host(tag, value)
-        for _, sequence in _values(alternative_names)
-        for tag, value in _values(sequence)
-    ]
 
 
 def _host(tag: int, value: bytes) -> str:

@@ -51,8 +51,13 @@ def _resolve(route: Route, timeout: float) -> list[str]:
         reason = sanitize(error.strerror or str(error))
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise ProbeError("tcp.too_many_files", reason=reason) from None
-        is_unknown = error.errno in _UNKNOWN
-        id = _unknown_id(route) if is_unknown else "dns.failed"
+        id = "dns.failed"
+        if error.errno in _UNKNOWN and route.proxy:
+            id = "proxy.unknown_host"
+        elif error.errno in _UNKNOWN:
+            is_private = bool(private_name(route.host))
+            id = "dns.unknown_private" if is_private else "dns.unknown"
+            id = "dns.unknown_mdns" if is_mdns_name(route.host) else id
         raise _error(id, route, reason=reason) from None
     return addresses[:_MAX_ADDRESSES]
 
@@ -65,14 +70,6 @@ def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
         facts |= {"variable": route.proxy.variable}
     kind = private_name(route.host)
     return ProbeError(id, host=route.host, kind=kind, **facts)
-
-
-def _unknown_id(route: Route) -> str:
-    if route.proxy:
-        return "proxy.unknown_host"
-    if is_mdns_name(route.host):
-        return "dns.unknown_mdns"
-    return "dns.unknown_private" if private_name(route.host) else "dns.unknown"
 
 
 def _diagnosis_id(route: Route, addresses: list[str], timeout: float) -> str:

@@ -149,21 +149,19 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
         if pattern.search(reason):
             return ProbeError(id, reason=reason, **facts)
     if handshake.is_refused:
-        return ProbeError(_refusal_id(context, reason), reason=reason, **facts)
-    if handshake.is_late or _is_closed(handshake):
+        is_about_name = "unrecognized name" in reason or _depends_on_name(context)
+        id = "tls.unknown_name" if is_about_name else "tls.refused"
+        if is_ip_address(base_url.host):
+            id = "tls.needs_name"  # No name was sent.
+        return ProbeError(id, reason=reason, **facts)
+    ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    is_tls_error = isinstance(handshake.error, ssl.SSLError)
+    if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
         return _no_response(context, handshake)
     if handshake.is_answered:
         return ProbeError("tls.broken", reason=reason)
     id = "tls.plain_http" if _is_plain_http(context) else "tls.not_tls"
     return ProbeError(id, **facts)
-
-
-def _refusal_id(context: ProbeContext, reason: str) -> str:
-    """Return the id for an alert that may be about the host name."""
-    if is_ip_address(context.base_url.host):
-        return "tls.needs_name"  # No name was sent.
-    is_about_name = "unrecognized name" in reason or _depends_on_name(context)
-    return "tls.unknown_name" if is_about_name else "tls.refused"
 
 
 def _no_response(context: ProbeContext, handshake: Handshake) -> ProbeError:
@@ -175,12 +173,6 @@ def _no_response(context: ProbeContext, handshake: Handshake) -> ProbeError:
     if not handshake.is_answered and _is_plain_http(context):
         return ProbeError("tls.plain_http", port=context.base_url.port)
     return ProbeError("tls.cut")
-
-
-def _is_closed(handshake: Handshake) -> bool:
-    ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-    is_tls_error = isinstance(handshake.error, ssl.SSLError)
-    return isinstance(handshake.error, ends) or not is_tls_error
 
 
 def _depends_on_name(context: ProbeContext) -> bool:

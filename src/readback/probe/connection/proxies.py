@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
 from readback.probe.common.formatting import sanitize
@@ -36,15 +36,27 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     configured = getproxies()
     name = base_url.scheme if base_url.scheme in configured else "all"
     value = configured.get(name, "")
+    variables = (f"{one}_proxy" for one in (base_url.scheme, name, "no"))
     warnings = [
-        diagnose("proxies.case_differs", lower=f"{one}_proxy", upper=_upper(one))
-        for one in dict.fromkeys((base_url.scheme, name, "no"))
-        if _differs(one)
+        diagnose("proxies.case_differs", lower=lower, upper=lower.upper())
+        for lower in dict.fromkeys(variables)
+        if {lower, lower.upper()} <= os.environ.keys()
+        and os.environ[lower] != os.environ[lower.upper()]
     ]
     if not value:
-        return _without_proxy(base_url, warnings)
-    variable = _variable(name)
-    if proxy_bypass(_host_and_port(base_url)):
+        setting = system_proxy.find()
+        id = "proxies.system" if setting else "proxies.none"
+        found = [diagnose(id, setting=setting), *warnings]
+        return found, Route(base_url, unused_proxy=setting)
+    # Python prefers the variable in lower case.
+    lower = f"{name}_proxy"
+    variable = lower if os.environ.get(lower) else lower.upper()
+    if name not in getproxies_environment():
+        variable = _SYSTEM
+    # Other programs look up a port in NO_PROXY only if it is unusual.
+    is_usual = base_url.port == PORTS[base_url.scheme] and ":" not in base_url.host
+    looked_up = base_url.host if is_usual else f"{base_url.host}:{base_url.port}"
+    if proxy_bypass(looked_up):
         bypassed = diagnose("proxies.bypassed", variable=variable)
         return [bypassed, *warnings], Route(base_url)
     proxy = read_setting(value, variable, base_url.host)
@@ -56,40 +68,6 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     id = "proxies.socks" if proxy.is_socks else "proxies.used"
     used = diagnose(id, proxy=str(proxy), variable=variable, scheme=proxy.scheme)
     return [used, *warnings], Route(base_url, proxy)
-
-
-def _without_proxy(
-    base_url: BaseUrl, warnings: list[Diagnosis]
-) -> tuple[list[Diagnosis], Route]:
-    setting = system_proxy.find()
-    id = "proxies.system" if setting else "proxies.none"
-    diagnoses = [diagnose(id, setting=setting), *warnings]
-    return diagnoses, Route(base_url, unused_proxy=setting)
-
-
-def _host_and_port(base_url: BaseUrl) -> str:
-    """Return what other programs look up in NO_PROXY: a port only if it is unusual."""
-    is_usual = base_url.port == PORTS[base_url.scheme]
-    if is_usual and ":" not in base_url.host:
-        return base_url.host
-    return f"{base_url.host}:{base_url.port}"
-
-
-def _upper(name: str) -> str:
-    return f"{name}_proxy".upper()
-
-
-def _differs(name: str) -> bool:
-    lower, upper = os.environ.get(f"{name}_proxy"), os.environ.get(_upper(name))
-    return lower is not None and upper is not None and lower != upper
-
-
-def _variable(name: str) -> str:
-    """Return the variable that is in effect; Python prefers the lower-case one."""
-    if name not in getproxies_environment():
-        return _SYSTEM
-    lower = f"{name}_proxy"
-    return lower if os.environ.get(lower) else _upper(name)
 
 
 def read_setting(value: str, variable: str, host: str) -> Proxy:
@@ -132,20 +110,17 @@ def _proxy(url: str, variable: str, facts: dict[str, Fact]) -> Proxy:
         raise ProbeError("proxies.no_host", **facts)
     if port == 0:
         raise ProbeError("proxies.bad_port", **facts)
+    login = None
+    if parts.username is not None:
+        login = unquote(parts.username), unquote(parts.password or "")
     return Proxy(
         parts.scheme,
         parts.hostname or "",
         port or _PORTS[parts.scheme],
         variable,
-        _login(parts),
+        login,
         stores.together() if parts.scheme == "https" else None,
     )
-
-
-def _login(parts: SplitResult) -> tuple[str, str] | None:
-    if parts.username is None:
-        return None
-    return unquote(parts.username), unquote(parts.password or "")
 
 
 def _ignored_entry(value: str, target: BaseUrl) -> str:
@@ -157,17 +132,13 @@ def _ignored_entry(value: str, target: BaseUrl) -> str:
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
     text = entry.strip("\"'").lower().rpartition("://")[2]
     if is_ip_address(target.host):
-        return _contains(text, target.host)
+        try:
+            network = ipaddress.ip_network(text.strip("[]"), strict=False)
+        except ValueError:
+            return False
+        return ipaddress.ip_address(target.host) in network
     name, _, port = text.rstrip("/").partition(":")
     if port and port != str(target.port):
         return False
     name = name.lstrip("*.")
     return bool(name) and f".{target.host}".endswith(f".{name}")
-
-
-def _contains(text: str, address: str) -> bool:
-    try:
-        network = ipaddress.ip_network(text.strip("[]"), strict=False)
-    except ValueError:
-        return False
-    return ipaddress.ip_address(address) in network

@@ -54,8 +54,15 @@ def find() -> CertificateStores:
 
     There is always one, even if it trusts nobody.
     """
-    stores = CertificateStores(trouble=_key_log_trouble())
-    carried = _certifi()
+    stores = CertificateStores()
+    try:
+        _log_keys(new_context())
+    except OSError as error:
+        name = sanitize(os.environ[_KEY_LOG])
+        stores.trouble = ProbeError("tls.key_log", path=name, reason=_reason(error))
+    certifis = _new_context()
+    is_there = _load_certifi(certifis)
+    carried = [CertificateStore(StoreKind.CERTIFI, certifis)] if is_there else []
     if not _is_named():
         machine = _new_context()
         machine.load_default_certs()
@@ -100,21 +107,6 @@ def _log_keys(trust: ssl.SSLContext) -> None:
         if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
             raise OSError(EPIPE, "it is a pipe")  # Opening it could hang.
         trust.keylog_filename = name
-
-
-def _key_log_trouble() -> ProbeError | None:
-    try:
-        _log_keys(new_context())
-    except OSError as error:
-        name = sanitize(os.environ[_KEY_LOG])
-        return ProbeError("tls.key_log", path=name, reason=_reason(error))
-    return None
-
-
-def _certifi() -> list[CertificateStore]:
-    trust = _new_context()
-    is_there = _load_certifi(trust)
-    return [CertificateStore(StoreKind.CERTIFI, trust)] if is_there else []
 
 
 def _load_certifi(trust: ssl.SSLContext) -> bool:

@@ -25,15 +25,9 @@ _LOCAL = {
     errno.EPERM: "tcp.forbidden",
     getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
 }
-_ON_THE_WAY = {
-    errno.ENETUNREACH: "tcp.no_route",
-    errno.EHOSTUNREACH: "tcp.rejected",
-}
+_ON_THE_WAY = {errno.ENETUNREACH: "tcp.no_route", errno.EHOSTUNREACH: "tcp.rejected"}
 ROOT = Path("/")
-_CONTAINER_MARKS = {
-    ".dockerenv": "tcp.in_docker",
-    "run/.containerenv": "tcp.in_podman",
-}
+_CONTAINER_MARKS = {".dockerenv": "tcp.in_docker", "run/.containerenv": "tcp.in_podman"}
 _CONTAINER_GROUP = re.compile(r"docker|kubepods|containerd|libpod|lxc")
 
 

@@ -44,7 +44,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 def check_with(context: ProbeContext, found: CertificateStores) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
-    opinions = [_first_opinion(context, found)]
+    opinion = ask(context, found.usable[0])
+    handshake = opinion.handshake
+    if handshake.error is not None and handshake.verification_error is None:
+        raise failed_handshake.explain_broken(context, handshake)
+    opinions = [opinion]
     opinions += [ask(context, store) for store in found.usable[1:]]
     trusting = [one for one in opinions if one.trusts]
     if not trusting:
@@ -61,14 +65,6 @@ def speaks_tls(context: ProbeContext) -> bool:
         return shake(context.route, unverified(), context.timeout, host).is_answered
     except ProbeError:
         return False
-
-
-def _first_opinion(context: ProbeContext, found: CertificateStores) -> Opinion:
-    opinion = ask(context, found.usable[0])
-    handshake = opinion.handshake
-    if handshake.error is not None and handshake.verification_error is None:
-        raise failed_handshake.explain_broken(context, handshake)
-    return opinion
 
 
 class _Findings:
@@ -89,7 +85,8 @@ class _Findings:
 
     def diagnoses(self) -> list[Diagnosis]:
         ids = [*self._ids()]
-        found = [self._diagnose(id) for id in ids or [self._ok_id()]]
+        fine = "tls.ok_private" if self._is_private else "tls.ok"
+        found = [self._diagnose(id) for id in ids or [fine]]
         trouble = self._found.trouble
         return [diagnoses.from_error(trouble), *found] if trouble else found
 
@@ -121,9 +118,6 @@ class _Findings:
         elif self._best.store.kind is StoreKind.MACHINE:
             yield "tls.only_system"
 
-    def _ok_id(self) -> str:
-        return "tls.ok_private" if self._is_private else "tls.ok"
-
     @property
     def _own(self) -> Certificate:
         return self._chain[0]
@@ -135,7 +129,7 @@ class _Findings:
 
     @property
     def _is_public_host(self) -> bool:
-        """Whether the service seems to be on the Internet, not on one's own network."""
+        """Whether the service seems to be on the Internet, not on a private network."""
         host, route = self._context.base_url.host, self._context.route
         if is_local(host):
             return False

@@ -61,7 +61,7 @@ def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
     base_url, mistakes = parse(text)
     shown = str(base_url)
     found = [
-        diagnose(id, base_url=shown, **_facts(id, before))
+        diagnose(id, base_url=shown, **(_FACTS[id](before) if id in _FACTS else {}))
         for id, before in mistakes.items()
     ]
     if not base_url.is_encrypted and not is_local(base_url.host):
@@ -142,21 +142,17 @@ def _build(url: str) -> tuple[BaseUrl, dict[str, str]]:
     return BaseUrl(scheme.lower(), ascii_host(host), port, path), letters
 
 
-def _replaced_letter(text: str) -> str:
-    rest = text.rpartition("@")[2]
-    return next(one for one in rest if replace_look_alikes(one) != one)
-
-
 def _letter_facts(letter: str) -> dict[str, str]:
     return {"letter": letter, "script": describe(letter)}
 
 
+def _replaced_letter_facts(text: str) -> dict[str, str]:
+    rest = text.rpartition("@")[2]
+    return _letter_facts(next(one for one in rest if replace_look_alikes(one) != one))
+
+
 _FACTS: dict[str, Callable[[str], dict[str, str]]] = {
     "address.invisible": lambda text: {"characters": invisible_in(text)},
-    "address.letters": lambda text: _letter_facts(_replaced_letter(text)),
+    "address.letters": _replaced_letter_facts,
     "address.mixed_letters": lambda text: _letter_facts(mixed_letter(text)),
 }
-
-
-def _facts(id: str, before: str) -> dict[str, str]:
-    return _FACTS[id](before) if id in _FACTS else {}

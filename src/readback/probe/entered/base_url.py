@@ -98,7 +98,10 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     """Return host and port; raise `ProbeError` if they cannot be told apart."""
     match = _HOST_AND_PORT.fullmatch(authority)
     if match is None:
-        raise ProbeError(_many_colons_id(authority))
+        if _TWO_PORTS.fullmatch(authority):
+            raise ProbeError("address.two_ports")
+        is_ipv6 = _IPV6.fullmatch(authority)
+        raise ProbeError("address.ipv6" if is_ipv6 else "address.host")
     literal, name, port = match.groups()
     if literal is not None and not (":" in literal and is_ip_address(literal)):
         raise ProbeError("address.host")
@@ -107,12 +110,6 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise ProbeError("address.port")
     return literal or name, int(port)
-
-
-def _many_colons_id(authority: str) -> str:
-    if _TWO_PORTS.fullmatch(authority):
-        return "address.two_ports"
-    return "address.ipv6" if _IPV6.fullmatch(authority) else "address.host"
 
 
 def ascii_host(host: str) -> str:

@@ -105,7 +105,11 @@ def replace_look_alikes(text: str) -> str:
     """
     if text.isascii():
         return text
-    folded = "".join(map(_fold, text))
+    folded = ""
+    for one in text:
+        form = unicodedata.normalize("NFKC", one)
+        is_ascii = len(form) == 1 and form.isascii() and not form.isspace()
+        folded += form if is_ascii else one
     return folded.translate(_LOOK_ALIKES).translate(_FULL_STOPS)
 
 
@@ -129,11 +133,3 @@ def script_of(character: str) -> str:
 def is_text(text: str) -> bool:
     """Return whether the text has no bytes that could not be decoded."""
     return not any("\ud800" <= one <= "\udfff" for one in text)
-
-
-def _fold(character: str) -> str:
-    """Return the ASCII character that this one is a form of, or itself."""
-    form = unicodedata.normalize("NFKC", character)
-    return (
-        form if len(form) == 1 and form.isascii() and not form.isspace() else character
-    )

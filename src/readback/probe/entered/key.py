@@ -59,11 +59,14 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
 
 
 def _diagnose(found: PastedKey, key: Secret) -> list[Diagnosis]:
-    ids = sorted(found.mistakes, key=_RANK.__getitem__)
-    count = len(found.keys)
     return [
-        diagnose(id, key=key.mask, count=count, **_facts(id, found.mistakes[id]))
-        for id in ids
+        diagnose(
+            id,
+            key=key.mask,
+            count=len(found.keys),
+            **(_FACTS[id](found.mistakes[id]) if id in _FACTS else {}),
+        )
+        for id in sorted(found.mistakes, key=_RANK.__getitem__)
     ]
 
 
@@ -79,25 +82,18 @@ _FACTS: dict[str, Callable[[str], dict[str, str]]] = {
 }
 
 
-def _facts(id: str, before: str) -> dict[str, str]:
-    return _FACTS[id](before) if id in _FACTS else {}
-
-
 def _refuse(text: str) -> None:
     """Raise `ProbeError` if this cannot be a key of any service."""
     if _MASKED.search(text) and not re.search(r"\s", text):
         raise ProbeError("key.mask")
     if _VARIABLE.match(text):
         raise ProbeError("key.variable")
-    if begin := _OUR_PREFIX.search(_with_ascii(text)):
+    # Look-alikes are replaced one by one, so places in the text stay the same.
+    plain = replace_look_alikes(text.translate(dict.fromkeys(map(ord, DASHES), "-")))
+    if begin := _OUR_PREFIX.search(plain):
         raise _wrong_readback_key(text[begin.start() :])
     if not _SENDABLE.fullmatch(text):
         raise ProbeError("key.unsendable", problem=_unsendable(text))
-
-
-def _with_ascii(text: str) -> str:
-    """Return the text with look-alikes replaced, each by one character."""
-    return replace_look_alikes(text.translate(dict.fromkeys(map(ord, DASHES), "-")))
 
 
 def _wrong_readback_key(text: str) -> ProbeError:
@@ -105,12 +101,9 @@ def _wrong_readback_key(text: str) -> ProbeError:
     joined = "".join(text.split())
     key = joined if len(joined) == keys.LENGTH else _END.split(text, maxsplit=1)[0]
     reason = str(keys.why_invalid(key.encode("ascii", "replace")))
-    return ProbeError(_wrong_key_id(key), reason=reason, **_script(key))
-
-
-def _script(key: str) -> dict[str, str]:
     letter = foreign_letter(key)
-    return {"script": script_of(letter)} if letter else {}
+    script = {"script": script_of(letter)} if letter else {}
+    return ProbeError(_wrong_key_id(key), reason=reason, **script)
 
 
 def _wrong_key_id(key: str) -> str:

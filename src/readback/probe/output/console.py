@@ -53,7 +53,11 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         if self._terminal is None:
             return
-        text = text[: _columns(self._terminal) - 1]
+        try:
+            columns = os.get_terminal_size(self._terminal.fileno()).columns
+        except (OSError, ValueError):
+            columns = 0
+        text = text[: (columns or _DEFAULT_COLUMNS) - 1]
         if text == self._shown:
             return
         # Noted before it is written: if Ctrl-C comes in between, it is still cleared.
@@ -75,13 +79,6 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # It is closed.
         return False
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or _DEFAULT_COLUMNS
-    except (OSError, ValueError):
-        return _DEFAULT_COLUMNS
 
 
 def tolerate_encoding(stream: TextIO | None) -> None:

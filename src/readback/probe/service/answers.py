@@ -31,11 +31,7 @@ COMPLETION_FIELDS = {
     "created": 0,
     "model": "",
     "choices": [
-        {
-            "index": 0,
-            "message": {"role": "", "content": ""},
-            "finish_reason": "",
-        }
+        {"index": 0, "message": {"role": "", "content": ""}, "finish_reason": ""}
     ],
     "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
 }

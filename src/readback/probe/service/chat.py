@@ -66,10 +66,11 @@ def check_stream(context: ProbeContext) -> Diagnosis:
         raise ProbeError("stream.error", detail=detail)
     if not stream.moments:
         raise ProbeError("stream.form")
+    id = "stream.together" if stream.arrived_together else "stream.ok"
     first = stream.first_text or stream.moments[0]
     total = response.timing.answer
     return diagnose(
-        _stream_id(stream),
+        id if stream.is_done else "stream.unfinished",
         figure=format_duration(first),
         parts=len(stream.moments),
         first=format_duration(first),
@@ -79,20 +80,17 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     )
 
 
-def _stream_id(stream: EventStream) -> str:
-    if not stream.is_done:
-        return "stream.unfinished"
-    return "stream.together" if stream.arrived_together else "stream.ok"
-
-
 def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventStream]:
     """Ask for a completion; raise `ProbeError` if the service does not make one."""
     response, events = _post(context, stream)
-    if _wants_newer_limit(context, response):
+    error = parse_error(response)
+    is_refused = response.status == HTTPStatus.BAD_REQUEST
+    is_older = context.token_limit != _NEWER_LIMIT
+    if error and is_refused and is_older and _NEWER_LIMIT in error.message:
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
-    if error := _about_the_model(context, response):
-        raise error
+    if no_model := _about_the_model(context, response):
+        raise no_model
     if response.status == HTTPStatus.NOT_FOUND:
         raise ProbeError("chat.no_path", status=response.status)
     if response.status != HTTPStatus.OK:
@@ -118,13 +116,6 @@ def _post(context: ProbeContext, stream: bool) -> tuple[ProbeResponse, EventStre
         on_part=events.feed,
     )
     return response, events
-
-
-def _wants_newer_limit(context: ProbeContext, response: ProbeResponse) -> bool:
-    if response.status != HTTPStatus.BAD_REQUEST or context.token_limit == _NEWER_LIMIT:
-        return False
-    error = parse_error(response)
-    return error is not None and _NEWER_LIMIT in error.message
 
 
 def _about_the_model(
@@ -198,10 +189,7 @@ class EventStream:
             return
         self.moments.append(moment)
         self._arrivals.append(arrived)
-        if self.first_text is None and _has_text(choices[0]):
+        delta = choices[0].get("delta") if isinstance(choices[0], dict) else None
+        has_text = isinstance(delta, dict) and any(map(delta.get, _TEXT_FIELDS))
+        if self.first_text is None and has_text:
             self.first_text = moment
-
-
-def _has_text(choice: Any) -> bool:
-    delta = choice.get("delta") if isinstance(choice, dict) else None
-    return isinstance(delta, dict) and any(delta.get(name) for name in _TEXT_FIELDS)

@@ -38,19 +38,15 @@ def check_access(context: ProbeContext) -> Diagnosis:
     response = context.get(MODELS)
     is_list = isinstance(parse_json(response.body), dict)
     if response.status != HTTPStatus.OK or not is_list:
-        raise _access_error(context, response)
+        refusal = parse_refusal(response)
+        if refusal is None:
+            raise unexpected_response(response, f"{context.base_url}{MODELS}")
+        if refusal.code == "invalid_key":
+            raise _key_not_accepted(context, refusal)
+        raise refusal_error(response, refusal)
     context.models = response
     figure = format_duration(response.timing.answer)
     return diagnose("key.accepted", figure=figure, sent_to=context.key_sent_to)
-
-
-def _access_error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
-    refusal = parse_refusal(response)
-    if refusal is None:
-        return unexpected_response(response, f"{context.base_url}{MODELS}")
-    if refusal.code == "invalid_key":
-        return _key_not_accepted(context, refusal)
-    return refusal_error(response, refusal)
 
 
 def _key_not_accepted(context: ProbeContext, refusal: ParsedRefusal) -> ProbeError:

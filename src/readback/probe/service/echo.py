@@ -46,6 +46,7 @@ _SMART = str.maketrans(
     dict.fromkeys('"“”„«»', '"') | dict.fromkeys("'‘’‚", "'") | {"–": "-", "—": "-"}
 )
 _LINE_END = re.compile("\r\n|\r|\n")
+_LINE_ENDS = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}
 _MAX_SHOWN = 4
 _EQUAL = 2
 
@@ -80,35 +81,27 @@ def send_text(
     """Send a text; raise `ProbeError` unless it is returned unchanged."""
     response = context.post_chat(request_body(text), client)
     if response.status != HTTPStatus.OK:
-        raise _error(context, response)
+        refusal = parse_refusal(response)
+        if refusal is None:
+            raise unexpected_response(response, f"{context.base_url}{CHAT}")
+        if refusal.code == "unsupported_media_type":
+            raise ProbeError("echo.media_type", detail=refusal.detail)
+        raise refusal_error(response, refusal)
     completion = _completion(context, response)
     received = completion["choices"][0]["message"]["content"]
     if received.encode("utf-8", "surrogatepass") != text.encode():
-        raise _changed(text, received)
+        change = likely_cause(text, received)
+        raise ProbeError(
+            change.id,
+            cause=change.cause,
+            difference=first_difference(text, received),
+            sent=len(text.encode()),
+            received=len(received.encode("utf-8", "surrogatepass")),
+        )
     if completion["id"] in context.seen_ids:
         raise ProbeError("echo.replayed")
     context.seen_ids.add(completion["id"])
     return response
-
-
-def _changed(sent: str, received: str) -> ProbeError:
-    change = likely_cause(sent, received)
-    return ProbeError(
-        change.id,
-        cause=change.cause,
-        difference=first_difference(sent, received),
-        sent=len(sent.encode()),
-        received=len(received.encode("utf-8", "surrogatepass")),
-    )
-
-
-def _error(context: ProbeContext, response: ProbeResponse) -> ProbeError:
-    refusal = parse_refusal(response)
-    if refusal is None:
-        return unexpected_response(response, f"{context.base_url}{CHAT}")
-    if refusal.code == "unsupported_media_type":
-        return ProbeError("echo.media_type", detail=refusal.detail)
-    return refusal_error(response, refusal)
 
 
 def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any]:
@@ -116,7 +109,12 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
     try:
         response.body.decode()
     except UnicodeDecodeError as error:
-        raise _not_utf8(response, error) from None
+        byte = response.body[error.start]
+        raise ProbeError(
+            "echo.charset",
+            cause="the response is not UTF-8",
+            difference=f"byte {error.start + 1} of the response is 0x{byte:02X}",
+        ) from None
     content = parse_json(response.body)
     if content is None:
         raise unexpected_response(response, f"{context.base_url}{CHAT}")
@@ -134,15 +132,6 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
     return completion
 
 
-def _not_utf8(response: ProbeResponse, error: UnicodeDecodeError) -> ProbeError:
-    byte = response.body[error.start]
-    return ProbeError(
-        "echo.charset",
-        cause="the response is not UTF-8",
-        difference=f"byte {error.start + 1} of the response is 0x{byte:02X}",
-    )
-
-
 class TextChange(NamedTuple):
     """The id of a diagnosis, and the detail that its sentence needs."""
 
@@ -157,7 +146,9 @@ def likely_cause(sent: str, received: str) -> TextChange:
 
 def first_difference(sent: str, received: str) -> str:
     """Describe the first difference, with its code points."""
-    at = _first_index(sent, received)
+    shorter = min(len(sent), len(received))
+    pairs = enumerate(zip(sent, received))
+    at = next((place for place, (a, b) in pairs if a != b), shorter)
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
     expected, actual = _until_equal(sent[at:], received[at:])
     return (
@@ -175,7 +166,9 @@ def _causes(sent: str, received: str) -> Iterator[TextChange]:
     if charset := _charset(sent, received):
         yield TextChange("echo.charset", charset)
     if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
-        yield TextChange("echo.line_ends", _line_ends(received))
+        left = {_LINE_ENDS[end] for end in _LINE_END.findall(received)}
+        kept = f"only {left.pop()} remains" if len(left) == 1 else "mixed"
+        yield TextChange("echo.line_ends", kept)
     if received == sent.strip() or received == sent.strip("\0\ufeff" + " \t\r\n\v\f"):
         yield TextChange("echo.trimmed")
     if received == _without_hidden(sent):
@@ -202,12 +195,6 @@ def _charset(sent: str, received: str) -> str:
     return ""
 
 
-def _line_ends(received: str) -> str:
-    kinds = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}
-    left = {kinds[end] for end in _LINE_END.findall(received)}
-    return f"only {left.pop()} remains" if len(left) == 1 else "mixed"
-
-
 def _without_hidden(text: str) -> str:
     hidden = ("Cc", "Cf")
     keep = "\t\n\r"
@@ -218,12 +205,6 @@ def _without_hidden(text: str) -> str:
 
 def _straighten_quotes(text: str) -> str:
     return text.replace("…", "...").replace("--", "—").translate(_SMART)
-
-
-def _first_index(sent: str, received: str) -> int:
-    pairs = zip(sent, received)
-    shorter = min(len(sent), len(received))
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), shorter)
 
 
 def _until_equal(sent: str, received: str) -> tuple[str, str]:

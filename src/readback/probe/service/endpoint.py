@@ -46,7 +46,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if key.is_readback_key:
         raise ProbeError("key.readback_elsewhere", host=context.base_url.host)
     response = context.models = context.get(MODELS)
-    if response.status == HTTPStatus.UNAUTHORIZED and _are_same(response, without_key):
+    says_the_same = parse_error(response) == parse_error(without_key)
+    if response.status == HTTPStatus.UNAUTHORIZED and says_the_same:
         raise refused(context, response, "key.refused_or_lost")
     if response.status == HTTPStatus.BAD_REQUEST:
         # Only the key is new in this request. Google's APIs and LiteLLM respond so.
@@ -129,11 +130,6 @@ def _facts(context: ProbeContext, response: ProbeResponse) -> dict[str, Fact]:
         "wait": wait if wait.isascii() and wait.isdigit() else "a few",
         "sent_to": context.key_sent_to or "not sent",
     }
-
-
-def _are_same(one: ProbeResponse, other: ProbeResponse) -> bool:
-    """Return whether two refusals say the same."""
-    return parse_error(one) == parse_error(other)
 
 
 def _figures(context: ProbeContext, response: ProbeResponse) -> dict[str, str]:

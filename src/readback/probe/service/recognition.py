@@ -105,7 +105,8 @@ def _readback(
         if refusal.code != code:
             raise refusal_error(response, refusal)
     context.service = Service.READBACK
-    context.help_link = _help_link(unknown)
+    link = _HELP.search(unknown.headers.get("Link", ""))
+    context.help_link = link[1] if link else ""
     coding = unknown.headers.get("Content-Encoding", "identity").lower()
     id = "http.readback" if coding == "identity" else "http.compressed"
     figure = format_duration(unknown.timing.answer)
@@ -155,11 +156,6 @@ def _is_tls_port(context: ProbeContext) -> bool:
     if context.base_url.is_encrypted or context.route.proxy:
         return False
     return tls.speaks_tls(context)
-
-
-def _help_link(response: ProbeResponse) -> str:
-    match = _HELP.search(response.headers.get("Link", ""))
-    return match[1] if match else ""
 
 
 def program_name(response: ProbeResponse) -> str:

@@ -59,7 +59,7 @@ def _explain(context: ProbeContext, lost: ProbeError) -> ProbeError:
         while not search.confirm():
             search.halve()
     except ProbeError:
-        return lost  # The size is not the reason, or the service has had enough.
+        return lost  # The size is not the reason, or a limit of requests is reached.
     return search.error()
 
 
@@ -123,7 +123,10 @@ class _Search:
         }
         if loss.error.id in _HANGS and total in _PACKET_BYTES:
             return ProbeError("between.mtu", **facts)
-        return ProbeError("between.size_limit", outcome=_outcome(loss.error), **facts)
+        status = loss.error.facts.get("status")
+        outcome = f"status {status}" if status else "a closed connection"
+        outcome = "no response" if loss.error.id in _HANGS else outcome
+        return ProbeError("between.size_limit", outcome=outcome, **facts)
 
     def _send(self, size: int, patience: float | None = None) -> ProbeResponse:
         with self._context.new_client(patience=patience) as client:
@@ -148,10 +151,3 @@ def _lost(error: ProbeError) -> ProbeError:
 
 def _text(size: int) -> str:
     return echo.largest_text().encode()[:size].decode(errors="ignore")
-
-
-def _outcome(error: ProbeError) -> str:
-    if error.id in _HANGS:
-        return "no response"
-    status = error.facts.get("status")
-    return f"status {status}" if status else "a closed connection"

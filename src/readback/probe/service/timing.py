@@ -66,11 +66,20 @@ def _lost(context: ProbeContext, error: ProbeError) -> str:
 def check_latency(context: ProbeContext) -> Diagnosis:
     timings = _measure(context)
     totals = [one.total for one in timings]
-    rows = {
+    phases = {
         "connect": [one.connect for one in timings if one.connect is not None],
         "tls": [one.tls for one in timings if one.tls is not None],
         "answer": [one.answer for one in timings],
         "total": totals,
+    }
+    rows = {
+        name: {"p50": percentile(all, 50), "p95": percentile(all, 95), "max": max(all)}
+        for name, all in phases.items()
+        if all
+    }
+    numbers: dict[str, Fact] = {
+        name: {f"{one}_ms": round(s * 1000, 3) for one, s in figures.items()}
+        for name, figures in rows.items()
     }
     # The fastest echo says most about the connection; this machine may have held up
     # the others.
@@ -79,10 +88,14 @@ def check_latency(context: ProbeContext) -> Diagnosis:
         "latency.slow" if is_slow else "latency.ok",
         figure=format_duration(percentile(totals, 50)),
         samples=len(timings),
-        **{name: _numbers(row) for name, row in rows.items() if row},
+        **numbers,
     )
-    lines = tuple(_line(name, row) for name, row in rows.items() if row)
-    return replace(diagnosis, details=lines)
+    lines = (
+        f"{name:<7}  "
+        + "  ".join(f"{one} {format_duration(s):>7}" for one, s in figures.items())
+        for name, figures in rows.items()
+    )
+    return replace(diagnosis, details=tuple(lines))
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
@@ -104,20 +117,6 @@ def _measure(context: ProbeContext) -> list[Timing]:
     return timings
 
 
-def _line(name: str, values: Sequence[float]) -> str:
-    p50, p95 = (format_duration(percentile(values, percent)) for percent in (50, 95))
-    slowest = format_duration(max(values))
-    return f"{name:<7}  p50 {p50:>7}  p95 {p95:>7}  max {slowest:>7}"
-
-
-def _numbers(values: Sequence[float]) -> Fact:
-    return {
-        "p50_ms": round(percentile(values, 50) * 1000, 3),
-        "p95_ms": round(percentile(values, 95) * 1000, 3),
-        "max_ms": round(max(values) * 1000, 3),
-    }
-
-
 def check_clock(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     ahead = _seconds_ahead(context.responses)
     if ahead is None:
@@ -125,10 +124,7 @@ def check_clock(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     id = "clock.ok" if abs(ahead) <= _MAX_OFFSET_SECONDS else _which(context, ahead)
     direction = "ahead of" if ahead > 0 else "behind"
     return diagnose(
-        id,
-        offset=format_offset(abs(ahead)),
-        direction=direction,
-        seconds=round(ahead),
+        id, offset=format_offset(abs(ahead)), direction=direction, seconds=round(ahead)
     )
 
 

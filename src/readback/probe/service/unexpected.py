@@ -54,13 +54,18 @@ def unexpected_response(
         return _redirect(response, url)
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ProbeError("http.proxy_login")
-    if _is_captive_portal(response):
+    title = page_title(response.body)
+    is_login = is_html(response) and bool(_LOGIN_PAGE.search(title))
+    if is_login or response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED:
         return ProbeError("http.captive_portal")
     facts: dict[str, Fact] = {
         "status": response.status,
-        "title": _title(response),
+        "title": f"“{title}”" if title else "without a title",
     }
-    if _is_proxy(response):
+    headers = response.headers
+    signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
+    named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
+    if signed or _PROXY_SERVERS.search(named):
         return ProbeError("http.proxy_page", **facts)
     if error := _explain_refusal(response, facts):
         return error
@@ -91,24 +96,6 @@ def _redirect(response: ProbeResponse, url: str) -> ProbeError:
     return ProbeError("http.redirect", location=sanitize(shown))
 
 
-def _is_captive_portal(response: ProbeResponse) -> bool:
-    if response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED:
-        return True
-    return is_html(response) and bool(_LOGIN_PAGE.search(page_title(response.body)))
-
-
-def _is_proxy(response: ProbeResponse) -> bool:
-    headers = response.headers
-    signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
-    named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
-    return signed or bool(_PROXY_SERVERS.search(named))
-
-
-def _title(response: ProbeResponse) -> str:
-    title = page_title(response.body)
-    return f"“{title}”" if title else "without a title"
-
-
 def spoiled(response: ProbeResponse) -> ProbeError | None:
     """Return the error for a response that was made unreadable, if it was."""
     coding = response.headers.get("Content-Encoding", "").strip().lower()
@@ -125,20 +112,15 @@ def _explain_refusal(
     """Return the error for a response that is not the service's, if it tells enough."""
     if error := spoiled(response):
         return error
-    if _is_challenge(response):
+    is_marked = "challenge" in response.headers.get("Cf-Mitigated", "").lower()
+    is_refused = response.status in _CHALLENGE_STATUSES
+    if is_marked or (is_refused and _CHALLENGE.search(response.body)):
         return ProbeError("between.challenge", tried="", **facts)
     if id := _REFUSALS.get(response.status):
         after = response.headers.get("Retry-After", "")
         wait = after if _SECONDS.fullmatch(after) else "some"
         return ProbeError(id, tried="", wait=wait, **facts)
     return None
-
-
-def _is_challenge(response: ProbeResponse) -> bool:
-    if "challenge" in response.headers.get("Cf-Mitigated", "").lower():
-        return True
-    refused = response.status in _CHALLENGE_STATUSES
-    return refused and bool(_CHALLENGE.search(response.body))
 
 
 def _trailing_bytes(body: bytes) -> int:

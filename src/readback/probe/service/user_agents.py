@@ -20,7 +20,7 @@ from readback.probe.service.answers import parse_refusal
 from readback.probe.transport.context import UNKNOWN, ProbeContext
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
-# What is in between may leave a program waiting. Who finds that asks again, patiently.
+# What is in between may leave a program waiting; a patient request then tells.
 _BRIEFLY = 3.0
 _EXPECT = {"Expect": "100-continue"}
 _EXPECT_BODY = b"{}"
@@ -129,8 +129,11 @@ def _ask_as_others(
 ) -> list[Diagnosis]:
     results = {program: _result(context, check, program) for program in OTHERS}
     passed = [program for program in OTHERS if results[program]]
+    if not passed and "tried" in error.facts:
+        tried = f" Asking as {_listed(OTHERS)} makes no difference."
+        raise ProbeError(error.id, **{**error.facts, "tried": tried})
     if not passed:
-        raise _with_all_tried(error)
+        raise error
     context.identity.update(passed[0].headers)
     blocked = [OWN, *(program for program in OTHERS if program not in passed)]
     status = error.facts.get("status")
@@ -166,13 +169,6 @@ def _blocked(
         used=passed[0].name,
         how=how,
     )
-
-
-def _with_all_tried(error: ProbeError) -> ProbeError:
-    if "tried" not in error.facts:
-        return error
-    tried = f" Asking as {_listed(OTHERS)} makes no difference."
-    return ProbeError(error.id, **{**error.facts, "tried": tried})
 
 
 def _listed(programs: Sequence[UserAgent]) -> str:

@@ -268,13 +268,6 @@ class ProbeClient:
         return ProbeError(id, timeout=format_seconds(self._patience))
 
 
-def _malformed(error: Exception) -> str:
-    """Return what is wrong with a head, in words."""
-    if isinstance(error, http.client.BadStatusLine):
-        return "its first line is invalid"
-    return sanitize(str(error))
-
-
 def _head_error(error: Exception) -> ProbeError:
     """Return the error for a connection that ended without an HTTP/1.1 response."""
     if is_certificate_request(error):
@@ -285,7 +278,9 @@ def _head_error(error: Exception) -> ProbeError:
         return ProbeError("http.http2_only")
     if isinstance(error, OSError):
         return ProbeError("http.cut")
-    return ProbeError("http.malformed", reason=_malformed(error))
+    is_first_line = isinstance(error, http.client.BadStatusLine)
+    reason = "its first line is invalid" if is_first_line else sanitize(str(error))
+    return ProbeError("http.malformed", reason=reason)
 
 
 def _decompress(coding: str | None, body: bytes) -> bytes:

@@ -17,13 +17,7 @@ import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from errno import (
-    EADDRNOTAVAIL,
-    EAFNOSUPPORT,
-    EINPROGRESS,
-    ENETUNREACH,
-    EWOULDBLOCK,
-)
+from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EINPROGRESS, ENETUNREACH, EWOULDBLOCK
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import sanitize
@@ -85,18 +79,15 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
                 if winners:
                     for late in winners[1:]:
                         late.close()
-                    return _ready(winners[0], timeout)
+                    winners[0].settimeout(timeout)
+                    # http.client writes head and body separately; the second must
+                    # not wait for an ACK.
+                    winners[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    return winners[0]
         finally:
             race.close()
     errors = [one.error for one in race.attempts if one.error]
     raise errors[0] if errors else socket.timeout("timed out")
-
-
-def _ready(sock: socket.socket, timeout: float) -> socket.socket:
-    sock.settimeout(timeout)
-    # http.client writes head and body separately; the second must not wait for an ACK.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sock
 
 
 def try_all(

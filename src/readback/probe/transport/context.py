@@ -118,10 +118,7 @@ class ProbeContext:
         body: bytes | None = None,
     ) -> ProbeResponse:
         response = (client or self.client).request(
-            method,
-            f"{self.base_url.path}{path}",
-            key=key,
-            body=body,
+            method, f"{self.base_url.path}{path}", key=key, body=body
         )
         self.responses.append(response)
         return response

@@ -224,7 +224,13 @@ def _refusal(
     status_line, _, fields = head.partition("\r\n")
     headers = message_from_string(fields)
     if status == 407:
-        return _login_error(headers, proxy, facts)
+        values = headers.get_all("Proxy-Authenticate", [])
+        offered = [value.split()[0] for value in values if value.strip()]
+        if offered and "basic" not in map(str.lower, offered):
+            schemes = sanitize(" or ".join(offered))
+            return ProbeError("proxy.login_scheme", schemes=schemes, **facts)
+        id = "proxy.login_refused" if proxy.login else "proxy.login"
+        return ProbeError(id, **facts)
     title = page_title(page)
     facts["status"] = sanitize(status_line.partition(" ")[2])
     facts["title"] = f"“{title}”" if title else "without a title"
@@ -240,15 +246,6 @@ def _refusal(
     if title:
         return ProbeError("proxy.error_page", **facts)
     return ProbeError("proxy.refuses", reason=facts["status"], **facts)
-
-
-def _login_error(headers: Message, proxy: Proxy, facts: dict[str, Fact]) -> ProbeError:
-    values = headers.get_all("Proxy-Authenticate", [])
-    offered = [value.split()[0] for value in values if value.strip()]
-    if offered and "basic" not in map(str.lower, offered):
-        schemes = sanitize(" or ".join(offered))
-        return ProbeError("proxy.login_scheme", schemes=schemes, **facts)
-    return ProbeError("proxy.login_refused" if proxy.login else "proxy.login", **facts)
 
 
 def _proxy_name(headers: Message) -> str:

@@ -34,11 +34,7 @@ class Proxy:
 
     def facts(self, target: BaseUrl) -> dict[str, Fact]:
         """What a diagnosis says about the proxy and where it should connect to."""
-        return {
-            "host": target.host,
-            "proxy": str(self),
-            "variable": self.variable,
-        }
+        return {"host": target.host, "proxy": str(self), "variable": self.variable}
 
     @property
     def authorization(self) -> dict[str, str]:

@@ -101,10 +101,20 @@ def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     if method == _PASSWORD:
         _log_in(peer, proxy)
     host, port = target
-    peer.send(b"\x05\x01\x00" + _address_5(host) + struct.pack("!H", port))
+    if is_ip_address(host):
+        address = ipaddress.ip_address(host)
+        kind = _IPV4 if address.version == 4 else _IPV6
+        encoded = bytes([kind]) + address.packed
+    else:
+        encoded = bytes([_NAME, len(host)]) + host.encode()
+    peer.send(b"\x05\x01\x00" + encoded + struct.pack("!H", port))
     _, reply, _, kind = peer.read(4)
+    if reply == _HOST_UNREACHABLE and not is_ip_address(host):
+        raise _SocksError("proxy.cannot_resolve")
     if reply:
-        raise _failure(reply, host)
+        id, words = _FAILURES.get(reply, _FAILURES[1])
+        fact = "what" if id == "proxy.unsupported" else "reason"
+        raise _SocksError(id, **{fact: words})
     # The address that the proxy uses is of no interest, but has to be read.
     size = _ADDRESS_BYTES.get(kind) or peer.read(1)[0]
     peer.read(size + 2)
@@ -122,22 +132,6 @@ def _log_in(peer: _Peer, proxy: Proxy) -> None:
     peer.send(message)
     if peer.read(2)[1]:
         raise _SocksError("proxy.login_refused")
-
-
-def _address_5(host: str) -> bytes:
-    if not is_ip_address(host):
-        return bytes([_NAME, len(host)]) + host.encode()
-    address = ipaddress.ip_address(host)
-    return bytes([_IPV4 if address.version == 4 else _IPV6]) + address.packed
-
-
-def _failure(reply: int, host: str) -> _SocksError:
-    if reply == _HOST_UNREACHABLE and not is_ip_address(host):
-        return _SocksError("proxy.cannot_resolve")
-    id, words = _FAILURES.get(reply, _FAILURES[1])
-    if id == "proxy.unsupported":
-        return _SocksError(id, what=words)
-    return _SocksError(id, reason=words)
 
 
 def _talk_4(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
