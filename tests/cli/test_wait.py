@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from click.testing import CliRunner, Result
 
-from readback.cli import attempts, main
+from readback.cli import main, readiness
 from tests.cli.program import Program
 from tests.support.commands import free_port
 from tests.support.waiting import PATIENCE
@@ -62,7 +62,7 @@ class OverAfterOneAttempt(threading.Event):
         return True
 
 
-class OneAttempt(attempts.Attempts):
+class OneAttempt(readiness.Attempts):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.succeeded = OverAfterOneAttempt()
@@ -70,7 +70,7 @@ class OneAttempt(attempts.Attempts):
 
 def attempt_once(monkeypatch: pytest.MonkeyPatch, url: str) -> Result:
     """Run the command here, where its time-out does not depend on the machine."""
-    monkeypatch.setattr(attempts, "Attempts", OneAttempt)
+    monkeypatch.setattr(readiness, "Attempts", OneAttempt)
     return CliRunner().invoke(main, ["wait", url, "--timeout", "1h"])
 
 

@@ -11,7 +11,6 @@ holds the real cost.
 Tests about the start itself run `python -m readback` as an operator does.
 """
 
-import ctypes
 import gc
 import multiprocessing
 import os
@@ -43,7 +42,6 @@ _IMPORTED = [
     "whitenoise.middleware",
     "tests.support.warm_django",
 ]
-_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(_IMPORTED)
 
@@ -175,8 +173,9 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     gc.freeze()
     os.setsid()
     # The process that forks ends with the tests, however they end.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    from readback.cli.processes import stop_with_parent
+
+    stop_with_parent()
     surroundings.enter()
     _hash_quickly()
     sys.argv = ["readback", *arguments]

@@ -11,9 +11,7 @@ from readback import __version__
 from readback.cli.account import account
 from readback.cli.database import manage, migrate
 from readback.cli.doctor import doctor
-from readback.cli.invitations import invitations, invite, uninvite
 from readback.cli.key import key
-from readback.cli.probe import probe
 from readback.cli.serve import serve
 from readback.cli.streams import CommandLine
 from readback.cli.wait import wait
@@ -28,8 +26,20 @@ def main() -> None:
     """
 
 
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def probe(context: click.Context, arguments: tuple[str, ...]) -> None:
+    """Find out why a connection does not work."""
+    # The probe also runs without click, from the file that the cabinet hands out, so
+    # its options are there.
+    from readback.probe.command import main
+
+    context.exit(main(list(arguments)))
+
+
 for command in (serve, wait, probe, account, key, migrate, doctor, manage):
     main.add_command(command)
-
-for command in (invite, invitations, uninvite):
-    account.add_command(command)

@@ -1,23 +1,27 @@
-"""`readback account`: manage one account, named by its e-mail address."""
+"""`readback account`: manage one account, named by its e-mail address, or invite."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from readback.cli import prompts, tables
-from readback.cli.django_setup import open_cabinet
+from readback.cli import console
+from readback.cli.console import print_mail_note
+from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
-from readback.cli.mail_note import print_mail_note
-from readback.contract import REVOCATION_SECONDS
+from readback.cli.settings import load
+from readback.cli.streams import written_before_commit
+from readback.contract import INVITATION_DAYS, REVOCATION_SECONDS
 
 if TYPE_CHECKING:
-    from readback.cabinet.models import User
+    from readback.cabinet.models import Invitation, User
 
 _confirmed_option = click.option(
     "--confirmed",
     is_flag=True,
     help="Mark the address as confirmed without sending an e-mail.",
 )
+_FLAGS = ("active", "confirmed", "operator")
 
 
 @click.group()
@@ -36,7 +40,7 @@ def account() -> None:
     is_flag=True,
     help="Succeed without a change if the account already exists.",
 )
-@tables.json_option
+@console.json_option
 def create(
     email: str, confirmed: bool, password_stdin: bool, if_missing: bool, as_json: bool
 ) -> None:
@@ -54,29 +58,27 @@ def create(
         if is_new
         else f"The account {user.email} already exists."
     )
-    tables.print_result(sentence, shown, as_json)
+    console.print_result(sentence, shown, as_json)
 
 
 @account.command()
 @click.argument("email")
-@tables.json_option
+@console.json_option
 def show(email: str, as_json: bool) -> None:
     """Show the state of an account."""
     with open_cabinet():
         shown = _as_json(find_account(email))
     if as_json:
-        tables.print_json(shown)
+        console.print_json(shown)
         return
     rows = [
         ("e-mail", shown["email"]),
-        ("active", _yes_no(shown["active"])),
-        ("confirmed", _yes_no(shown["confirmed"])),
-        ("operator", _yes_no(shown["operator"])),
-        ("created", tables.format_time(shown["created_at"])),
-        ("last login", tables.format_time(shown["last_login_at"])),
+        *((name, "yes" if shown[name] else "no") for name in _FLAGS),
+        ("created", console.format_time(shown["created_at"])),
+        ("last login", console.format_time(shown["last_login_at"])),
         ("keys", f"{shown['active_keys']} of {shown['keys']} active"),
     ]
-    tables.print_rows(("account", ""), rows)
+    console.print_rows(("account", ""), rows)
 
 
 @account.command(
@@ -86,37 +88,33 @@ def show(email: str, as_json: bool) -> None:
     """
 )
 @click.argument("email")
-@tables.json_option
+@console.json_option
 def deactivate(email: str, as_json: bool) -> None:
     with open_cabinet():
         from readback.cabinet.accounts import services as account_services
 
-        user = find_account(email)
-        account_services.account_deactivate(user)
-        shown = _as_json(user)
-    tables.print_result(f"Deactivated {email}.", shown, as_json)
+        shown = _changed(email, account_services.account_deactivate)
+    console.print_result(f"Deactivated {email}.", shown, as_json)
 
 
 @account.command()
 @click.argument("email")
 @_confirmed_option
-@tables.json_option
+@console.json_option
 def activate(email: str, confirmed: bool, as_json: bool) -> None:
     """Activate an account again; its keys work as before."""
     with open_cabinet():
         from readback.cabinet.accounts import services as account_services
 
-        user = find_account(email)
-        account_services.account_activate(user)
-        if confirmed:
-            account_services.account_confirm(user)
-        shown = _as_json(user)
-    tables.print_result(f"Activated {email}.", shown, as_json)
+        changes = [account_services.account_activate]
+        changes += [account_services.account_confirm] if confirmed else []
+        shown = _changed(email, *changes)
+    console.print_result(f"Activated {email}.", shown, as_json)
 
 
 @account.command("reset-second-factor")
 @click.argument("email")
-@tables.json_option
+@console.json_option
 def reset_second_factor(email: str, as_json: bool) -> None:
     """Remove the second factor of an owner who has lost it.
 
@@ -126,17 +124,15 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     with open_cabinet():
         from readback.cabinet.second_factor import services as second_factor_services
 
-        user = find_account(email)
-        second_factor_services.second_factor_reset(user)
-        shown = _as_json(user)
+        shown = _changed(email, second_factor_services.second_factor_reset)
     done = f"Removed the second factor of {email} and ended its sessions."
-    tables.print_result(done, shown, as_json)
+    console.print_result(done, shown, as_json)
     print_mail_note()
 
 
 @account.command()
 @click.argument("email")
-@tables.json_option
+@console.json_option
 def disconnect(email: str, as_json: bool) -> None:
     """Disconnect an account from the person at the login provider.
 
@@ -146,18 +142,16 @@ def disconnect(email: str, as_json: bool) -> None:
     with open_cabinet():
         from readback.cabinet.single_sign_on import services as single_sign_on_services
 
-        user = find_account(email)
-        single_sign_on_services.account_disconnect(user)
-        shown = _as_json(user)
+        shown = _changed(email, single_sign_on_services.account_disconnect)
     done = f"Disconnected {email} from single sign-on and ended its sessions."
-    tables.print_result(done, shown, as_json)
+    console.print_result(done, shown, as_json)
     print_mail_note()
 
 
 @account.command()
 @click.argument("email")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@tables.json_option
+@console.json_option
 def delete(email: str, yes: bool, as_json: bool) -> None:
     """Delete an account.
 
@@ -167,14 +161,14 @@ def delete(email: str, yes: bool, as_json: bool) -> None:
         from readback.cabinet.accounts import services as account_services
 
         user = find_account(email)
-        prompts.confirm(
+        console.confirm(
             f"Delete {user.email} with its keys ({user.keys.count()}) and their "
             "history?",
             yes=yes,
         )
         account_services.account_delete(user)
     deleted = {"email": user.email, "deleted": True}
-    tables.print_result(f"Deleted {email}.", deleted, as_json)
+    console.print_result(f"Deleted {email}.", deleted, as_json)
     print_mail_note()
 
 
@@ -187,6 +181,14 @@ def find_account(email: str) -> "User":
     return user
 
 
+def _changed(email: str, *changes: "Callable[[User], object]") -> dict[str, Any]:
+    """Apply the changes to an account; return what `--json` prints of it."""
+    user = find_account(email)
+    for change in changes:
+        change(user)
+    return _as_json(user)
+
+
 def _create(
     email: str, password_stdin: bool, confirmed: bool, if_missing: bool
 ) -> "tuple[User, bool]":
@@ -197,7 +199,7 @@ def _create(
     user = account_selectors.account_find(email) if if_missing else None
     if user is not None:
         return user, False
-    password = prompts.password(password_stdin)
+    password = console.ask_for_password(password_stdin)
     try:
         return account_services.account_create(
             email, password, confirmed=confirmed
@@ -225,5 +227,106 @@ def _as_json(user: "User") -> dict[str, Any]:
     }
 
 
-def _yes_no(value: bool) -> str:
-    return "yes" if value else "no"
+@account.command()
+@click.argument("email")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 90),
+    default=INVITATION_DAYS,
+    show_default=True,
+    help="For how many days the link works.",
+)
+@click.option(
+    "--link",
+    "print_link",
+    is_flag=True,
+    help="Print the link instead of sending it by e-mail. It is a secret.",
+)
+@console.json_option
+def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
+    """Invite a person to create an account.
+
+    They receive a link that works once. Inviting an address again sends a new link, and
+    earlier links stop working.
+    """
+    if not print_link and not load().smtp_url:
+        raise Failure(
+            "READBACK_SMTP_URL is not set, so no e-mail can be sent: add --link to "
+            "print the link instead."
+        )
+    with open_cabinet(), written_before_commit():
+        from readback.cabinet.accounts import invitations as account_invitations
+
+        invitation = account_invitations.invitation_create(
+            email, days=days, mail=not print_link
+        )
+        click.echo(_invitation_note(invitation, print_link), err=True)
+        link = account_invitations.invitation_link(invitation) if print_link else None
+        if as_json:
+            shown = {"mail": not print_link, "link": link}
+            console.print_json(_invitation_as_json(invitation) | shown)
+        elif link:
+            click.echo(link)
+
+
+@account.command()
+@console.json_option
+def invitations(as_json: bool) -> None:
+    """List invitations: address, state, who invited, and times."""
+    with open_cabinet():
+        from readback.cabinet.accounts import invitations as account_invitations
+
+        shown = [
+            _invitation_as_json(each) for each in account_invitations.invitations()
+        ]
+    if as_json:
+        console.print_json(shown)
+        return
+    headings = ("e-mail", "state", "invited by", "created", "expires", "accepted")
+    console.print_rows(headings, [_invitation_row(each) for each in shown])
+
+
+@account.command()
+@click.argument("email")
+@console.json_option
+def uninvite(email: str, as_json: bool) -> None:
+    """Withdraw an invitation; its link stops working."""
+    with open_cabinet():
+        from readback.cabinet.accounts import invitations as account_invitations
+
+        invitation = account_invitations.invitation_find(email)
+        if invitation is None:
+            raise Failure(f"There is no invitation for {email}.")
+        account_invitations.invitation_withdraw(invitation)
+    withdrawn = {"email": invitation.email, "withdrawn": True}
+    console.print_result(
+        f"Withdrew the invitation for {invitation.email}.", withdrawn, as_json
+    )
+
+
+def _invitation_note(invitation: "Invitation", print_link: bool) -> str:
+    note = (
+        "No e-mail is sent. Pass on this link; it works once:"
+        if print_link
+        else "The e-mail is sent as soon as a cabinet is running."
+    )
+    until = console.format_time(invitation.expires_at)
+    return f"Invited {invitation.email} until {until}. {note}"
+
+
+def _invitation_as_json(invitation: "Invitation") -> dict[str, Any]:
+    inviter = invitation.invited_by
+    return {
+        "email": invitation.email,
+        "state": invitation.state.value,
+        "invited_by": inviter.email if inviter else None,
+        "created_at": invitation.created_at,
+        "expires_at": invitation.expires_at,
+        "accepted_at": invitation.accepted_at,
+    }
+
+
+def _invitation_row(shown: dict[str, Any]) -> tuple[str, ...]:
+    times = (shown[name] for name in ("created_at", "expires_at", "accepted_at"))
+    inviter = shown["invited_by"] or "-"
+    return shown["email"], shown["state"], inviter, *map(console.format_time, times)

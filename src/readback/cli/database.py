@@ -1,8 +1,123 @@
-"""`readback migrate` and `readback manage`: the database and Django's commands."""
+"""`readback migrate` and `readback manage`, and Django for the commands that use it.
+
+Sets Django up and turns its errors into sentences. What a command then does is in
+the cabinet's services and selectors.
+"""
+
+import gc
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
-from readback.cli import django_setup
+from readback.cli.exit_codes import CannotStart, Failure
+from readback.cli.settings import load, require_server_packages
+from readback.config import Config, ConfigError
+
+_INSUFFICIENT_PRIVILEGE = "42501"  # of PostgreSQL
+
+
+def set_up_django(*, needs_secret_key: bool = True) -> Config:
+    """Make Django usable in this process, without touching the database.
+
+    A process that signs nothing gets a random secret key instead of creating the
+    file that holds it.
+    """
+    config = load()
+    require_server_packages()
+    if not needs_secret_key and not config.secret_key:
+        os.environ.pop("READBACK_SECRET_KEY_FILE", None)
+        os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
+    try:
+        _import_django()
+    except ConfigError as error:
+        raise CannotStart(str(error)) from None
+    return config
+
+
+def _import_django() -> None:
+    # Almost all that is created here stays, and looking for garbage in it again and
+    # again takes a seventh of the time. The worker processes share it if it is frozen.
+    gc.disable()
+    try:
+        import django
+
+        django.setup()
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@contextmanager
+def report_database_errors() -> Iterator[None]:
+    """Turn a database error into one sentence and exit code 3."""
+    from django.db import Error
+
+    try:
+        yield
+    except Error as error:
+        # The drivers name host, user and database here, and never the password.
+        reason = " ".join(str(error).split())
+        if getattr(error.__cause__, "sqlstate", "") == _INSUFFICIENT_PRIVILEGE:
+            reason += (
+                ". Run deploy/postgresql/grants.sql as the owner of the tables if this "
+                "is the role of the API; everything else needs the owner itself."
+            )
+        raise CannotStart(f"The database cannot be used: {reason}") from None
+    except PermissionError as error:
+        reason = f"{error.filename}: {error.strerror}"
+        raise CannotStart(f"The database cannot be used: {reason}") from None
+
+
+def apply_migrations(config: Config) -> list[str]:
+    """Apply the pending migrations and return their names."""
+    from readback.cabinet.serving import schema
+
+    applied = schema.migrate()
+    protect_files(config)
+    return applied
+
+
+@contextmanager
+def open_cabinet() -> Iterator[None]:
+    """Use the cabinet's services; a `ServiceError` becomes exit code 1."""
+    config = set_up_django()
+    from readback.cabinet.accounts.services import ServiceError
+
+    with report_database_errors():
+        require_migrated(config)
+        try:
+            yield
+        except ServiceError as error:
+            raise Failure(str(error)) from None
+
+
+def require_migrated(config: Config) -> None:
+    # SQLite would create an empty file if it opened one that does not exist.
+    if config.sqlite_path and not config.sqlite_path.exists():
+        raise CannotStart(
+            f"There is no database at {config.sqlite_path}: run `readback migrate` or "
+            "`readback serve`, or set READBACK_DATA_DIR or READBACK_DATABASE_URL."
+        )
+    from readback.cabinet.serving import schema
+
+    if schema.pending():
+        raise CannotStart(
+            "The database has not been migrated to this version: "
+            "run `readback migrate`."
+        )
+    protect_files(config)
+
+
+def protect_files(config: Config) -> None:
+    """Repair installations whose files others can read, once the database is ours."""
+    from readback.cabinet.serving import private_files
+
+    for sentence in private_files.protect(config):
+        click.echo(sentence, err=True)
 
 
 @click.command()
@@ -11,9 +126,9 @@ def migrate() -> None:
 
     Several can run at the same time: one migrates, the others wait.
     """
-    config = django_setup.set_up_django()
-    with django_setup.report_database_errors():
-        applied = django_setup.migrate(config)
+    config = set_up_django()
+    with report_database_errors():
+        applied = apply_migrations(config)
     for name in applied:
         click.echo(f"applied {name}")
     click.echo("The database is up to date.")
@@ -26,9 +141,9 @@ def migrate() -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def manage(arguments: tuple[str, ...]) -> None:
     """Run a Django command; `readback manage help` lists them."""
-    config = django_setup.set_up_django()
+    config = set_up_django()
     from django.core.management import execute_from_command_line
 
-    with django_setup.report_database_errors():
+    with report_database_errors():
         execute_from_command_line(["readback manage", *arguments])
-    django_setup.protect_files(config)
+    protect_files(config)

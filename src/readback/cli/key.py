@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from readback import keys
-from readback.cli import prompts, tables
+from readback.cli import console
 from readback.cli.account import find_account
-from readback.cli.django_setup import open_cabinet
-from readback.cli.durations import duration
+from readback.cli.console import duration, print_mail_note
+from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
-from readback.cli.mail_note import print_mail_note
 from readback.cli.streams import written_before_commit
 from readback.contract import REVOCATION_SECONDS
 
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 
 _id_argument = click.argument("id", type=int)
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-_json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON on standard output."
-)
 
 
 def overlap(value: str) -> timedelta:
@@ -50,7 +46,7 @@ def key() -> None:
     type=duration,
     help="Lifetime of the key, such as 30d, 12h, 15m or 1s. Default: no expiry.",
 )
-@_json_option
+@console.json_option
 def create(
     email: str,
     name: str,
@@ -66,7 +62,15 @@ def create(
         raise click.UsageError("--if-missing has the name already: omit --name.")
     expires_at = _expiry(expires_in)
     with open_cabinet(), written_before_commit():
-        made, text = _create(email, name, if_missing, expires_at)
+        from readback.cabinet.keys import services
+
+        made: Key
+        text: str | None
+        owner = find_account(email)
+        if if_missing is None:
+            made, text = services.key_create(owner, name, expires_at)
+        else:
+            made, text = services.key_create_if_missing(owner, if_missing, expires_at)
         _print_created(made, text, as_json)
     if text:
         print_mail_note()
@@ -74,7 +78,7 @@ def create(
 
 @key.command("list")
 @click.argument("email")
-@_json_option
+@console.json_option
 def list_(email: str, as_json: bool) -> None:
     """List the keys of an account: id, key, state, times and name."""
     with open_cabinet():
@@ -82,16 +86,27 @@ def list_(email: str, as_json: bool) -> None:
 
         found = list(selectors.keys_of(find_account(email)))
     if as_json:
-        tables.print_json([_fields(each) for each in found])
+        console.print_json([_fields(each) for each in found])
         return
     headings = ("id", "key", "state", "created", "expires", "last used", "name")
-    tables.print_rows(headings, [_row(each) for each in found])
+    times = [(each.created_at, each.expires_at, each.last_used_at) for each in found]
+    rows = [
+        (
+            str(each.pk),
+            str(each),
+            each.state.value,
+            *map(console.format_time, at),
+            each.label,
+        )
+        for each, at in zip(found, times, strict=True)
+    ]
+    console.print_rows(headings, rows)
 
 
 @key.command()
 @_id_argument
 @click.argument("name")
-@_json_option
+@console.json_option
 def rename(id: int, name: str, as_json: bool) -> None:
     """Give the key with this id another name, which may be empty."""
     with open_cabinet():
@@ -99,10 +114,7 @@ def rename(id: int, name: str, as_json: bool) -> None:
 
         found = _find_key(id)
         services.key_rename(found, name)
-    if as_json:
-        tables.print_json(_fields(found))
-    else:
-        click.echo(f"Renamed {found}.")
+    console.print_result(f"Renamed {found}.", _fields(found), as_json)
 
 
 @key.command()
@@ -115,7 +127,7 @@ def rename(id: int, name: str, as_json: bool) -> None:
     help="How long the old key goes on working: now, or such as 1h; at most 7d.",
 )
 @_yes_option
-@_json_option
+@console.json_option
 def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
     """Replace the key with this id by a new one with the same name and settings.
 
@@ -125,7 +137,7 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
         from readback.cabinet.keys import services
 
         old = _find_key(id)
-        prompts.confirm(f"Rotate {old} of {old.owner}?", yes=yes)
+        console.confirm(f"Rotate {old} of {old.owner}?", yes=yes)
         with written_before_commit():
             new = services.key_rotate(old, overlap)
             old.refresh_from_db()
@@ -136,55 +148,37 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
 @key.command()
 @_id_argument
 @_yes_option
-@_json_option
+@console.json_option
 def revoke(id: int, yes: bool, as_json: bool) -> None:
     """Revoke the key with this id; this cannot be undone."""
     with open_cabinet():
         from readback.cabinet.keys import services
 
         found = _find_key(id)
-        prompts.confirm(f"Revoke {found} of {found.owner}?", yes=yes)
+        console.confirm(f"Revoke {found} of {found.owner}?", yes=yes)
         services.key_revoke(found)
-    if as_json:
-        tables.print_json(_fields(found))
-    else:
-        click.echo(
-            f"Revoked {found}; it is refused everywhere within "
-            f"{REVOCATION_SECONDS} second."
-        )
+    done = (
+        f"Revoked {found}; it is refused everywhere within {REVOCATION_SECONDS} second."
+    )
+    console.print_result(done, _fields(found), as_json)
     print_mail_note()
 
 
 @key.command()
-@_json_option
+@console.json_option
 def generate(as_json: bool) -> None:
     """Print a new key and store nothing, for READBACK_EPHEMERAL_KEY.
 
     No server accepts the key until readback serve --ephemeral starts with it.
     """
     text = keys.mint()
-    if as_json:
-        tables.print_json({"key": text})
-    else:
-        click.echo(text)
-
-
-def _create(
-    email: str, name: str, if_missing: str | None, expires_at: datetime | None
-) -> "tuple[Key, str | None]":
-    """Return the key, and its text if it is new."""
-    from readback.cabinet.keys import services
-
-    owner = find_account(email)
-    if if_missing is None:
-        return services.key_create(owner, name, expires_at)
-    return services.key_create_if_missing(owner, if_missing, expires_at)
+    console.print_result(text, {"key": text}, as_json)
 
 
 def _print_created(made: "Key", text: str | None, as_json: bool) -> None:
     if as_json:
         secret = {"key": text} if text else {}
-        tables.print_json({"created": bool(text), **secret, **_fields(made)})
+        console.print_json({"created": bool(text), **secret, **_fields(made)})
     elif text:
         click.echo(f"Key {made.pk} of {made.owner}; it is not shown again:", err=True)
         click.echo(text)
@@ -198,9 +192,9 @@ def _print_created(made: "Key", text: str | None, as_json: bool) -> None:
 def _print_rotated(old: "Key", new: "NewKey", as_json: bool) -> None:
     if as_json:
         fields = {"key": new.text, **_fields(new.key), "replaced": _fields(old)}
-        tables.print_json(fields)
+        console.print_json(fields)
         return
-    ends = f"works until {tables.format_time(old.expires_at)}"
+    ends = f"works until {console.format_time(old.expires_at)}"
     click.echo(
         f"Key {new.key.pk} replaces key {old.pk}, which "
         f"{ends if old.is_active else 'no longer works'}. It is not shown again:",
@@ -225,18 +219,6 @@ def _expiry(lifetime: timedelta | None) -> datetime | None:
         return datetime.now(UTC) + lifetime
     except OverflowError:
         raise click.UsageError("--expires-in is too far in the future.") from None
-
-
-def _row(each: "Key") -> tuple[str, ...]:
-    return (
-        str(each.pk),
-        str(each),
-        each.state.value,
-        tables.format_time(each.created_at),
-        tables.format_time(each.expires_at),
-        tables.format_time(each.last_used_at),
-        each.label,
-    )
 
 
 def _fields(each: "Key") -> dict[str, Any]:

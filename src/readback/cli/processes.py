@@ -124,12 +124,12 @@ def _set_up_child(parent: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     # Only the parent writes to standard output, because scripts parse it.
     os.dup2(2, 1)
-    _stop_with_parent(parent)
-
-
-def _stop_with_parent(parent: int) -> None:
-    """Have the kernel stop this process when the parent exits, even by SIGKILL."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    stop_with_parent()
     if os.getppid() != parent:
         raise SystemExit(ExitCode.FAILURE)
+
+
+def stop_with_parent() -> None:
+    """Have the kernel stop this process when its parent exits, even by SIGKILL."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

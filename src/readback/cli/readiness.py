@@ -1,30 +1,158 @@
-"""The check that a plane is ready: one HTTP request to one of its listeners."""
+"""What counts as ready, and the requests that find out.
 
+The API is ready if it refuses a request without a key, because nothing else is served
+on its address; the ops listener and the cabinet answer their health checks.
+"""
+
+import json
 import socket
+import ssl
+import threading
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from ipaddress import ip_address
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 
-_TIMEOUT_SECONDS = 1
+import click
+
+from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
+
+_LOCAL_SECONDS = 1
+_POLL_SECONDS = 0.2
+# For one answer: a request that was lost must not use up all the time.
+_ANSWER_SECONDS = 5
+_READY_PATH, _HEALTH_PATH = "/readyz", "/healthz"
+_NO_KEY = REFUSALS["invalid_key"]
+# More than any answer that counts as ready.
+_MAX_BYTES = 4096
 
 
 class ReadinessCheck:
-    """A request to the address of a listener.
+    """A request to the address of a listener, which may be a Unix socket.
 
     The address is read at once, so the listener may be closed afterwards.
     """
 
     def __init__(self, listener: socket.socket, path: str) -> None:
-        self._family = listener.family
-        self._address = listener.getsockname()
-        self._request = (
-            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        ).encode()
+        self._opener = build_opener(ProxyHandler({}), _ListenerHandler(listener))
+        self._url = f"http://localhost{path}"
 
     def passes(self) -> bool:
         """Return whether the answer is 200."""
         try:
-            with socket.socket(self._family) as client:
-                client.settimeout(_TIMEOUT_SECONDS)
-                client.connect(self._address)
-                client.sendall(self._request)
-                return client.recv(64).startswith(b"HTTP/1.1 200 ")
-        except OSError:
+            return _get(self._opener, self._url, _LOCAL_SECONDS)[0] == 200
+        except (OSError, HTTPException, ValueError):
             return False
+
+
+class _ListenerHandler(HTTPHandler):
+    """Connects to the address of a listener, whatever host a URL names."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__()
+        self._family = listener.family
+        self._address = listener.getsockname()
+
+    def http_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(self._connection, request)  # type: ignore[arg-type]
+
+    def _connection(self, host: str, *, timeout: float) -> HTTPConnection:
+        connection = HTTPConnection(host, timeout=timeout)
+        connection.sock = socket.socket(self._family)
+        connection.sock.settimeout(timeout)
+        connection.sock.connect(self._address)
+        return connection
+
+
+class Attempts:
+    """Asks again and again, and remembers what it saw last."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opener = _opener(urlsplit(url).hostname or "")
+        self.last_seen = "no answer yet"
+        self.succeeded = threading.Event()
+
+    def run(self) -> None:
+        self._attempt()
+        if not self.succeeded.is_set():
+            click.echo(f"Waiting for {self._url}: {self.last_seen}.", err=True)
+        while not self.succeeded.wait(_POLL_SECONDS):
+            self._attempt()
+
+    def _attempt(self) -> None:
+        try:
+            if self._is_ready():
+                self.succeeded.set()
+        except (OSError, HTTPException, ValueError) as error:
+            self.last_seen = _reason(error)
+
+    def _is_ready(self) -> bool:
+        """Ask the paths in turn: 404 says that it is another of the three servers."""
+        paths: tuple[str, ...] = (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
+        if self._url.endswith(VERSION_PREFIX):
+            paths = (MODELS_PATH.removeprefix(VERSION_PREFIX),)
+        for path in paths:
+            status, body = _get(self._opener, self._url + path, _ANSWER_SECONDS)
+            self.last_seen = f"it answered {path} with status {status}"
+            if status != 404:
+                is_check = path in (_READY_PATH, _HEALTH_PATH)
+                return status == 200 if is_check else _needs_key(status, body)
+        return False
+
+
+def _get(opener: OpenerDirector, url: str, seconds: float) -> tuple[int, bytes]:
+    """Return the status and the beginning of the body, whatever the status is."""
+    try:
+        answer = opener.open(url, timeout=seconds)
+    except HTTPError as error:
+        answer = error
+    with answer:
+        return answer.status, answer.read(_MAX_BYTES)
+
+
+def _opener(host: str) -> OpenerDirector:
+    """Return an opener that never asks a proxy for this machine itself."""
+    try:
+        is_local = ip_address(host).is_loopback
+    except ValueError:
+        is_local = host == "localhost" or host.endswith(".localhost")
+    return build_opener(ProxyHandler({})) if is_local else build_opener()
+
+
+def _needs_key(status: int, body: bytes) -> bool:
+    """Return whether this is how our API refuses a request without a key."""
+    try:
+        code = json.loads(body)["error"]["code"]
+    except (ValueError, LookupError, TypeError):
+        return False
+    return status == _NO_KEY.status and bool(code == _NO_KEY.code)
+
+
+def _reason(error: Exception) -> str:
+    """Return why there was no answer, in words."""
+    if isinstance(error, URLError) and isinstance(error.reason, Exception):
+        return _reason(error.reason)
+    match error:
+        case ConnectionRefusedError():
+            return "connection refused"
+        case socket.gaierror():
+            return "the name of the host was not found"
+        case TimeoutError():
+            return f"no answer within {_ANSWER_SECONDS} seconds"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not trusted ({error.verify_message})"
+        case ssl.SSLError():
+            return "it does not answer with TLS; does the address begin with http://?"
+        case HTTPException():
+            return "it does not answer with HTTP; does the address begin with https://?"
+        case OSError():
+            return (error.strerror or str(error)).lower()
+    return "the name of the host is not valid"

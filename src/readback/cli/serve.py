@@ -1,26 +1,31 @@
 """`readback serve`: both planes together, or one plane alone.
 
 The command opens the sockets, prepares the database, then starts one process per
-plane. Neither this process nor the API's ever imports Django.
+plane. Neither this process nor the API's ever imports Django. The settings of a
+temporary server are put into the environment, because both planes and every command
+read their settings from there and nowhere else.
 """
 
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from tempfile import TemporaryDirectory
 
 import click
 
 from readback.api.shared.memory import SharedMemory
-from readback.cli import ephemeral, listeners, ready_message, settings, startup
+from readback.cli import listeners, ready_message, settings, startup
 from readback.cli.exit_codes import CannotStart, ExitCode, Failure
-from readback.cli.listeners import Listeners
+from readback.cli.listeners import Listeners, bind_of
 from readback.cli.processes import ResultPipe, run_in_child, send_result
-from readback.cli.readiness import ReadinessCheck
 from readback.cli.ready_message import PrintReady
 from readback.cli.streams import OutputError
 from readback.cli.supervisor import Supervisor
 from readback.config import Config
+from readback.lifecycle import SHORT_NOTICE_SECONDS
 from readback.stop_listening import ListenerHold
 
 READY_SECONDS = 60
@@ -28,6 +33,7 @@ _POLL_SECONDS = 0.02
 
 # Prepares the database and returns the local account; needs Django.
 Prepare = Callable[[], dict[str, str]]
+_ANY_PORT = "127.0.0.1:0"
 
 
 @click.group(invoke_without_command=True)
@@ -118,7 +124,7 @@ def _serve_both(shows_secrets: bool) -> int:
 
 def _serve_ephemeral(as_json: bool) -> int:
     print_ready = ready_message.print_json if as_json else ready_message.print_ephemeral
-    with ephemeral.set_up() as (config, sockets):
+    with _temporary_server() as (config, sockets):
         prepare = partial(
             startup.prepare_database, config, ephemeral=True, shows_secrets=True
         )
@@ -129,10 +135,13 @@ def _run(
     config: Config, sockets: Listeners, prepare: Prepare, print_ready: PrintReady
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
+    # Here, because no other command needs an HTTP client.
+    from readback.cli.readiness import ReadinessCheck
+
     settings.check_certificate(config)
     checks = [
-        ReadinessCheck(sockets.ops, "/readyz"),
-        ReadinessCheck(sockets.cabinet, "/healthz"),
+        ReadinessCheck(sockets.ops, "/readyz").passes,
+        ReadinessCheck(sockets.cabinet, "/healthz").passes,
     ]
     shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
 
@@ -199,13 +208,13 @@ def _receive(pipe: ResultPipe, supervisor: Supervisor) -> dict[str, str]:
         raise
 
 
-def _wait_until_ready(supervisor: Supervisor, checks: list[ReadinessCheck]) -> bool:
+def _wait_until_ready(supervisor: Supervisor, checks: list[Callable[[], bool]]) -> bool:
     """Return True when all checks pass, False if a process exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
     while supervisor.is_running():
         # Each passes once: regular checks would look like a balancer, to which a plane
         # gives notice before it stops.
-        checks = [check for check in checks if not check.passes()]
+        checks = [check for check in checks if not check()]
         if not checks:
             return True
         if time.monotonic() > deadline:
@@ -214,3 +223,26 @@ def _wait_until_ready(supervisor: Supervisor, checks: list[ReadinessCheck]) -> b
             raise Failure(f"Readback was not ready within {READY_SECONDS} seconds.")
         time.sleep(_POLL_SECONDS)
     return False
+
+
+@contextmanager
+def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
+    """Listen on free ports and create a data directory; delete it at the end.
+
+    A setting that is present is kept, so that a test can choose its own addresses.
+    """
+    with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
+        for plane in ("API", "OPS", "CABINET"):
+            os.environ.setdefault(f"READBACK_{plane}_BIND", _ANY_PORT)
+        os.environ.setdefault("READBACK_DATA_DIR", folder)
+        os.environ.setdefault("READBACK_WORKERS", "1")
+        # The test that started it has ended, and nobody else knows its address.
+        os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
+        sockets = listeners.open_all(settings.load())
+        # Now with the ports that the operating system has chosen.
+        # An address may have several sockets.
+        api = dict.fromkeys(str(bind_of(listener)) for listener in sockets.api)
+        os.environ["READBACK_API_BIND"] = ",".join(api)
+        os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
+        os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
+        yield settings.load(), sockets

@@ -7,7 +7,7 @@ its own. The parent process receives the results as a dictionary of strings.
 import secrets
 from typing import TYPE_CHECKING
 
-from readback.cli import django_setup
+from readback.cli import database
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.keys import DIGEST_LENGTH
@@ -29,11 +29,11 @@ def prepare_database(
     and `missing` says what the account lacks: a key, a password or nothing. If there is
     no account at all, `missing` is "account".
     """
-    django_setup.set_up_django()
+    database.set_up_django()
     from readback.cabinet.serving import schema
 
-    with django_setup.report_database_errors():
-        is_new = schema.is_new(django_setup.migrate(config))
+    with database.report_database_errors():
+        is_new = schema.is_new(database.apply_migrations(config))
         _record_address(config)
         account = _local_account(config, is_new, ephemeral, shows_secrets)
     _disconnect()
@@ -42,9 +42,9 @@ def prepare_database(
 
 def check_database(config: Config) -> dict[str, str]:
     """Raise `CannotStart` unless the API can use the database; change nothing in it."""
-    django_setup.set_up_django(needs_secret_key=False)
-    with django_setup.report_database_errors():
-        django_setup.require_migrated(config)
+    database.set_up_django(needs_secret_key=False)
+    with database.report_database_errors():
+        database.require_migrated(config)
     _check_key_look_up(config)
     return {}
 
@@ -67,9 +67,9 @@ def _check_key_look_up(config: Config) -> None:
 
 def prepare_cabinet(config: Config) -> None:
     """Raise `CannotStart` unless the database is migrated; record the API's address."""
-    django_setup.set_up_django()
-    with django_setup.report_database_errors():
-        django_setup.require_migrated(config)
+    database.set_up_django()
+    with database.report_database_errors():
+        database.require_migrated(config)
         _record_address(config)
     _disconnect()
 
@@ -143,11 +143,11 @@ def _first_key(account: "User") -> dict[str, str]:
 
 def discard_key(text: str) -> dict[str, str]:
     """Delete a key of the local account that could not be shown."""
-    django_setup.set_up_django()
+    database.set_up_django()
     from readback.cabinet.keys import selectors as key_selectors
     from readback.cabinet.keys import services as key_services
 
-    with django_setup.report_database_errors():
+    with database.report_database_errors():
         if key := key_selectors.key_find(text):
             key_services.key_discard(key)
     return {}

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from readback.cli.durations import duration
+from readback.cli.console import duration
 from readback.cli.exit_codes import Failure
 from readback.contract import VERSION_PREFIX
 
@@ -43,7 +43,7 @@ def wait(url: str, timeout: timedelta) -> None:
     URL is the base URL of the API, or the address of any of the three without a path.
     """
     # Here, because no other command needs an HTTP client.
-    from readback.cli.attempts import Attempts
+    from readback.cli.readiness import Attempts
 
     attempts = Attempts(url)
     # In a thread, because looking up a name cannot be interrupted.

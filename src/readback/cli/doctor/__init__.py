@@ -4,16 +4,18 @@ If settings are invalid, the report has one line for each of them and nothing el
 because every check depends on the settings.
 """
 
+from dataclasses import fields
+
 import click
 
-from readback.cli import settings, tables
-from readback.cli.doctor.report import CheckResult, CheckStatus, fail
+from readback.cli import console, settings
+from readback.cli.doctor.report import CheckResult, CheckStatus, fail, ok
 from readback.cli.exit_codes import ExitCode
 from readback.config import ConfigError, read
 
 
 @click.command()
-@tables.json_option
+@console.json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
     """Check settings, files, certificate, database, clock, mail and addresses.
@@ -23,20 +25,37 @@ def doctor(context: click.Context, as_json: bool) -> None:
     settings.require_server_packages()
     results = _results()
     if as_json:
-        tables.print_json([result._asdict() for result in results])
+        console.print_json([result._asdict() for result in results])
     else:
-        tables.print_rows(("", "check", "found", "what to do"), results)
+        console.print_rows(("", "check", "found", "what to do"), results)
     failed = any(result.status == CheckStatus.FAIL for result in results)
     context.exit(ExitCode.FAILURE if failed else ExitCode.OK)
 
 
 def _results() -> list[CheckResult]:
     # Here, so that no other command imports what only the checks need.
-    from readback.cli.doctor.checks import CHECKS
+    from readback.cli.doctor import database, files, network
 
     try:
         config = read()
     except ConfigError as error:
         action = "Correct or remove the variable; docs/settings.md lists all of them."
         return [fail("settings", problem, action) for problem in error.problems]
-    return [result for check in CHECKS for result in check(config)]
+    changed = sum(getattr(config, row.name) != row.default for row in fields(config))
+    results = [ok("settings", f"all valid; {changed} differ from the default")]
+    # Each is a generator of results in a module of its subject.
+    for check in (
+        files.data_directory,
+        files.disk,
+        files.secret_key,
+        files.permissions,
+        files.secret_files,
+        network.certificate,
+        network.addresses,
+        database.database,
+        network.mail_server,
+        network.provider,
+        network.binds,
+    ):
+        results += check(config)
+    return results

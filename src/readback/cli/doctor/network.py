@@ -1,12 +1,28 @@
-"""Checks of `readback doctor`: the addresses that users see, listeners, provider."""
+"""Checks of `readback doctor`: addresses, listeners, certificate, mail, provider."""
 
+from datetime import UTC, datetime
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL
+from urllib.parse import urlsplit
 
-from readback.cli import listeners
-from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
+from readback.api.certificate import SOON
+from readback.cli import certificates, console, listeners
+from readback.cli.database import set_up_django
+from readback.cli.doctor.report import (
+    CheckResult,
+    CheckResults,
+    CheckStatus,
+    fail,
+    ok,
+    warn,
+)
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
+from readback.probe.connection.certificates import Certificate, is_out_of_order
 from readback.setting_values import Bind
+
+# A mail is sent within about a second, or tried again within minutes.
+_LONG_WAIT_SECONDS = 60
+_RENEW = "Renew the certificate, then restart the API."
 
 
 def addresses(config: Config) -> CheckResults:
@@ -82,3 +98,116 @@ def _bind(setting: str, bind: Bind) -> CheckResult:
             return warn(setting, found, action)
         return fail(setting, found, f"Set {setting} to another address.")
     return ok(setting, f"{bind} is free")
+
+
+def mail_server(config: Config) -> CheckResults:
+    from readback.cabinet.mail import backends
+
+    if not config.smtp_url:
+        status = (
+            CheckStatus.WARN if backends.server_is_missing(config) else CheckStatus.OK
+        )
+        found = "no mail server set; e-mails are printed to the terminal"
+        action = "Set READBACK_SMTP_URL to send e-mails."
+        yield CheckResult(status, "mail", found, action)
+        return
+    try:
+        set_up_django(needs_secret_key=False)
+    except CannotStart:  # the check of the database says why
+        return
+    from django.core.mail import get_connection
+
+    try:
+        with get_connection():
+            yield ok("mail", "connected to the mail server")
+    except OSError as error:  # includes the exceptions of smtplib
+        yield fail(
+            "mail",
+            f"the mail server cannot be used: {error.strerror or type(error).__name__}",
+            "Check the host, port, user and password in READBACK_SMTP_URL.",
+        )
+
+
+def outbox() -> CheckResult:
+    """Report what waits in the migrated database, and what will never arrive."""
+    from django.db import ProgrammingError
+
+    from readback.cabinet.mail import outbox
+    from readback.cabinet.serving import outages
+
+    try:
+        waiting, dropped = outbox.waiting(), _dropped(outbox.totals())
+    except ProgrammingError as error:
+        return ok("outbox", f"not read, because of {outages.reason(error)}")
+    if waiting.since is None:
+        return ok("outbox", f"no e-mail is waiting{dropped}")
+    seconds = (datetime.now(UTC) - waiting.since).total_seconds()
+    found = f"e-mails waiting: {waiting.mails}; the oldest for {seconds:.0f} s{dropped}"
+    if seconds < _LONG_WAIT_SECONDS:
+        return ok("outbox", found)
+    action = "Check the mail server, and that a cabinet is running: it sends them."
+    return warn("outbox", found, action)
+
+
+def _dropped(totals: dict[str, int]) -> str:
+    """Return how many mails were lost since the beginning; the log has the reasons."""
+    counts = ", ".join(
+        f"{outcome}: {totals[outcome]}"
+        for outcome in ("refused", "expired")
+        if totals[outcome]
+    )
+    return f"; never sent, see the log of the cabinet: {counts}" if counts else ""
+
+
+def certificate(config: Config) -> CheckResults:
+    if config.tls_certificate is None:
+        return
+    try:
+        chain = certificates.check(config)
+    except certificates.UnusableCertificate as error:
+        yield fail("certificate", error.found, error.action)
+        return
+    problems = list(_dates(chain, datetime.now(UTC)))
+    host = (urlsplit(config.public_base_url).hostname or "").lower()
+    if host and not certificates.is_for(host, chain[0]):
+        subject = chain[0].subject
+        problem = warn(
+            "certificate",
+            f"it is for {subject}, and not for {host}, the host that clients use",
+            "Get a certificate for this host, or correct READBACK_PUBLIC_BASE_URL. "
+            "Ignore this if a proxy has another certificate.",
+        )
+        problems.append(problem)
+    if is_out_of_order(chain):
+        problem = warn(
+            "certificate",
+            "the certificates of the chain are in the wrong order, so some clients "
+            "refuse it",
+            "Sort the file: the server's own certificate, then the one that issued it, "
+            "and so on.",
+        )
+        problems.append(problem)
+    if problems:
+        yield from problems
+        return
+    until = console.format_time(chain[0].until)
+    yield ok(
+        "certificate", f"{chain[0].subject}, valid until {until}, with its private key"
+    )
+
+
+def _dates(chain: list[Certificate], now: datetime) -> CheckResults:
+    for one in chain:
+        if one.since is None or one.until is None:
+            continue
+        until = console.format_time(one.until)
+        if one.until < now:
+            yield fail("certificate", f"{one.subject} expired on {until}", _RENEW)
+        elif one.since > now:
+            since = console.format_time(one.since)
+            found = f"{one.subject} is not valid before {since}"
+            yield fail("certificate", found, "Check the clock of this machine.")
+        elif one.until < now + SOON:
+            days = (one.until - now).days
+            found = f"{one.subject} expires in {days} days, on {until}"
+            yield warn("certificate", found, _RENEW)

@@ -1,10 +1,8 @@
 """The lines of the report of `readback doctor`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
-
-from readback.config import Config
 
 
 class CheckStatus(StrEnum):
@@ -23,7 +21,6 @@ class CheckResult(NamedTuple):
 
 
 CheckResults = Iterator[CheckResult]
-Check = Callable[[Config], CheckResults]
 
 
 def ok(check: str, found: str) -> CheckResult:

@@ -1,0 +1,113 @@
+"""What commands accept, ask and print: durations, questions, rows or JSON.
+
+Questions and notes are written to standard error, because standard output is for the
+result: a table in a terminal, tab-separated lines in a pipe, or JSON for programs.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from readback.cli.settings import load
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON on standard output."
+)
+_UNITS = {
+    "d": "days",
+    "h": "hours",
+    "m": "minutes",
+    "s": "seconds",
+    "ms": "milliseconds",
+}
+
+
+def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; without a terminal, one tab-separated line per row."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            click.echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*headings)
+    for row in rows:
+        # `Text`, so that a key's name is not interpreted as rich markup.
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object or list, with times such as 2026-11-15T04:12:00Z."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_json_time)
+    click.echo(text)
+
+
+def print_result(sentence: str, value: Any, as_json: bool) -> None:
+    """Print the sentence for a person, or the value as JSON for a program."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(sentence)
+
+
+def format_time(at: datetime | None) -> str:
+    """Return a time in UTC, or a dash for never."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}" if at else "-"
+
+
+def _json_time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask for confirmation unless `yes` is set; abort the command on "no"."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            "Standard input is not a terminal, so confirmation is not possible: "
+            "add --yes to proceed."
+        )
+    click.confirm(question, abort=True, err=True)
+
+
+def ask_for_password(from_stdin: bool) -> str | None:
+    """Return a new password, read without echo; None means no password."""
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n") or None
+    if not sys.stdin.isatty():
+        return None
+    answer: str = click.prompt(
+        "Password (leave empty for none)",
+        default="",
+        show_default=False,
+        hide_input=True,
+        confirmation_prompt=True,
+        err=True,
+    )
+    return answer or None
+
+
+def print_mail_note() -> None:
+    """Say who sends the e-mail: not this command, which does not wait for it."""
+    if load().smtp_url:
+        note = "The owner is notified by e-mail as soon as a cabinet is running."
+        click.echo(note, err=True)
+
+
+def duration(value: str) -> timedelta:
+    """Parse a time such as 30d; click shows this function's name in the help."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})(ms|[dhms])", value)
+    if not match:
+        raise click.BadParameter(
+            "must be a number with a unit, such as 30d, 12h, 15m or 1s."
+        )
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
