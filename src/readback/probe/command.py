@@ -202,7 +202,10 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
         # A Python that was built without OpenSSL has no ssl module, for example.
         print(f"This Python lacks the module {error.name}.", file=sys.stderr)
     except OSError as error:  # The steps handle their own.
-        _end_output(error)
+        if error.errno != EPIPE:  # Otherwise the reader has seen enough.
+            print(f"The report cannot be written: {error.strerror}.", file=sys.stderr)
+        # Python would try to write the rest when it ends, and fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:  # Only a mistake of the probe can end here.
         from readback.probe.common.results import FailureFamily
         from readback.probe.runner import origin
@@ -318,14 +321,6 @@ def _show_in_terminal(report: ProbeReport) -> None:
 
 def _printer(render: Callable[[ProbeReport], str]) -> Callable[[ProbeReport], None]:
     return lambda report: print(render(report), flush=True)
-
-
-def _end_output(error: OSError) -> None:
-    """Say why standard output cannot be written, and stop writing to it."""
-    if error.errno != EPIPE:  # Otherwise the reader has seen enough.
-        print(f"The report cannot be written: {error.strerror}.", file=sys.stderr)
-    # Python would try to write the rest when it ends, and fail again.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -45,16 +45,17 @@ class Trend:
         if self._is_first:
             self._is_first = False
             self._show_in_full(report)
-        else:
-            print(self._line(report), flush=True)
-
-    def _line(self, report: ProbeReport) -> str:
-        seconds = _latency(report)
+            return
+        facts = {result.step: result.diagnosis.facts for result in report.results}
+        total: Fact = facts.get("latency", {}).get("total")
+        p50 = total["p50_ms"] if isinstance(total, dict) else None
+        seconds = p50 / 1000 if isinstance(p50, float) else None
         self._seconds.append(seconds)
         figure = "-" if seconds is None else format_duration(seconds)
         comment = "" if report.verdict == Verdict.OK else f"  {report.sentence}"
         moment = f"{report.started:%H:%M:%SZ}"
-        return f"{moment}  {report.verdict:<4} {figure:>8}  {self.bars}{comment}"
+        line = f"{moment}  {report.verdict:<4} {figure:>8}  {self.bars}{comment}"
+        print(line, flush=True)
 
     @property
     def bars(self) -> str:
@@ -66,11 +67,3 @@ class Trend:
             else _BARS[min(int(seconds / slowest * len(_BARS)), len(_BARS) - 1)]
             for seconds in self._seconds
         )
-
-
-def _latency(report: ProbeReport) -> float | None:
-    facts = {result.step: result.diagnosis.facts for result in report.results}
-    total: Fact = facts.get("latency", {}).get("total")
-    if isinstance(total, dict) and isinstance(p50 := total["p50_ms"], float):
-        return p50 / 1000
-    return None

@@ -148,8 +148,18 @@ def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
     version, _ = _run([curl, "--version"], "", _START_SECONDS)
     config = _curl_config(request)
     printed, complaint = _communicate([curl, "--config", "-"], request, given=config)
-    words = version.split()
-    return _parse_curl(printed, complaint, words[1] if len(words) > 1 else "")
+    models = re.match(r"models (\d+)\n", printed)
+    status = int(models[1]) if models else 0
+    chat = re.search(r"\nchat (\d+)\n\Z", printed)
+    content = printed[models.end() : chat.start()] if models and chat else ""
+    error = "" if status else re.sub(r"^curl: ", "", complaint)
+    return ProgramAnswer(
+        sanitize((version.split() + ["", ""])[1]),
+        status,
+        int(chat[1]) if chat else 0,
+        _json(content),
+        sanitize(error),
+    )
 
 
 _BINARIES = {
@@ -189,21 +199,6 @@ def _curl_config(request: ClientRequest) -> str:
 
 def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _parse_curl(printed: str, complaint: str, version: str) -> ProgramAnswer:
-    models = re.match(r"models (\d+)\n", printed)
-    status = int(models[1]) if models else 0
-    chat = re.search(r"\nchat (\d+)\n\Z", printed)
-    content = printed[models.end() : chat.start()] if models and chat else ""
-    error = "" if status else re.sub(r"^curl: ", "", complaint)
-    return ProgramAnswer(
-        sanitize(version),
-        status,
-        int(chat[1]) if chat else 0,
-        _json(content),
-        sanitize(error),
-    )
 
 
 def _parse(printed: str, complaint: str, version: str = "") -> ProgramAnswer:
@@ -272,19 +267,14 @@ def _run(
     except subprocess.TimeoutExpired:
         return "", f"no end within {limit:g} s"
     finally:
-        _stop(process)
-    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
-        process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe:
+        if process.poll() is None:
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
             pipe.close()
+    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
 
 def _source(name: str) -> str:

@@ -170,7 +170,13 @@ def _explicit_port(target: BaseUrl) -> int | None:
 def _requests_bypass(target: BaseUrl, no_proxy: str) -> bool:
     entries = [one for one in no_proxy.replace(" ", "").split(",") if one]
     if is_ip_address(target.host) and ":" not in target.host:
-        return any(_is_or_contains(entry, target.host) for entry in entries)
+        split = (entry.partition("/") for entry in entries)
+        return any(
+            bits.isdecimal() and bits != "0" and _in_network(target.host, address, bits)
+            if slash
+            else address == target.host
+            for address, slash, bits in split
+        )
     port = _explicit_port(target)
     names = {target.host, f"{target.host}:{port}" if port else target.host}
     return any(
@@ -178,13 +184,6 @@ def _requests_bypass(target: BaseUrl, no_proxy: str) -> bool:
         for bare in (entry.lstrip(".") for entry in entries)
         for name in names
     )
-
-
-def _is_or_contains(entry: str, host: str) -> bool:
-    address, slash, bits = entry.partition("/")
-    if not slash:
-        return entry == host
-    return bits.isdecimal() and bits != "0" and _in_network(host, address, bits)
 
 
 def _urllib_bypass(host: str, no_proxy: str) -> bool:
@@ -286,10 +285,12 @@ def _curl_excludes(no_proxy: str, target: BaseUrl) -> bool:
         return True
     host = target.host.rstrip(".")
     for entry in re.split(r"[,\s]+", no_proxy.lower()):
+        network, slash, bits = entry.rpartition("/")
         if is_ip_address(host):
-            if entry == host or (":" not in host and _contains(entry, host)):
+            is_network = slash and ":" not in host and bits.isdecimal()
+            if entry == host or (is_network and _in_network(host, network, bits)):
                 return True
-        elif _is_under(host, entry.strip(".")):
+        elif (domain := entry.strip(".")) and f".{host}".endswith(f".{domain}"):
             return True
     return False
 
@@ -297,36 +298,18 @@ def _curl_excludes(no_proxy: str, target: BaseUrl) -> bool:
 def java_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
     host = machine.java_property(f"{target.scheme}.proxyHost")
     excluded = machine.java_property("http.nonProxyHosts") or _JAVA_DIRECT
-    if not host or is_loopback(target.host) or _java_excludes(excluded, target.host):
+    name = f"[{target.host}]" if ":" in target.host else target.host
+    # Only the asterisk is a wildcard in Java.
+    patterns = (re.sub(r"([][?])", r"[\1]", one) for one in excluded.lower().split("|"))
+    is_excluded = any(fnmatchcase(name, pattern) for pattern in patterns)
+    if not host or is_loopback(target.host) or is_excluded:
         return DIRECT
     default = str(PORTS[target.scheme])
     port = machine.java_property(f"{target.scheme}.proxyPort") or default
     return through(f"{host}:{port}", f"-D{target.scheme}.proxyHost", HTTP)
 
 
-def _java_excludes(patterns: str, host: str) -> bool:
-    name = f"[{host}]" if ":" in host else host
-    # Only the asterisk is a wildcard in Java.
-    escaped = (re.sub(r"([][?])", r"[\1]", one) for one in patterns.lower().split("|"))
-    return any(fnmatchcase(name, pattern) for pattern in escaped)
-
-
-def _is_under(host: str, domain: str) -> bool:
-    """Return whether the host is the domain or one of its subdomains."""
-    return bool(domain) and (host == domain or host.endswith(f".{domain}"))
-
-
 def is_loopback(host: str) -> bool:
     if is_ip_address(host):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
-
-
-def _contains(network: str, host: str) -> bool:
-    """Return whether a network in CIDR notation contains the host."""
-    if not re.fullmatch(r".+/\d+", network):
-        return False
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
-    except ValueError:
-        return False

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from readback.contract import MODEL, ROLE
 from readback.probe.clients.installed import (
     ClientRequest,
-    InstalledProgram,
     ProgramAnswer,
     find_programs,
 )
@@ -31,14 +31,16 @@ def check(context: ProbeContext) -> Diagnosis:
     request = _request(context)
     started = [
         (program, BackgroundCall(partial(program.send, request)))
-        for program in _affordable(find_programs(), request, context)
+        for program in find_programs()
+        if _is_affordable(request, context)
     ]
     answers = {program.name: call.result() for program, call in started}
     if not answers:
         return diagnose("run.none")
     outcomes = {name: _outcome(answer) for name, answer in answers.items()}
     if request.key != _NO_KEY:
-        outcomes["this probe"] = _expected(request)
+        echoed = ", then 200 with the same text" if request.body else ""
+        outcomes["this probe"] = f"status 200{echoed}"
     return _with_table(_compare(outcomes), answers)
 
 
@@ -56,19 +58,14 @@ def _request(context: ProbeContext) -> ClientRequest:
     )
 
 
-def _affordable(
-    programs: list[InstalledProgram], request: ClientRequest, context: ProbeContext
-) -> list[InstalledProgram]:
-    """Return the programs whose requests are within the budget, and spend it."""
-    chosen = []
-    for program in programs:
-        try:
-            for _ in range(2 if request.body else 1):
-                context.budget.spend()
-        except ProbeError:
-            break
-        chosen.append(program)
-    return chosen
+def _is_affordable(request: ClientRequest, context: ProbeContext) -> bool:
+    """Spend the budget for the requests of a program; return False if it is used up."""
+    try:
+        for _ in range(2 if request.body else 1):
+            context.budget.spend()
+    except ProbeError:
+        return False
+    return True
 
 
 def _outcome(answer: ProgramAnswer) -> str:
@@ -76,19 +73,13 @@ def _outcome(answer: ProgramAnswer) -> str:
         return _NO_RESPONSE
     if not answer.chat:
         return f"status {answer.models}"
-    same = "the same text" if _text(answer.content) == MARKS else "another text"
-    return f"status {answer.models}, then {answer.chat} with {same}"
-
-
-def _expected(request: ClientRequest) -> str:
-    return "status 200" + (", then 200 with the same text" if request.body else "")
-
-
-def _text(content: object) -> object:
     try:
-        return content["choices"][0]["message"]["content"]  # type: ignore[index]
+        content: Any = answer.content
+        text = content["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
-        return None
+        text = None
+    same = "the same text" if text == MARKS else "another text"
+    return f"status {answer.models}, then {answer.chat} with {same}"
 
 
 def _compare(outcomes: dict[str, str]) -> Diagnosis:

@@ -38,11 +38,6 @@ def format_seconds(value: float) -> str:
     return f"{value:g}"
 
 
-def redact_keys(text: str) -> str:
-    """Replace everything that looks like a key, ours or another service's."""
-    return KEY_LIKE.sub("sk-…", text)
-
-
 def printable(text: str) -> str:
     """Replace every character that a terminal would interpret."""
     return "".join(c if c.isprintable() else "�" for c in text)
@@ -50,8 +45,8 @@ def printable(text: str) -> str:
 
 def sanitize(text: str) -> str:
     """Return untrusted text as one line that is safe to show."""
-    line = " ".join(redact_keys(text).split())
-    safe = printable(line)
+    # Everything that looks like a key is replaced, ours or another service's.
+    safe = printable(" ".join(KEY_LIKE.sub("sk-…", text).split()))
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
 
 

@@ -9,7 +9,6 @@ import errno
 import ipaddress
 import secrets
 import socket
-import string
 import time
 from collections.abc import Sequence
 from typing import Union
@@ -87,10 +86,9 @@ def _diagnosis_id(route: Route, addresses: list[str], timeout: float) -> str:
 
 def _has_same_answer_for_any_name(addresses: list[str], timeout: float) -> bool:
     """Return whether a name that does not exist has the same addresses."""
-    letters = (secrets.choice(string.ascii_lowercase) for _ in range(24))
     try:
         # The last dot keeps the resolver from adding the domain of this network.
-        found = resolve_within(f"{''.join(letters)}.com.", 443, timeout)
+        found = resolve_within(f"x{secrets.token_hex(12)}.com.", 443, timeout)
     except OSError:
         return False
     return bool(set(addresses) & set(found))

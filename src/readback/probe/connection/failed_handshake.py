@@ -58,7 +58,14 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     if error.verify_code in _UNKNOWN:
         return ProbeError(_unknown_id(chain, error.verify_code), **facts)
     if error.verify_code in _OTHER_NAME:
-        return ProbeError(_other_name_id(chain[0], host), **facts)
+        # RFC 9525 §6.3: the wildcard matches exactly one part of a name.
+        wildcards = (one.lower() for one in chain[0].hosts if one.startswith("*."))
+        is_deeper = any(
+            host.endswith(name[1:]) and host.count(".") > name.count(".")
+            for name in wildcards
+        )
+        id = "tls.wildcard" if is_deeper else "tls.wrong_name"
+        return ProbeError("tls.ip_address" if is_ip_address(host) else id, **facts)
     return ProbeError(_OTHERS.get(error.verify_code, "tls.untrusted"), **facts)
 
 
@@ -93,18 +100,6 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
     if is_alone and (own.is_public or own.has_issuer_address):
         return "tls.missing_intermediate"
     return "tls.unknown_issuer"
-
-
-def _other_name_id(own: Certificate, host: str) -> str:
-    if is_ip_address(host):
-        return "tls.ip_address"
-    # RFC 9525 §6.3: the wildcard matches exactly one part of a name.
-    wildcards = (name.lower() for name in own.hosts if name.startswith("*."))
-    is_deeper = any(
-        host.endswith(name[1:]) and host.count(".") > name.count(".")
-        for name in wildcards
-    )
-    return "tls.wildcard" if is_deeper else "tls.wrong_name"
 
 
 def _explain_dates(

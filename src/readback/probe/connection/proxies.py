@@ -62,7 +62,8 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     proxy = read_setting(value, variable, base_url.host)
     if is_ambiguous(value):
         warnings.append(diagnose("proxies.password_ambiguous", variable=variable))
-    if entry := _ignored_entry(configured.get("no", ""), base_url):
+    excluded = filter(None, _SEPARATORS.split(configured.get("no", "")))
+    if entry := next((one for one in excluded if _seems_to_mean(one, base_url)), ""):
         facts = {"entry": sanitize(entry), "host": base_url.host}
         warnings.append(diagnose("proxies.no_proxy_ignored", **facts))
     id = "proxies.socks" if proxy.is_socks else "proxies.used"
@@ -123,13 +124,12 @@ def _proxy(url: str, variable: str, facts: dict[str, Fact]) -> Proxy:
     )
 
 
-def _ignored_entry(value: str, target: BaseUrl) -> str:
-    """Return the first entry that means a host that is not excluded, or ""."""
-    entries = filter(None, _SEPARATORS.split(value))
-    return next((one for one in entries if _seems_to_mean(one, target)), "")
-
-
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
+    """Return whether an entry of NO_PROXY means a host that it does not exclude.
+
+    Python's standard library and others understand only host names, separated by
+    commas.
+    """
     text = entry.strip("\"'").lower().rpartition("://")[2]
     if is_ip_address(target.host):
         try:

@@ -121,9 +121,17 @@ def _load_certifi(trust: ssl.SSLContext) -> bool:
 def _load_variables(trust: ssl.SSLContext) -> None:
     if name := os.environ.get(_FILE):
         _load_file(trust, name)
-    if names := os.environ.get(_FOLDER):
-        _check_folders(names)
-        trust.load_verify_locations(capath=names)
+    if not (names := os.environ.get(_FOLDER)):
+        return
+    folders = [name for name in names.split(os.pathsep) if os.path.isdir(name)]
+    if not folders:
+        raise _trouble("tls.store_missing", _FOLDER, names)
+    try:
+        if not any(map(_has_hashes, folders)):
+            raise _trouble("tls.store_no_hashes", _FOLDER, names)
+    except OSError as error:
+        raise _trouble("tls.store_unreadable", _FOLDER, names, _reason(error)) from None
+    trust.load_verify_locations(capath=names)
 
 
 def _load_file(trust: ssl.SSLContext, name: str) -> None:
@@ -140,17 +148,6 @@ def _load_file(trust: ssl.SSLContext, name: str) -> None:
         raise _trouble(id, _FILE, name, _reason(error)) from None
     except (OSError, ValueError) as error:
         raise _trouble("tls.store_unreadable", _FILE, name, _reason(error)) from None
-
-
-def _check_folders(names: str) -> None:
-    folders = [name for name in names.split(os.pathsep) if os.path.isdir(name)]
-    if not folders:
-        raise _trouble("tls.store_missing", _FOLDER, names)
-    try:
-        if not any(map(_has_hashes, folders)):
-            raise _trouble("tls.store_no_hashes", _FOLDER, names)
-    except OSError as error:
-        raise _trouble("tls.store_unreadable", _FOLDER, names, _reason(error)) from None
 
 
 def _has_certificates(machine: ssl.SSLContext) -> bool:

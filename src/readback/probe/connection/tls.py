@@ -100,16 +100,6 @@ class _Findings:
             yield "tls.intercepted_trusted"
         elif self._is_private and self._is_public_host:
             yield "tls.private_authority"
-        yield from self._store_ids()
-        own = self._own
-        if not own.hosts and own is not certificates.UNREADABLE:
-            yield "tls.only_common_name"
-        if certificates.is_out_of_order(self._chain):
-            yield "tls.chain_order"
-        if own.days_left is not None and own.days_left < _EXPIRES_SOON_DAYS:
-            yield "tls.expires_soon"
-
-    def _store_ids(self) -> Iterator[str]:
         if self._refused_by(StoreKind.VARIABLE):
             yield "tls.store_refuses"
         if self._refused_by(StoreKind.MACHINE):
@@ -117,6 +107,13 @@ class _Findings:
             yield "tls.only_certifi" if is_there else "tls.no_machine_store"
         elif self._best.store.kind is StoreKind.MACHINE:
             yield "tls.only_system"
+        own = self._own
+        if not own.hosts and own is not certificates.UNREADABLE:
+            yield "tls.only_common_name"
+        if certificates.is_out_of_order(self._chain):
+            yield "tls.chain_order"
+        if own.days_left is not None and own.days_left < _EXPIRES_SOON_DAYS:
+            yield "tls.expires_soon"
 
     @property
     def _own(self) -> Certificate:

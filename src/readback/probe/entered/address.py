@@ -94,8 +94,23 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
 def _settle(url: str) -> tuple[BaseUrl, dict[str, str]]:
     """Correct an address until its usual form has no mistake either."""
     corrected, mistakes = correct(url, (*WRAPPING, *PARTS))
-    base_url, letters = _build(corrected)
-    mistakes.update(letters)
+    scheme, separator, rest = corrected.partition("://")
+    if not separator:
+        raise ProbeError("address.host")
+    if scheme.lower() not in PORTS:
+        raise ProbeError("address.scheme", scheme=shown_scheme(scheme))
+    if _PLACEHOLDER.search(corrected):
+        raise ProbeError("address.placeholder")
+    authority, slash, path = rest.partition("/")
+    host, port = split_authority(authority)
+    if mixed_letter(host):
+        mistakes["address.mixed_letters"] = host
+    base_url = BaseUrl(
+        scheme.lower(),
+        ascii_host(host),
+        port or PORTS[scheme.lower()],
+        quote(slash + path, safe=_PATH_CHARACTERS),
+    )
     if str(base_url) == corrected:
         return base_url, mistakes
     settled, more = _settle(str(base_url))
@@ -123,23 +138,6 @@ def _refuse_other(text: str) -> None:
 
 def _readable(text: str) -> str:
     return remove_invisible(unquote(text))
-
-
-def _build(url: str) -> tuple[BaseUrl, dict[str, str]]:
-    """Return the base URL and what is suspicious in its host."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        raise ProbeError("address.host")
-    if scheme.lower() not in PORTS:
-        raise ProbeError("address.scheme", scheme=shown_scheme(scheme))
-    authority, slash, path = rest.partition("/")
-    if _PLACEHOLDER.search(url):
-        raise ProbeError("address.placeholder")
-    host, port = split_authority(authority)
-    port = port or PORTS[scheme.lower()]
-    path = quote(slash + path, safe=_PATH_CHARACTERS)
-    letters = {"address.mixed_letters": host} if mixed_letter(host) else {}
-    return BaseUrl(scheme.lower(), ascii_host(host), port, path), letters
 
 
 def _letter_facts(letter: str) -> dict[str, str]:

@@ -213,13 +213,6 @@ def _on_path(id: str, pattern: str, replacement: str = "") -> Correction:
     return Correction(id, change)
 
 
-def _lower_version(text: str) -> str:
-    match = _BASE_AND_PATH.fullmatch(text)
-    if match is None:
-        return text
-    return match[1] + re.sub(r"/V(?=\d+(?:/|$))", "/v", match[2])
-
-
 PARTS = (
     Correction("address.letters", _replace_letters),
     Correction("address.scheme_typo", _spell_scheme),
@@ -236,7 +229,7 @@ PARTS = (
     replacing("address.listen", r"^(https?://)0\.0\.0\.0(?=[:/]|$)", r"\g<1>127.0.0.1"),
     replacing("address.listen", r"^(https?://)\[::\](?=[:/]|$)", r"\1[::1]"),
     _on_path("address.slashes", "/{2,}", "/"),
-    Correction("address.version_case", _lower_version),
+    _on_path("address.version_case", r"/v(?=\d+(?:/|$))", "/v"),
     _on_path("address.version_letter", r"/v[li|](?=/|$)", "/v1"),
     _on_path("address.doubled", r"(/v\d+)\1+(?=/|$)", r"\1"),
     _on_path("address.endpoint", rf"(/v\d\w*)/(?:chat|{_ENDPOINTS})(?:/.*)?$", r"\1"),

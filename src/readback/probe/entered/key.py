@@ -92,8 +92,14 @@ def _refuse(text: str) -> None:
     plain = replace_look_alikes(text.translate(dict.fromkeys(map(ord, DASHES), "-")))
     if begin := _OUR_PREFIX.search(plain):
         raise _wrong_readback_key(text[begin.start() :])
-    if not _SENDABLE.fullmatch(text):
-        raise ProbeError("key.unsendable", problem=_unsendable(text))
+    if _SENDABLE.fullmatch(text):
+        return
+    letter = foreign_letter(text)
+    script = f" ({script_of(letter)})" if letter else ""
+    problem = f"a character outside ASCII{script}"
+    if re.search(r"\s", text):
+        problem = "a line break" if re.search("[\r\n]", text) else "a space"
+    raise ProbeError("key.unsendable", problem=problem)
 
 
 def _wrong_readback_key(text: str) -> ProbeError:
@@ -118,16 +124,6 @@ def _wrong_key_id(key: str) -> str:
         return "key.cut" if len(key) < keys.LENGTH else "key.long"
     rest = key[len(keys.PREFIX) :]
     return "key.typo" if set(rest) <= set(keys.ALPHABET) else "key.characters"
-
-
-def _unsendable(text: str) -> str:
-    if re.search("[\r\n]", text):
-        return "a line break"
-    if re.search(r"\s", text):
-        return "a space"
-    letter = foreign_letter(text)
-    script = f" ({script_of(letter)})" if letter else ""
-    return f"a character outside ASCII{script}"
 
 
 def key_from_file(name: str) -> str:

@@ -178,17 +178,10 @@ def _describe(reading: _Reading, spans: list[tuple[int, int, str]]) -> PastedKey
     first, last = spans[0][0], spans[-1][1]
     before = reading.text[max(first - _AROUND_LENGTH, 0) : first]
     after = reading.text[last : last + _AROUND_LENGTH]
-    for id in _around(before, after):
-        mistakes.setdefault(id, "")
-    return PastedKey(found, mistakes)
-
-
-def _around(before: str, after: str) -> list[str]:
-    """Return the ids of what is before and after a key."""
     # Percent-encoding can also produce the marker.
     before, after = before.replace(_MARKER, " "), after.replace(_MARKER, " ")
-    rest, mistakes = correct(before + _MARKER + after, _AROUND)
-    ids = without_implied(mistakes, _IMPLIED)
-    if _ATTACHED.search(rest):
-        return [*ids, "key.extra"]
-    return ids if rest == _MARKER else [*ids, "key.surrounded"]
+    rest, around = correct(before + _MARKER + after, _AROUND)
+    ids = without_implied(around, _IMPLIED)
+    if rest != _MARKER:
+        ids.append("key.extra" if _ATTACHED.search(rest) else "key.surrounded")
+    return PastedKey(found, {**dict.fromkeys(ids, ""), **mistakes})

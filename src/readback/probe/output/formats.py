@@ -58,7 +58,14 @@ def document(report: ProbeReport) -> dict[str, object]:
 
 
 def as_markdown(report: ProbeReport) -> str:
-    rows = [_row(result) for result in report.tried]
+    rows = []
+    for result in report.tried:
+        one = result.diagnosis
+        strong = "**" if one.verdict in (Verdict.FAIL, Verdict.WARN) else ""
+        details = "; ".join(" ".join(line.split()) for line in one.details)
+        text = escape(f"{one.sentence} {details}".strip())
+        verdict = f"{strong}{one.verdict}{strong}"
+        rows.append(f"| {verdict} | {result.title} | {one.figure} | {text} |")
     if report.not_tried:
         rows.append(f"| skip | skipped | | {', '.join(report.not_tried)} |")
     # Several steps may have the same diagnosis; the hint of the verdict is on top.
@@ -105,19 +112,6 @@ def finding(result: StepResult) -> dict[str, object]:
 
 def _fixer(fixer: Fixer) -> str | None:
     return fixer.name.lower() if fixer else None
-
-
-def _row(result: StepResult) -> str:
-    diagnosis = result.diagnosis
-    strong = "**" if diagnosis.verdict in (Verdict.FAIL, Verdict.WARN) else ""
-    details = "; ".join(" ".join(line.split()) for line in diagnosis.details)
-    cells = (
-        f"{strong}{diagnosis.verdict}{strong}",
-        result.title,
-        diagnosis.figure,
-        escape(f"{diagnosis.sentence} {details}".strip()),
-    )
-    return f"| {' | '.join(cells)} |"
 
 
 def escape(text: str) -> str:

@@ -37,7 +37,9 @@ def show(report: ProbeReport, console: Console | None = None) -> None:
         hints.add(result.diagnosis.hint)
     if report.not_tried:
         titles = Text(", ".join(report.not_tried), _QUIET)
-        console.print(row("skipped", _skipped(report), titles))
+        # All of them have the same diagnosis.
+        skipped = (one for one in report.results if one.title in report.not_tried)
+        console.print(row("skipped", next(skipped).diagnosis, titles))
 
 
 def _verdict(report: ProbeReport) -> Table:
@@ -58,12 +60,6 @@ def _verdict(report: ProbeReport) -> Table:
     table.add_column(overflow="fold")
     table.add_row(Text(f"  {mark}", f"bold {color}"), text)
     return table
-
-
-def _skipped(report: ProbeReport) -> Diagnosis:
-    """Return the diagnosis that all skipped steps share."""
-    titles = report.not_tried
-    return next(one.diagnosis for one in report.results if one.title in titles)
 
 
 def _table_row(title: str, diagnosis: Diagnosis, text: Text) -> Table:

@@ -153,7 +153,15 @@ class ParsedRefusal:
 def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     """Return the refusal if code and status are those of the contract, else None."""
     detail = response.headers.get("X-Error-Detail", "")
-    code, message = _error_fields(response.body, is_signed=bool(detail))
+    content = parse_json(response.body)
+    error = content.get("error") if isinstance(content, dict) else None
+    # A gateway may have added fields, but then our own header must tell whose it is.
+    is_foreign = not detail and any(added_fields(content, ERROR_FIELDS))
+    if not isinstance(error, dict) or is_foreign:
+        return None
+    code, message = error.get("code"), error.get("message", "")
+    if not isinstance(code, str) or not isinstance(message, str):
+        return None
     row = REFUSALS.get(code)
     if row is None or response.status != row.status:
         return None
@@ -176,21 +184,6 @@ def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError
         request_id = sanitize(response.headers.get("X-Request-Id", "none"))
         return ProbeError("http.unavailable", request_id=request_id, **facts)
     return ProbeError("http.refused", hint=row.hint, **facts)
-
-
-def _error_fields(body: bytes, is_signed: bool) -> tuple[str, str]:
-    """Return code and message of an error as the contract defines it, or empty ones."""
-    content = parse_json(body)
-    error = content.get("error") if isinstance(content, dict) else None
-    if not isinstance(error, dict):
-        return "", ""
-    # A gateway may have added fields, but then our own header must tell whose it is.
-    if not is_signed and any(added_fields(content, ERROR_FIELDS)):
-        return "", ""
-    code, message = error.get("code"), error.get("message", "")
-    if not isinstance(code, str) or not isinstance(message, str):
-        return "", ""
-    return code, message
 
 
 def added_fields(content: Any, known: Any, path: str = "") -> Iterator[str]:

@@ -47,7 +47,11 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     content = parse_json(response.body)
     if not _is_completion(content):
         raise ProbeError("chat.form")
-    used = _used(content.get("usage"))
+    usage = content.get("usage")
+    names = ("prompt_tokens", "completion_tokens")
+    numbers = {one: usage.get(one) for one in names} if isinstance(usage, dict) else {}
+    is_complete = all(type(number) is int for number in numbers.values())
+    used: dict[str, Fact] = dict(numbers) if is_complete else {}
     return diagnose(
         "chat.completed" if used else "chat.unmeasured",
         figure=format_duration(response.timing.answer),
@@ -138,16 +142,6 @@ def _is_completion(content: Any) -> bool:
         return isinstance(content["choices"][0]["message"], dict)
     except (KeyError, IndexError, TypeError):
         return False
-
-
-def _used(usage: Any) -> dict[str, Fact]:
-    """Return the numbers of tokens, or nothing if they are not given."""
-    names = ("prompt_tokens", "completion_tokens")
-    if not isinstance(usage, dict):
-        return {}
-    numbers = {name: usage.get(name) for name in names}
-    is_complete = all(type(number) is int for number in numbers.values())
-    return dict(numbers) if is_complete else {}
 
 
 class EventStream:

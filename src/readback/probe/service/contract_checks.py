@@ -13,7 +13,6 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, base_url
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.service.answers import (
-    ParsedRefusal,
     parse_json,
     parse_refusal,
     refusal_error,
@@ -41,23 +40,18 @@ def check_access(context: ProbeContext) -> Diagnosis:
         refusal = parse_refusal(response)
         if refusal is None:
             raise unexpected_response(response, f"{context.base_url}{MODELS}")
-        if refusal.code == "invalid_key":
-            raise _key_not_accepted(context, refusal)
-        raise refusal_error(response, refusal)
+        if refusal.code != "invalid_key":
+            raise refusal_error(response, refusal)
+        id = "key.refused"
+        if refusal == parse_refusal(context.models_without_key):
+            id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
+        elif refusal.is_explained and _OF_FORM.search(refusal.detail):
+            # The form of the key has been checked, so the service should accept it.
+            id = "key.changed"
+        raise ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
     context.models = response
     figure = format_duration(response.timing.answer)
     return diagnose("key.accepted", figure=figure, sent_to=context.key_sent_to)
-
-
-def _key_not_accepted(context: ProbeContext, refusal: ParsedRefusal) -> ProbeError:
-    """Return the error for a key that was refused, changed or lost."""
-    id = "key.refused"
-    if refusal == parse_refusal(context.models_without_key):
-        id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
-    elif refusal.is_explained and _OF_FORM.search(refusal.detail):
-        # The form of the key has been checked here, so the service should accept it.
-        id = "key.changed"
-    return ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
 
 
 def check_models(context: ProbeContext) -> Diagnosis:
@@ -110,7 +104,10 @@ def _raise_if_transient(response: ProbeResponse) -> None:
 
 
 def check_cabinet(context: ProbeContext) -> Diagnosis:
-    cabinet = context.cabinet_url or _cabinet_url(context.help_link)
+    # The help link of a refusal leads to a page of the cabinet.
+    page = context.help_link.partition("#")[0]
+    is_help = page.startswith(("http://", "https://")) and page.endswith(_HELP_PAGE)
+    cabinet = context.cabinet_url or (page.removesuffix(_HELP_PAGE) if is_help else "")
     if not cabinet:
         return diagnose("cabinet.unknown")
     shown = _address_json(context, cabinet.rstrip("/"))
@@ -120,14 +117,6 @@ def check_cabinet(context: ProbeContext) -> Diagnosis:
     facts = {"current": sanitize(current), "since": sanitize(str(shown.get("since")))}
     moved = _normalize(shown.get("previous")) == str(context.base_url)
     return diagnose("cabinet.moved" if moved else "cabinet.differs", **facts)
-
-
-def _cabinet_url(help_link: str) -> str:
-    """Return the cabinet's URL, taken from the help link of a refusal, or ""."""
-    page = help_link.partition("#")[0]
-    if not page.startswith(("http://", "https://")):
-        return ""
-    return page.removesuffix(_HELP_PAGE) if page.endswith(_HELP_PAGE) else ""
 
 
 def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import html
 import json
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from http import HTTPStatus
-from itertools import product
+from itertools import compress, product
 from typing import Any, NamedTuple
+from unicodedata import category, normalize
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
 from readback.probe.common.formatting import code_points, format_duration
@@ -161,7 +161,7 @@ def _causes(sent: str, received: str) -> Iterator[TextChange]:
     if received and sent.startswith(received):
         yield TextChange("echo.truncated")
     for form in _FORMS:
-        if received == unicodedata.normalize(form, sent):  # type: ignore[arg-type]
+        if received == normalize(form, sent):  # type: ignore[arg-type]
             yield TextChange("echo.normalised", form)
     if charset := _charset(sent, received):
         yield TextChange("echo.charset", charset)
@@ -171,7 +171,8 @@ def _causes(sent: str, received: str) -> Iterator[TextChange]:
         yield TextChange("echo.line_ends", kept)
     if received == sent.strip() or received == sent.strip("\0\ufeff" + " \t\r\n\v\f"):
         yield TextChange("echo.trimmed")
-    if received == _without_hidden(sent):
+    is_visible = (one in "\t\n\r" or category(one) not in ("Cc", "Cf") for one in sent)
+    if received == "".join(compress(sent, is_visible)):
         yield TextChange("echo.controls")
     if received != sent and html.unescape(received) == sent:
         yield TextChange("echo.escaped")
@@ -193,14 +194,6 @@ def _charset(sent: str, received: str) -> str:
     if "\ufffd" in received and "\ufffd" not in sent:
         return "bytes that are not UTF-8 were replaced"
     return ""
-
-
-def _without_hidden(text: str) -> str:
-    hidden = ("Cc", "Cf")
-    keep = "\t\n\r"
-    return "".join(
-        c for c in text if c in keep or unicodedata.category(c) not in hidden
-    )
 
 
 def _straighten_quotes(text: str) -> str:

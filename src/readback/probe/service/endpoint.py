@@ -11,7 +11,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from readback.probe.common.formatting import format_duration, sanitize
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service import recognition
 from readback.probe.service.answers import (
@@ -41,8 +41,14 @@ _REFUSED: dict[int, str] = {
 def check_access(context: ProbeContext) -> Diagnosis:
     without_key = context.models_without_key
     key = context.usable_key
+    no_models = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
     if key is None:
-        return _without_key(context, without_key)
+        context.models = without_key
+        if without_key.status in no_models:
+            return diagnose("endpoint.no_models", status=without_key.status)
+        if without_key.status != HTTPStatus.OK:
+            raise refused(context, without_key)
+        return diagnose("endpoint.open", **_figures(context, without_key))
     if key.is_readback_key:
         raise ProbeError("key.readback_elsewhere", host=context.base_url.host)
     response = context.models = context.get(MODELS)
@@ -52,22 +58,18 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if response.status == HTTPStatus.BAD_REQUEST:
         # Only the key is new in this request. Google's APIs and LiteLLM respond so.
         raise refused(context, response, "key.refused_elsewhere")
-    if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+    if response.status in no_models:
         return diagnose("endpoint.no_models", status=response.status)
     if response.status != HTTPStatus.OK or is_html(response):
         raise refused(context, response)
     is_open = without_key.status == HTTPStatus.OK
     id = "endpoint.open" if is_open else "key.accepted"
-    return _named(context, diagnose(id, **_figures(context, response)))
-
-
-def _without_key(context: ProbeContext, response: ProbeResponse) -> Diagnosis:
-    context.models = response
-    if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-        return diagnose("endpoint.no_models", status=response.status)
-    if response.status != HTTPStatus.OK:
-        raise refused(context, response)
-    return diagnose("endpoint.open", **_figures(context, response))
+    diagnosis = diagnose(id, **_figures(context, response))
+    if context.endpoint_name or not (name := recognition.program_name(response)):
+        return diagnosis
+    # Only the key made the name of the program known.
+    context.endpoint_name = name
+    return replace(diagnosis, details=(f"The service names itself: {name}.",))
 
 
 def check_models(context: ProbeContext) -> list[Diagnosis]:
@@ -117,33 +119,17 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
         id = "endpoint.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         id = "endpoint.quota"
-    id = id or _REFUSED.get(response.status, "endpoint.refused")
-    return ProbeError(id, **_facts(context, response))
-
-
-def _facts(context: ProbeContext, response: ProbeResponse) -> dict[str, Fact]:
     wait = response.headers.get("Retry-After", "").strip()
-    return {
-        "status": response.status,
-        "detail": explanation(response, context.usable_key),
+    return ProbeError(
+        id or _REFUSED.get(response.status, "endpoint.refused"),
+        status=response.status,
+        detail=explanation(response, context.usable_key),
         # Some services send a date instead of seconds.
-        "wait": wait if wait.isascii() and wait.isdigit() else "a few",
-        "sent_to": context.key_sent_to or "not sent",
-    }
+        wait=wait if wait.isascii() and wait.isdigit() else "a few",
+        sent_to=context.key_sent_to or "not sent",
+    )
 
 
 def _figures(context: ProbeContext, response: ProbeResponse) -> dict[str, str]:
     figure = format_duration(response.timing.answer)
     return {"figure": figure, "sent_to": context.key_sent_to or "not sent"}
-
-
-def _named(context: ProbeContext, diagnosis: Diagnosis) -> Diagnosis:
-    """Add the name of the program if only the key made it known."""
-    if context.endpoint_name:
-        return diagnosis
-    context.endpoint_name = recognition.program_name(context.models)
-    if not context.endpoint_name:
-        return diagnosis
-    return replace(
-        diagnosis, details=(f"The service names itself: {context.endpoint_name}.",)
-    )

@@ -9,6 +9,7 @@ counts only if the program says it of itself, in a header or a text of its own.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -27,7 +28,7 @@ from readback.probe.service.answers import (
 )
 from readback.probe.service.unexpected import unexpected_response
 from readback.probe.transport import opening
-from readback.probe.transport.client import ProbeClient, ProbeResponse
+from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
@@ -55,7 +56,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     for response in (unknown, models):
         if error := unexpected.spoiled(response):
             raise error
-    if _is_readback(unknown, models):
+    # The refusals of a Readback follow the contract, as far as they are its own.
+    is_explained = parse_refusal(models) is not None or not is_from_api(models)
+    if parse_refusal(unknown) is not None and is_explained:
         return mistakes + _readback(context, unknown, models)
     return [*mistakes, _endpoint(context, models)]
 
@@ -86,13 +89,6 @@ def _with_right_version(
     context.base_url = corrected
     context.route = replace(context.route, target=corrected)
     return other, [diagnose(mistake, base_url=str(corrected))]
-
-
-def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
-    """Return whether the refusals follow the contract, as far as they are its own."""
-    if parse_refusal(unknown) is None:
-        return False
-    return parse_refusal(models) is not None or not is_from_api(models)
 
 
 def _readback(
@@ -130,7 +126,11 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     context.service = Service.ENDPOINT
     context.endpoint_name = program_name(models)
     if not context.endpoint_name and models.status == HTTPStatus.OK:
-        context.endpoint_name = _program_name_at_root(context.client)
+        # Ollama says its name at the root of the host.
+        with suppress(ProbeError):
+            root = context.client.request("GET", "/")
+            is_ollama = (root.status, root.body.strip()) == (HTTPStatus.OK, _OLLAMA)
+            context.endpoint_name = "Ollama" if is_ollama else ""
     id = "http.endpoint_named" if context.endpoint_name else "http.endpoint"
     figure = format_duration(models.timing.answer)
     return diagnose(id, figure=figure, name=context.endpoint_name, status=models.status)
@@ -166,16 +166,6 @@ def program_name(response: ProbeResponse) -> str:
             return program
     server = response.headers.get("Server", "").strip().lower()
     return _BY_SERVER.get(server) or _owner(response) or _google(response)
-
-
-def _program_name_at_root(client: ProbeClient) -> str:
-    """Ask for the root of the host, where Ollama says its name."""
-    try:
-        response = client.request("GET", "/")
-    except ProbeError:
-        return ""
-    is_ollama = response.status == HTTPStatus.OK and response.body.strip() == _OLLAMA
-    return "Ollama" if is_ollama else ""
 
 
 def _is_anthropic(response: ProbeResponse) -> bool:

@@ -7,13 +7,13 @@ what surrounds the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from readback.contract import MODEL, MODEL_LIST
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact
-from readback.probe.diagnoses import diagnose
+from readback.probe.diagnoses import TEMPLATES, diagnose
 from readback.probe.service.answers import (
     COMPLETION_FIELDS,
     ERROR_FIELDS,
@@ -55,17 +55,27 @@ class Answer(NamedTuple):
 
 
 Facts = dict[str, Fact]
-Look = Callable[[Answer], "Facts | None"]
 
 
 def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    answers = list(_answers(context.responses))
-    findings = [
-        diagnose(id, figure="", **facts)
-        for id, look in _LOOKS.items()
-        if (facts := _first(map(look, answers))) is not None
+    parsed = ((one, parse_json(one.body)) for one in context.responses)
+    answers = [
+        Answer(response, content)
+        for response, content in parsed
+        if isinstance(content, dict) and content.keys() & {"choices", "data", "error"}
     ]
-    if _loses_id(answers):
+    found: dict[str, Facts] = {}
+    for answer in answers:
+        for id, facts in _changes(answer):
+            found.setdefault(id, facts)
+    order = list(TEMPLATES)
+    findings = [
+        diagnose(id, figure="", **found[id]) for id in sorted(found, key=order.index)
+    ]
+    # Without it in successes alone, an operator finds only failures.
+    accepted = {bool(one.header(_ID)) for one in answers if "error" not in one.content}
+    refused = {bool(one.header(_ID)) for one in answers if "error" in one.content}
+    if False in accepted and True in refused:
         findings.append(diagnose("between.request_id_removed"))
     if findings:
         return findings
@@ -74,92 +84,40 @@ def check(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     return diagnose("between.unchanged")
 
 
-def _answers(responses: Iterable[ProbeResponse]) -> Iterator[Answer]:
-    for response in responses:
-        content = parse_json(response.body)
-        if isinstance(content, dict) and content.keys() & {"choices", "data", "error"}:
-            yield Answer(response, content)
-
-
-def _first(found: Iterable[Facts | None]) -> Facts | None:
-    return next((facts for facts in found if facts is not None), None)
-
-
-def _content_type(answer: Answer) -> Facts | None:
+def _changes(answer: Answer) -> Iterator[tuple[str, Facts]]:
+    """Yield the id and the facts of everything that was changed in a response."""
+    response, content = answer
     type = answer.header("Content-Type").partition(";")[0].strip().lower()
-    if type == "application/json" or type.endswith("+json"):
-        return None
-    return {"type": f"labelled {sanitize(type)}" if type else "not labelled"}
-
-
-def _charset(answer: Answer) -> Facts | None:
-    charset = answer.response.headers.get_content_charset("")
-    return None if charset in _UTF_8 else {"charset": sanitize(str(charset))}
-
-
-def _byte_order_mark(answer: Answer) -> Facts | None:
-    return {} if answer.response.body.startswith(_BYTE_ORDER_MARK) else None
-
-
-def _added_fields(answer: Answer) -> Facts | None:
-    known: Any = ERROR_FIELDS if "error" in answer.content else MODEL_LIST
+    if type != "application/json" and not type.endswith("+json"):
+        label = f"labelled {sanitize(type)}" if type else "not labelled"
+        yield "between.content_type", {"type": label}
+    charset = str(response.headers.get_content_charset(""))
+    if charset not in _UTF_8:
+        yield "between.charset_label", {"charset": sanitize(charset)}
+    if response.body.startswith(_BYTE_ORDER_MARK):
+        yield "between.bom", {}
+    known: Any = ERROR_FIELDS if "error" in content else MODEL_LIST
     known = COMPLETION_FIELDS if answer.is_completion else known
-    names = list(dict.fromkeys(added_fields(answer.content, known)))
-    more = ", …" if len(names) > _SHOWN else ""
-    return {"names": sanitize(", ".join(names[:_SHOWN]) + more)} if names else None
-
-
-def _model(answer: Answer) -> Facts | None:
-    model = answer.content.get("model")
-    if not answer.is_completion or model == MODEL:
-        return None
-    return {"model": sanitize(str(model))}
-
-
-def _id(answer: Answer) -> Facts | None:
+    if names := list(dict.fromkeys(added_fields(content, known))):
+        more = ", …" if len(names) > _SHOWN else ""
+        shown = sanitize(", ".join(names[:_SHOWN]) + more)
+        yield "between.fields_added", {"names": shown}
+    if answer.is_completion and (model := content.get("model")) != MODEL:
+        yield "between.model_changed", {"model": sanitize(str(model))}
     ids = answer.every(_ID)
-    if not answer.is_completion or not ids or answer.content.get("id") in ids:
-        return None
-    return {}
-
-
-def _bot_cookie(answer: Answer) -> Facts | None:
-    names = [name for name in _cookies(answer) if _BOT_COOKIES.match(name)]
-    return {"names": ", ".join(names)} if names else None
-
-
-def _cached(answer: Answer) -> Facts | None:
+    if answer.is_completion and ids and content.get("id") not in ids:
+        yield "between.id_changed", {}
+    if names := [name for name in _cookies(answer) if _BOT_COOKIES.match(name)]:
+        yield "between.bot_protection", {"names": ", ".join(names)}
     age = answer.header("Age").strip()
     if age.isascii() and age.isdigit() and age.strip("0"):
-        return {"sign": f"Age: {sanitize(age)}"}
+        yield "between.cached", {"sign": f"Age: {sanitize(age)}"}
     for name in ("X-Cache", "CF-Cache-Status", "X-Cache-Status"):
         if _HIT.search(answer.header(name)):
-            return {"sign": sanitize(f"{name}: {answer.header(name)}")}
-    return None
-
-
-def _old_version(answer: Answer) -> Facts | None:
-    return {} if answer.response.version == _HTTP_1_0 else None
-
-
-_LOOKS: dict[str, Look] = {
-    "between.content_type": _content_type,
-    "between.charset_label": _charset,
-    "between.bom": _byte_order_mark,
-    "between.fields_added": _added_fields,
-    "between.model_changed": _model,
-    "between.id_changed": _id,
-    "between.bot_protection": _bot_cookie,
-    "between.cached": _cached,
-    "between.http_1_0": _old_version,
-}
-
-
-def _loses_id(answers: Iterable[Answer]) -> bool:
-    """Return whether only successes lack the id by which an operator finds them."""
-    accepted = {bool(one.header(_ID)) for one in answers if "error" not in one.content}
-    refused = {bool(one.header(_ID)) for one in answers if "error" in one.content}
-    return False in accepted and True in refused
+            sign = sanitize(f"{name}: {answer.header(name)}")
+            yield "between.cached", {"sign": sign}
+    if response.version == _HTTP_1_0:
+        yield "between.http_1_0", {}
 
 
 def _traces(answers: Iterable[Answer]) -> Iterator[str]:

@@ -48,19 +48,16 @@ def check(context: ProbeContext) -> Diagnosis:
     except ProbeError as error:
         if error.id not in _LOST:
             raise
-        raise _explain(context, error) from None
-
-
-def _explain(context: ProbeContext, lost: ProbeError) -> ProbeError:
-    """Return the error with the size from which texts are lost, if there is one."""
+        lost = error
     try:
         search = _Search(context, lost)
         search.halve()
         while not search.confirm():
             search.halve()
     except ProbeError:
-        return lost  # The size is not the reason, or a limit of requests is reached.
-    return search.error()
+        # The size is not the reason, or a limit of requests is reached.
+        raise lost from None
+    raise search.error()
 
 
 @dataclass

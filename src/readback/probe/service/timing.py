@@ -45,22 +45,18 @@ def _use_after_pause(context: ProbeContext) -> str:
         try:
             second = _request(context, client)
         except ProbeError as error:
-            return _lost(context, error)
+            if error.id not in _DEAD:
+                raise
+            # A finding only if a new connection works at the same moment.
+            with context.new_client() as another:
+                _request(context, another)
+            return _DEAD[error.id]
     is_kept = second.timing.connect is None
     return "between.idle_ok" if is_kept else "between.idle_closed"
 
 
 def _request(context: ProbeContext, client: ProbeClient) -> ProbeResponse:
     return client.request("GET", f"{context.base_url.path}{UNKNOWN}")
-
-
-def _lost(context: ProbeContext, error: ProbeError) -> str:
-    """Return the id of the finding if a new connection works at the same moment."""
-    if error.id not in _DEAD:
-        raise error
-    with context.new_client() as client:
-        _request(context, client)
-    return _DEAD[error.id]
 
 
 def check_latency(context: ProbeContext) -> Diagnosis:
@@ -136,18 +132,15 @@ def _which(context: ProbeContext, ahead: float) -> str:
         return "clock.differs"
     if abs(of_cabinet) <= _MAX_OFFSET_SECONDS:
         return "clock.service"
-    agrees = abs(of_cabinet - ahead) <= _MAX_OFFSET_SECONDS
-    return "clock.machine" if agrees and _is_elsewhere(context) else "clock.differs"
-
-
-def _is_elsewhere(context: ProbeContext) -> bool:
-    """Return whether the cabinet runs on another machine, with a clock of its own."""
+    if abs(of_cabinet - ahead) > _MAX_OFFSET_SECONDS:
+        return "clock.differs"
+    # Only another machine has a clock of its own.
     try:
-        cabinet = resolve_within(context.cabinet_host, 0, context.timeout)
-        service = resolve_within(context.base_url.host, 0, context.timeout)
-        return not set(cabinet) & set(service)
+        there = set(resolve_within(context.cabinet_host, 0, context.timeout))
+        there &= set(resolve_within(context.base_url.host, 0, context.timeout))
+        return "clock.differs" if there else "clock.machine"
     except OSError:
-        return False
+        return "clock.differs"
 
 
 def _seconds_ahead(responses: Iterable[ProbeResponse]) -> float | None:

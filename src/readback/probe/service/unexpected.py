@@ -67,8 +67,16 @@ def unexpected_response(
     named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
     if signed or _PROXY_SERVERS.search(named):
         return ProbeError("http.proxy_page", **facts)
-    if error := _explain_refusal(response, facts):
+    if error := spoiled(response):
         return error
+    is_marked = "challenge" in headers.get("Cf-Mitigated", "").lower()
+    is_refused = response.status in _CHALLENGE_STATUSES
+    if is_marked or (is_refused and _CHALLENGE.search(response.body)):
+        return ProbeError("between.challenge", tried="", **facts)
+    if id := _REFUSALS.get(response.status):
+        after = headers.get("Retry-After", "")
+        wait = after if _SECONDS.fullmatch(after) else "some"
+        return ProbeError(id, tried="", wait=wait, **facts)
     if response.status in _GATEWAY_ERRORS:
         return ProbeError("http.gateway", **facts)
     if is_recognized:
@@ -103,23 +111,6 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
         return ProbeError("between.coding", coding=sanitize(coding))
     if rest := _trailing_bytes(response.body):
         return ProbeError("between.trailing", bytes=rest)
-    return None
-
-
-def _explain_refusal(
-    response: ProbeResponse, facts: dict[str, Fact]
-) -> ProbeError | None:
-    """Return the error for a response that is not the service's, if it tells enough."""
-    if error := spoiled(response):
-        return error
-    is_marked = "challenge" in response.headers.get("Cf-Mitigated", "").lower()
-    is_refused = response.status in _CHALLENGE_STATUSES
-    if is_marked or (is_refused and _CHALLENGE.search(response.body)):
-        return ProbeError("between.challenge", tried="", **facts)
-    if id := _REFUSALS.get(response.status):
-        after = response.headers.get("Retry-After", "")
-        wait = after if _SECONDS.fullmatch(after) else "some"
-        return ProbeError(id, tried="", wait=wait, **facts)
     return None
 
 

@@ -138,12 +138,15 @@ class ProbeClient:
         is_timed = on_part is not None
         wire = DeadlineSocket(sock, started + self._patience, notes_silence=is_timed)
         connection = self._send(
-            wire,
-            (method, path),
-            {**self._headers(key, body), **(headers or {})},
-            body or b"",
+            wire, method, path, {**self._headers(key, body), **(headers or {})}, body
         )
-        response = self._head(connection)
+        try:
+            response = connection.getresponse()
+        except (socket.timeout, TimeoutError):
+            raise self._failed("http.silent") from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise _head_error(error) from None
         content = self._body(response, wire, on_part)
         timing.answer = time.monotonic() - started
         if response.will_close:
@@ -209,11 +212,11 @@ class ProbeClient:
     def _send(
         self,
         sock: DeadlineSocket,
-        line: tuple[str, str],
+        method: str,
+        path: str,
         headers: Mapping[str, str],
-        body: bytes,
+        body: bytes | None,
     ) -> http.client.HTTPConnection:
-        method, path = line
         target = self._route.target
         connection = http.client.HTTPConnection(target.host, target.port)
         connection.sock = sock
@@ -222,21 +225,12 @@ class ProbeClient:
         for name, value in headers.items():
             connection.putheader(name, value)
         try:
-            connection.endheaders(body)
+            connection.endheaders(body or b"")
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
         except OSError:
             pass  # The other side may have responded before it closed the connection.
         return connection
-
-    def _head(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
-        try:
-            return connection.getresponse()
-        except (socket.timeout, TimeoutError):
-            raise self._failed("http.silent") from None
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            raise _head_error(error) from None
 
     def _body(
         self,

@@ -71,8 +71,7 @@ def _pass_proxy(
         if route.uses_tunnel:
             open_tunnel(sock, proxy, route.target, deadline)
         return sock
-    left = max(0.0, deadline - time.monotonic())
-    encrypted = _encrypt(sock, proxy, proxy.trusted, left)
+    encrypted = _encrypt(sock, proxy, proxy.trusted, deadline)
     if not route.uses_tunnel:
         return encrypted
     try:
@@ -95,14 +94,14 @@ def first_bytes(route: Route, timeout: float) -> bytes:
 
 
 def _encrypt(
-    sock: socket.socket, proxy: Proxy, trusted: ssl.SSLContext, timeout: float
+    sock: socket.socket, proxy: Proxy, trusted: ssl.SSLContext, deadline: float
 ) -> ssl.SSLSocket:
     facts = {"proxy": str(proxy), "variable": proxy.variable}
     try:
         # In the background, because every byte of a handshake may take a timeout.
         return BackgroundCall(
             lambda: trusted.wrap_socket(sock, server_hostname=proxy.host)
-        ).result(timeout)
+        ).result(max(0.0, deadline - time.monotonic()))
     except ssl.SSLCertVerificationError as error:
         reason = sanitize(error.verify_message)
         raise ProbeError("proxy.untrusted", reason=reason, **facts) from None
@@ -160,7 +159,23 @@ def open_tunnel(
     """Ask the proxy to pass the connection on (RFC 9110 §9.3.6)."""
     facts = proxy.facts(target)
     wire = DeadlineSocket(sock, deadline)
-    head = _ask_for_tunnel(wire, proxy, target, facts)
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    authority = f"{host}:{target.port}"
+    lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
+    lines += [f"{name}: {value}" for name, value in proxy.authorization.items()]
+    try:
+        wire.sendall("\r\n".join([*lines, "", ""]).encode())
+        received = b""
+        while b"\r\n\r\n" not in received and len(received) < _MAX_HEAD_BYTES:
+            # Byte by byte, because what follows the head belongs to the handshake.
+            if not (byte := wire.recv(1)):
+                break
+            received += byte
+        head = received.decode("latin-1")
+    except (socket.timeout, TimeoutError):
+        raise ProbeError("proxy.silent", **facts) from None
+    except OSError:
+        raise ProbeError("proxy.closed", **facts) from None
     match = _STATUS_LINE.match(head)
     if not match:
         raise ProbeError("proxy.not_http" if head else "proxy.closed", **facts)
@@ -175,32 +190,6 @@ def raise_if_unresolved(proxy: Proxy, target: BaseUrl, headers: Message) -> None
         raise ProbeError(
             "proxy.cannot_resolve", host=target.host, proxy=str(proxy), by="Squid"
         )
-
-
-def _ask_for_tunnel(
-    sock: DeadlineSocket, proxy: Proxy, target: BaseUrl, facts: dict[str, Fact]
-) -> str:
-    host = f"[{target.host}]" if ":" in target.host else target.host
-    authority = f"{host}:{target.port}"
-    lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
-    lines += [f"{name}: {value}" for name, value in proxy.authorization.items()]
-    try:
-        sock.sendall("\r\n".join([*lines, "", ""]).encode())
-        return _read_head(sock)
-    except (socket.timeout, TimeoutError):
-        raise ProbeError("proxy.silent", **facts) from None
-    except OSError:
-        raise ProbeError("proxy.closed", **facts) from None
-
-
-def _read_head(sock: DeadlineSocket) -> str:
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
-        # Byte by byte, because what follows the head belongs to the handshake.
-        if not (byte := sock.recv(1)):
-            break
-        head += byte
-    return head.decode("latin-1")
 
 
 def _read_page(sock: DeadlineSocket, head: str) -> bytes:
@@ -234,7 +223,12 @@ def _refusal(
     title = page_title(page)
     facts["status"] = sanitize(status_line.partition(" ")[2])
     facts["title"] = f"“{title}”" if title else "without a title"
-    facts["by"] = _proxy_name(headers)
+    # What the proxy calls itself.
+    names = (headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server"))
+    named = next(filter(None, names), "")
+    if not named and "X-Squid-Error" in headers:
+        named = "Squid"
+    facts["by"] = sanitize(named) or "a proxy without a name"
     text = page.decode("utf-8", "replace")
     described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
     if status >= 404 and _CANNOT_RESOLVE.search(described):
@@ -246,12 +240,3 @@ def _refusal(
     if title:
         return ProbeError("proxy.error_page", **facts)
     return ProbeError("proxy.refuses", reason=facts["status"], **facts)
-
-
-def _proxy_name(headers: Message) -> str:
-    """Return what the proxy calls itself."""
-    names = (headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server"))
-    named = next(filter(None, names), "")
-    if not named and "X-Squid-Error" in headers:
-        named = "Squid"
-    return sanitize(named) or "a proxy without a name"

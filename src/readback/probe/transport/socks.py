@@ -43,7 +43,13 @@ def open_tunnel(
     facts = proxy.facts(target)
     host = target.host
     if proxy.scheme in ("socks5", "socks4") and not is_ip_address(host):
-        host = _resolve_here(target, deadline, facts)
+        try:
+            left = max(0.0, deadline - time.monotonic())
+            addresses = resolve_within(host, target.port, left)
+        except OSError:
+            raise ProbeError("proxy.resolve_here", **facts) from None
+        # IPv4 if there is one: more proxies have it.
+        host = min(addresses, key=lambda address: ":" in address)
     talk = _talk_4 if proxy.scheme.startswith("socks4") else _talk_5
     try:
         talk(_Peer(DeadlineSocket(sock, deadline)), proxy, (host, target.port))
@@ -76,16 +82,6 @@ class _Peer:
                 raise ConnectionResetError
             data += part
         return data
-
-
-def _resolve_here(target: BaseUrl, deadline: float, facts: dict[str, Fact]) -> str:
-    """Return an address of the target, IPv4 if there is one: more proxies have it."""
-    try:
-        left = max(0.0, deadline - time.monotonic())
-        addresses = resolve_within(target.host, target.port, left)
-    except OSError:
-        raise ProbeError("proxy.resolve_here", **facts) from None
-    return min(addresses, key=lambda address: ":" in address)
 
 
 def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
