@@ -3,8 +3,9 @@
 Both planes may also use the arbiter and the metrics.
 
 Inside of `api`: server, worker, ops → endpoints → data → shared. `http` imports nothing
-else of the product. Inside of `cabinet`: from the top down, see `CABINET_LEVELS`. An
-import inside of a function counts like any other.
+else of the product. Inside of `cabinet`: from the top down, see `CABINET_LEVELS`.
+Inside of `probe` and `cli`: from the bottom up, see `FLOORS`. An import inside of a
+function counts like any other.
 """
 
 import subprocess
@@ -82,6 +83,18 @@ MAX_BOXES = 16
 # Files for Django, for translators and for users.
 NO_BOXES = {"__init__", "migrations", "locale"}
 
+# The rooms and modules of two parts, from the bottom to the top.
+FLOORS = {
+    # Each room is a part of a run, in its order; the modules above them make the run.
+    "probe": ["common", "diagnoses", "entered", "transport", "connection", "service"]
+    + ["clients", "steps", "report", "runner", "comparison", "output", "watch"]
+    + ["command", "__main__"],
+    # What commands share, then the commands.
+    "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
+    + ["listeners", "processes", "supervisor", "readiness", "ready_message", "startup"]
+    + ["wait", "doctor", "serve", "account", "key", "__init__"],
+}
+
 
 def foreign_imports(path: Path) -> set[str]:
     """Return what a file imports from outside of the standard library."""
@@ -137,6 +150,24 @@ def test_what_both_planes_use_knows_neither(module: str) -> None:
     assert {name.split(".")[0] for name in others} == {OF_BOTH_PLANES[module]}
 
 
+@pytest.mark.parametrize("part", FLOORS)
+def test_a_part_imports_only_downwards(part: str) -> None:
+    upwards = set()
+    for path in (PACKAGE / part).rglob("*.py"):
+        place = path.relative_to(PACKAGE / part)
+        if str(place) == "__init__.py" and part != "cli":
+            continue
+        room = place.parts[0].removesuffix(".py")
+        below = FLOORS[part][: FLOORS[part].index(room) + 1]
+        allowed = {f"readback.{part}.{one}" for one in below}
+        upwards |= {
+            f"{place}: {name}"
+            for name in imports_of(path)
+            if is_within(name, {f"readback.{part}"}) and not is_within(name, allowed)
+        }
+    assert not upwards
+
+
 def modules_of(part: str) -> dict[str, Path]:
     """Return the modules of a part, by their full names."""
     return {
@@ -146,7 +177,7 @@ def modules_of(part: str) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize("part", ["api", "cabinet"])
+@pytest.mark.parametrize("part", ["api", "cabinet", *FLOORS])
 def test_no_module_imports_in_a_circle(part: str) -> None:
     names = modules_of(part)
     left = {
