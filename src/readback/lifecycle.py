@@ -38,7 +38,7 @@ class Lifecycle:
         self._cells[_STOPPING] = 1
 
     def hurry(self) -> None:
-        """Give only a short notice: a person is waiting for the stop."""
+        """Keep the notice short: a person is waiting for the stop."""
         self._cells[_HURRIED] = 1
 
     @property

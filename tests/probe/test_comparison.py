@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from readback.probe.common.results import Diagnosis, FailureFamily
-from readback.probe.comparison import Comparison, Walk
+from readback.probe.comparison import Comparison, FinishedRun
 from readback.probe.entered.secret import Secret
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
@@ -26,17 +26,17 @@ from tests.support.server import Server
 COMMAND = (sys.executable, "-m", "readback", "probe")
 
 
-def walked(url: str, key: str, chat: str | None = None) -> Walk:
+def walked(url: str, key: str, chat: str | None = None) -> FinishedRun:
     context = ProbeContext(url, Secret(key), chat_model=chat)
-    return Walk(context, run_probe(context, STEPS, SilentDisplay()))
+    return FinishedRun(context, run_probe(context, STEPS, SilentDisplay()))
 
 
-def compared(first: Walk, second: Walk) -> Diagnosis:
+def compared(first: FinishedRun, second: FinishedRun) -> Diagnosis:
     return Comparison((first, second)).diagnosis
 
 
 @pytest.fixture(scope="module")
-def there(readback: Server) -> Walk:
+def there(readback: Server) -> FinishedRun:
     """A Readback that works."""
     return walked(readback.base_url, readback.api_key)
 
@@ -82,7 +82,7 @@ def test_every_format_has_the_verdict_first_and_both_walks(form: list[str]) -> N
     assert "requires a key" in rest and "Works as far as it was tested" in rest
 
 
-def test_the_first_step_that_only_one_passes_is_named(there: Walk) -> None:
+def test_the_first_step_that_only_one_passes_is_named(there: FinishedRun) -> None:
     nowhere = walked(f"http://127.0.0.1:{broken_servers.closed_port()}/v1", KEY)
     for first, second in ((nowhere, there), (there, nowhere)):
         diagnosis = compared(first, second)
@@ -93,7 +93,7 @@ def test_the_first_step_that_only_one_passes_is_named(there: Walk) -> None:
 
 
 def test_a_failure_that_only_one_can_have_comes_after_the_common_way(
-    there: Walk,
+    there: FinishedRun,
 ) -> None:
     with provider(completed=Answer(200, b"{}")) as server:
         first = walked(server.base_url, KEY, chat=MODEL)
@@ -126,7 +126,7 @@ def test_another_failure_at_the_same_step_is_another_problem() -> None:
 
 
 def test_another_proxy_is_a_difference(
-    there: Walk, monkeypatch: pytest.MonkeyPatch
+    there: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", f"127.0.0.1:{broken_servers.closed_port()}")
     monkeypatch.setenv("no_proxy", "127.0.0.1")

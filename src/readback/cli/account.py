@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from readback.cli import console
-from readback.cli.console import print_mail_note
 from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
 from readback.cli.settings import load
@@ -127,7 +126,7 @@ def reset_second_factor(email: str, as_json: bool) -> None:
         shown = _changed(email, second_factor_services.second_factor_reset)
     done = f"Removed the second factor of {email} and ended its sessions."
     console.print_result(done, shown, as_json)
-    print_mail_note()
+    console.print_mail_note()
 
 
 @account.command()
@@ -145,7 +144,7 @@ def disconnect(email: str, as_json: bool) -> None:
         shown = _changed(email, single_sign_on_services.account_disconnect)
     done = f"Disconnected {email} from single sign-on and ended its sessions."
     console.print_result(done, shown, as_json)
-    print_mail_note()
+    console.print_mail_note()
 
 
 @account.command()
@@ -169,7 +168,7 @@ def delete(email: str, yes: bool, as_json: bool) -> None:
         account_services.account_delete(user)
     deleted = {"email": user.email, "deleted": True}
     console.print_result(f"Deleted {email}.", deleted, as_json)
-    print_mail_note()
+    console.print_mail_note()
 
 
 def find_account(email: str) -> "User":
@@ -260,7 +259,11 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
         invitation = account_invitations.invitation_create(
             email, days=days, mail=not print_link
         )
-        click.echo(_invitation_note(invitation, print_link), err=True)
+        note = "The e-mail is sent as soon as a cabinet is running."
+        if print_link:
+            note = "No e-mail is sent. Pass on this link; it works once:"
+        until = console.format_time(invitation.expires_at)
+        click.echo(f"Invited {invitation.email} until {until}. {note}", err=True)
         link = account_invitations.invitation_link(invitation) if print_link else None
         if as_json:
             shown = {"mail": not print_link, "link": link}
@@ -283,7 +286,15 @@ def invitations(as_json: bool) -> None:
         console.print_json(shown)
         return
     headings = ("e-mail", "state", "invited by", "created", "expires", "accepted")
-    console.print_rows(headings, [_invitation_row(each) for each in shown])
+    times = ("created_at", "expires_at", "accepted_at")
+    rows = [
+        (
+            *(each["email"], each["state"], each["invited_by"] or "-"),
+            *(console.format_time(each[name]) for name in times),
+        )
+        for each in shown
+    ]
+    console.print_rows(headings, rows)
 
 
 @account.command()
@@ -304,16 +315,6 @@ def uninvite(email: str, as_json: bool) -> None:
     )
 
 
-def _invitation_note(invitation: "Invitation", print_link: bool) -> str:
-    note = (
-        "No e-mail is sent. Pass on this link; it works once:"
-        if print_link
-        else "The e-mail is sent as soon as a cabinet is running."
-    )
-    until = console.format_time(invitation.expires_at)
-    return f"Invited {invitation.email} until {until}. {note}"
-
-
 def _invitation_as_json(invitation: "Invitation") -> dict[str, Any]:
     inviter = invitation.invited_by
     return {
@@ -324,9 +325,3 @@ def _invitation_as_json(invitation: "Invitation") -> dict[str, Any]:
         "expires_at": invitation.expires_at,
         "accepted_at": invitation.accepted_at,
     }
-
-
-def _invitation_row(shown: dict[str, Any]) -> tuple[str, ...]:
-    times = (shown[name] for name in ("created_at", "expires_at", "accepted_at"))
-    inviter = shown["invited_by"] or "-"
-    return shown["email"], shown["state"], inviter, *map(console.format_time, times)

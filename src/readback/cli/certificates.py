@@ -42,7 +42,12 @@ def check(config: Config) -> list[Certificate]:
     pems = _CERTIFICATE.findall(certificate)
     _check_certificate_file(config.tls_certificate, pems)
     _check_key_file(config.tls_key, _text("READBACK_TLS_KEY", config.tls_key))
-    _load(config.tls_certificate, config.tls_key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(config.tls_certificate, config.tls_key, password="")
+    except ssl.SSLError as error:
+        reason = error.reason or ""
+        raise _refusal(config.tls_certificate, config.tls_key, reason) from None
     return [read(ssl.PEM_cert_to_DER_cert(pem)) for pem in pems]
 
 
@@ -110,14 +115,6 @@ def _check_key_file(path: Path, text: str) -> None:
             "Remove the password with `openssl pkey`, and make the file readable only "
             "by the user of the service.",
         )
-
-
-def _load(certificate: Path, key: Path) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(certificate, key, password="")
-    except ssl.SSLError as error:
-        raise _refusal(certificate, key, error.reason or "") from None
 
 
 def _refusal(certificate: Path, key: Path, reason: str) -> UnusableCertificate:

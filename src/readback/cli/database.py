@@ -31,14 +31,6 @@ def set_up_django(*, needs_secret_key: bool = True) -> Config:
         os.environ.pop("READBACK_SECRET_KEY_FILE", None)
         os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    try:
-        _import_django()
-    except ConfigError as error:
-        raise CannotStart(str(error)) from None
-    return config
-
-
-def _import_django() -> None:
     # Almost all that is created here stays, and looking for garbage in it again and
     # again takes a seventh of the time. The worker processes share it if it is frozen.
     gc.disable()
@@ -46,9 +38,12 @@ def _import_django() -> None:
         import django
 
         django.setup()
+    except ConfigError as error:
+        raise CannotStart(str(error)) from None
     finally:
         gc.freeze()
         gc.enable()
+    return config
 
 
 @contextmanager

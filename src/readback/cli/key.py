@@ -8,7 +8,7 @@ import click
 from readback import keys
 from readback.cli import console
 from readback.cli.account import find_account
-from readback.cli.console import duration, print_mail_note
+from readback.cli.console import duration
 from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
 from readback.cli.streams import written_before_commit
@@ -60,7 +60,10 @@ def create(
     """
     if name and if_missing is not None:
         raise click.UsageError("--if-missing has the name already: omit --name.")
-    expires_at = _expiry(expires_in)
+    try:
+        expires_at = datetime.now(UTC) + expires_in if expires_in else None
+    except OverflowError:
+        raise click.UsageError("--expires-in is too far in the future.") from None
     with open_cabinet(), written_before_commit():
         from readback.cabinet.keys import services
 
@@ -71,9 +74,18 @@ def create(
             made, text = services.key_create(owner, name, expires_at)
         else:
             made, text = services.key_create_if_missing(owner, if_missing, expires_at)
-        _print_created(made, text, as_json)
+        if as_json:
+            secret = {"key": text} if text else {}
+            console.print_json({"created": bool(text), **secret, **_fields(made)})
+        elif text:
+            note = f"Key {made.pk} of {made.owner}; it is not shown again:"
+            click.echo(note, err=True)
+            click.echo(text)
+        else:
+            note = f"Key {made.pk} of {made.owner} has this name; no key was created."
+            click.echo(note, err=True)
     if text:
-        print_mail_note()
+        console.print_mail_note()
 
 
 @key.command("list")
@@ -142,7 +154,7 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
             new = services.key_rotate(old, overlap)
             old.refresh_from_db()
             _print_rotated(old, new, as_json)
-    print_mail_note()
+    console.print_mail_note()
 
 
 @key.command()
@@ -161,7 +173,7 @@ def revoke(id: int, yes: bool, as_json: bool) -> None:
         f"Revoked {found}; it is refused everywhere within {REVOCATION_SECONDS} second."
     )
     console.print_result(done, _fields(found), as_json)
-    print_mail_note()
+    console.print_mail_note()
 
 
 @key.command()
@@ -173,20 +185,6 @@ def generate(as_json: bool) -> None:
     """
     text = keys.mint()
     console.print_result(text, {"key": text}, as_json)
-
-
-def _print_created(made: "Key", text: str | None, as_json: bool) -> None:
-    if as_json:
-        secret = {"key": text} if text else {}
-        console.print_json({"created": bool(text), **secret, **_fields(made)})
-    elif text:
-        click.echo(f"Key {made.pk} of {made.owner}; it is not shown again:", err=True)
-        click.echo(text)
-    else:
-        click.echo(
-            f"Key {made.pk} of {made.owner} has this name; no key was created.",
-            err=True,
-        )
 
 
 def _print_rotated(old: "Key", new: "NewKey", as_json: bool) -> None:
@@ -210,15 +208,6 @@ def _find_key(id: int) -> "Key":
     if found is None:
         raise Failure(f"There is no key {id}.")
     return found
-
-
-def _expiry(lifetime: timedelta | None) -> datetime | None:
-    if lifetime is None:
-        return None
-    try:
-        return datetime.now(UTC) + lifetime
-    except OverflowError:
-        raise click.UsageError("--expires-in is too far in the future.") from None
 
 
 def _fields(each: "Key") -> dict[str, Any]:

@@ -73,7 +73,7 @@ def send_result(pipe: ResultPipe, function: Callable[[], dict[str, str]]) -> int
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Let signals wait; those that came before have been handled."""
+    """Hold signals back; those that arrived earlier have been handled."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield

@@ -158,13 +158,24 @@ def _run(
         code = send_result(pipe, prepare)
         return code or _run_cabinet(config, sockets, hold)
 
+    def start_api() -> int:
+        sockets.cabinet.close()
+        from readback.api import server
+
+        return server.run(config, sockets.api, sockets.ops, shared, hold)
+
     supervisor = Supervisor(stop_listening)
     supervisor.start(
         "cabinet", start_cabinet, lambda: _run_cabinet(config, sockets, hold)
     )
-    account = _receive(pipe, supervisor)
+    try:
+        account = pipe.receive()
+    except CannotStart:
+        supervisor.stop()
+        supervisor.wait()
+        raise
     if supervisor.is_running():
-        supervisor.start("API", lambda: _run_api(config, sockets, shared, hold))
+        supervisor.start("API", start_api)
     if _wait_until_ready(supervisor, checks):
         try:
             print_ready(config, account)
@@ -188,24 +199,6 @@ def _run_cabinet(config: Config, sockets: Listeners, hold: ListenerHold) -> int:
 
     server.run(config, sockets.cabinet, hold)
     return ExitCode.OK
-
-
-def _run_api(
-    config: Config, sockets: Listeners, shared: SharedMemory, hold: ListenerHold
-) -> int:
-    sockets.cabinet.close()
-    from readback.api import server
-
-    return server.run(config, sockets.api, sockets.ops, shared, hold)
-
-
-def _receive(pipe: ResultPipe, supervisor: Supervisor) -> dict[str, str]:
-    try:
-        return pipe.receive()
-    except CannotStart:
-        supervisor.stop()
-        supervisor.wait()
-        raise
 
 
 def _wait_until_ready(supervisor: Supervisor, checks: list[Callable[[], bool]]) -> bool:

@@ -102,7 +102,7 @@ class _StandardError(io.TextIOWrapper):
 
 
 def _guard_streams() -> None:
-    """Give each stream a descriptor, and errors a meaning.
+    """Open a descriptor for each stream, and turn their errors into ours.
 
     Without a descriptor, the next file or socket that is opened would be "standard
     output". Writing to one that the caller has closed fails as it would without this.

@@ -72,7 +72,7 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, self._on_reload)
+        signal.signal(signal.SIGHUP, lambda *_: self._signal_all(signal.SIGHUP))
 
     def start(self, name: str, target: Target, restart: Target | None = None) -> None:
         """Start a plane; `restart` is what it runs after a death, if that differs."""
@@ -91,7 +91,11 @@ class Supervisor:
         while self._running or (self._dead and not self._stopping):
             self._sleep()
             self._reap()
-            self._restart_dead()
+            now = time.monotonic()
+            for plane in [one for one in self._dead if one.due_at <= now]:
+                self._dead.remove(plane)
+                click.echo(f"Starting the {plane.name} again.", err=True)
+                self._fork(plane, plane.restart)
         return max(self._exit_codes, default=ExitCode.OK)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
@@ -104,9 +108,6 @@ class Supervisor:
             self._signal_all(signal.SIGKILL)
         else:
             self.stop(signal.Signals(number))
-
-    def _on_reload(self, number: int, frame: object) -> None:
-        self._signal_all(signal.SIGHUP)
 
     def _signal_all(self, number: signal.Signals) -> None:
         # gunicorn's master passes every signal on to its workers except SIGKILL,
@@ -166,10 +167,3 @@ class Supervisor:
         click.echo(
             f"The {plane.name} {reason}; starting it again in {pause:.0f} s.", err=True
         )
-
-    def _restart_dead(self) -> None:
-        now = time.monotonic()
-        for plane in [plane for plane in self._dead if plane.due_at <= now]:
-            self._dead.remove(plane)
-            click.echo(f"Starting the {plane.name} again.", err=True)
-            self._fork(plane, plane.restart)

@@ -22,7 +22,7 @@ from readback.keys import KEY_LIKE, PREFIX
 from readback.probe.common import background
 
 if TYPE_CHECKING:
-    from readback.probe.comparison import Walk
+    from readback.probe.comparison import FinishedRun
     from readback.probe.report import ProbeReport
 
 DEFAULT_VARIABLE = "READBACK_API_KEY"
@@ -236,7 +236,7 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
 
 def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
-    from readback.probe.comparison import Walk
+    from readback.probe.comparison import FinishedRun
     from readback.probe.entered.secret import Secret
     from readback.probe.output.console import ProgressLine, terminal
     from readback.probe.runner import run_probe
@@ -247,7 +247,7 @@ def _run(options: argparse.Namespace, key: str) -> int:
     progress = ProgressLine(terminal(sys.stdout, sys.stderr))
     show = _output(options.form)
 
-    def walk(url: str, key: str) -> Walk:
+    def run(url: str, key: str) -> FinishedRun:
         context = ProbeContext(
             url,
             Secret(key),
@@ -256,30 +256,30 @@ def _run(options: argparse.Namespace, key: str) -> int:
             options.chat,
             idle_seconds=options.idle,
         )
-        return Walk(context, run_probe(context, steps, progress))
+        return FinishedRun(context, run_probe(context, steps, progress))
 
     def once() -> ProbeReport:
-        report = walk(options.base_url, key).report
+        report = run(options.base_url, key).report
         show(report)
         return report
 
     if options.compare:
-        return _compare(options, key, walk)
+        return _compare(options, key, run)
     return watch.repeat(once, options.watch) if options.watch else once().family
 
 
 def _compare(
-    options: argparse.Namespace, key: str, walk: Callable[[str, str], Walk]
+    options: argparse.Namespace, key: str, run: Callable[[str, str], FinishedRun]
 ) -> int:
     """Test both addresses, each with its own key; the exit code is the first one's."""
     from readback.probe.comparison import Comparison
     from readback.probe.output import formats as output
 
-    first = walk(options.base_url, key)
+    first = run(options.base_url, key)
     if first.report.interrupted:
         _output(options.form)(first.report)
         return first.report.family
-    second = walk(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
+    second = run(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
     both = Comparison((first, second))
     if options.form:
         print(output.COMPARISONS[options.form](both), flush=True)

@@ -1,6 +1,6 @@
-"""`--compare`: says where the ways to two addresses part, seen from one machine.
+"""`--compare`: tests two addresses from one machine and finds where they differ.
 
-Both are walked with the same steps, one after the other. A failure that only one of
+The same steps run for both, one after the other. A failure that only one of
 them has tells more than the failure alone: what both share cannot be its cause.
 """
 
@@ -23,7 +23,7 @@ _IN_BETWEEN = (Culprit.MACHINE, Culprit.NETWORK, Culprit.PROXY)
 
 
 @dataclass(frozen=True)
-class Walk:
+class FinishedRun:
     """A finished run, with what its steps have found out."""
 
     context: ProbeContext
@@ -45,17 +45,19 @@ class Walk:
 
 @dataclass(frozen=True)
 class Comparison:
-    walks: tuple[Walk, Walk]
+    runs: tuple[FinishedRun, FinishedRun]
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """Where the ways part, and what both have in common."""
-        common = _in_common(*(walk.context for walk in self.walks))
+        """The first step that differs, and what both have in common."""
+        common = _in_common(*(run.context for run in self.runs))
         lines = tuple(f"{name}: {text}" for name, text in common.items())
-        return replace(_diagnose(*self.walks, dict(common)), details=lines)
+        return replace(_diagnose(*self.runs, dict(common)), details=lines)
 
 
-def _diagnose(first: Walk, second: Walk, common: dict[str, Fact]) -> Diagnosis:
+def _diagnose(
+    first: FinishedRun, second: FinishedRun, common: dict[str, Fact]
+) -> Diagnosis:
     if first.report.interrupted or second.report.interrupted:
         return diagnose("compare.unfinished", common=common)
     one, other = first.failure, second.failure
@@ -71,7 +73,10 @@ def _diagnose(first: Walk, second: Walk, common: dict[str, Fact]) -> Diagnosis:
 
 
 def _parted(
-    failure: StepResult, fails: Walk, passes: Walk, common: dict[str, Fact]
+    failure: StepResult,
+    fails: FinishedRun,
+    passes: FinishedRun,
+    common: dict[str, Fact],
 ) -> Diagnosis:
     is_before = failure.step in _ON_THE_WAY or failure.diagnosis.culprit in _IN_BETWEEN
     id = "compare.parts_at" if is_before else "compare.parts_at_service"
@@ -80,7 +85,9 @@ def _parted(
     return diagnose(id, common=common, **_facts(failure, fails, passes))
 
 
-def _facts(failure: StepResult, fails: Walk, passes: Walk) -> dict[str, str]:
+def _facts(
+    failure: StepResult, fails: FinishedRun, passes: FinishedRun
+) -> dict[str, str]:
     return {
         "step": failure.title,
         "found": failure.diagnosis.id,
@@ -91,7 +98,7 @@ def _facts(failure: StepResult, fails: Walk, passes: Walk) -> dict[str, str]:
 
 
 def _in_common(first: ProbeContext, second: ProbeContext) -> dict[str, str]:
-    """Return what the two ways share, as words for a report."""
+    """Return what the two runs have in common, as words for a report."""
     routes = [vars(one).get("route") for one in (first, second)]
     stores = [vars(one).get("trusted") for one in (first, second)]
     proxies = [str(route.proxy or "none") if route else None for route in routes]
@@ -114,7 +121,7 @@ def _same(
 
 
 def _local_address(route: Route | None) -> str | None:
-    """Return this machine's address on the way to a route, or None if unknown."""
+    """Return this machine's address on a route, or None if unknown."""
     if route is None or not route.addresses:
         return None
     family = socket.AF_INET6 if ":" in route.addresses[0] else socket.AF_INET

@@ -28,15 +28,12 @@ def database(config: Config) -> CheckResults:
         with report_database_errors():
             yield from _database(config)
     except CannotStart as error:
-        yield fail("database", error.message, _action(config, error.message))
-
-
-def _action(config: Config, message: str) -> str:
-    if not config.sqlite_path:
-        return "Check READBACK_DATABASE_URL, and that the database is running."
-    if any(words in message for words in _DAMAGED):
-        return _RESTORE
-    return "Check the path of the file, and that this user can read and write it."
+        action = "Check the path of the file, and that this user can read and write it."
+        if not config.sqlite_path:
+            action = "Check READBACK_DATABASE_URL, and that the database is running."
+        elif any(words in error.message for words in _DAMAGED):
+            action = _RESTORE
+        yield fail("database", error.message, action)
 
 
 def _database(config: Config) -> CheckResults:
@@ -57,22 +54,17 @@ def _database(config: Config) -> CheckResults:
     if config.sqlite_path and (damage := _damage()):
         yield fail("database", f"{name} is damaged: {damage}", _RESTORE)
         return
-    yield _up_to_date(name)
-    yield _storage()
-    yield from clock()
-    yield network.outbox()
-
-
-def _up_to_date(name: str) -> CheckResult:
-    from readback.cabinet.serving import schema
-
     if newer := schema.unknown():
-        return warn(
+        yield warn(
             "database",
             f"{name}: a newer version has applied {_first_three(newer)}",
             "Ignore this during an upgrade; otherwise install the newer version.",
         )
-    return ok("database", f"{name} is reachable and up to date")
+    else:
+        yield ok("database", f"{name} is reachable and up to date")
+    yield _storage()
+    yield from clock()
+    yield network.outbox()
 
 
 def _damage() -> str:

@@ -74,8 +74,14 @@ def _role() -> CheckResult:
             "Use the roles of deploy/postgresql instead.",
         )
     owner = _rows(_OWNER)
+    if not owner and may_create:
+        return ok("database role", f"{name} may create the tables ({server})")
     if not owner:
-        return _for_an_empty_database(name, server, may_create)
+        return fail(
+            "database role",
+            f"{name} may not create tables ({server})",
+            "Make it the owner of the database, as deploy/postgresql/roles.sql says.",
+        )
     [(owner_name, is_owner)] = owner
     if is_owner:
         return ok("database role", f"{name} owns the tables ({server})")
@@ -99,20 +105,16 @@ def _read_only() -> CheckResults:
         )
 
 
-def _for_an_empty_database(name: str, server: str, may_create: bool) -> CheckResult:
-    if may_create:
-        return ok("database role", f"{name} may create the tables ({server})")
-    return fail(
-        "database role",
-        f"{name} may not create tables ({server})",
-        "Make it the owner of the database, as deploy/postgresql/roles.sql says.",
-    )
-
-
 def _for_the_api(name: str, server: str, owner: str) -> CheckResult:
+    needed = [
+        (table, privilege, column)
+        for table, privilege, columns in API_PRIVILEGES
+        for column in columns.split() or [""]
+    ]
+    columns = [list(column) for column in zip(*needed, strict=True)]
     missing = [
         f"{privilege} on {table}" + (f" ({column})" if column else "")
-        for privilege, table, column in _missing()
+        for privilege, table, column in _rows(_MISSING, columns)
     ]
     if missing:
         return fail(
@@ -125,15 +127,6 @@ def _for_the_api(name: str, server: str, owner: str) -> CheckResult:
         f"{name} has what the API needs; the cabinet and the commands need {owner}, "
         f"who owns the tables ({server})",
     )
-
-
-def _missing() -> list[Any]:
-    needed = [
-        (table, privilege, column)
-        for table, privilege, columns in API_PRIVILEGES
-        for column in columns.split() or [""]
-    ]
-    return _rows(_MISSING, [list(column) for column in zip(*needed, strict=True)])
 
 
 def _rows(statement: str, values: list[Any] | None = None) -> list[Any]:

@@ -1,1 +1,1 @@
-"""The way to the address: proxy, DNS, TCP and TLS, one module per layer."""
+"""The steps that connect: proxy, DNS, TCP and TLS, one module per layer."""

@@ -52,7 +52,7 @@ class CertificateStores:
 def find() -> CertificateStores:
     """Return the store that is set and certifi's, or else certifi's and this machine's.
 
-    There is always one, even if it trusts nobody.
+    There is always one, even if it contains no certificate.
     """
     stores = CertificateStores()
     try:

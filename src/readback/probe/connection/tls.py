@@ -169,7 +169,7 @@ class Opinion:
 
 
 def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
-    """Verify the certificate with a store, in the ways of all Python versions.
+    """Verify the certificate with a store, as every Python version does.
 
     What passes the strict rules without the concession passes everywhere, so that a
     certificate without faults takes one handshake.

@@ -179,7 +179,7 @@ def cut(text: str, length: int) -> str:
 def comparison_as_json(comparison: Comparison) -> str:
     """Return one line of JSON: the comparison as a finding, and both reports."""
     result = StepResult("compare", "comparison", comparison.diagnosis)
-    reports = [document(walk.report) for walk in comparison.walks]
+    reports = [document(run.report) for run in comparison.runs]
     return json.dumps(
         {"schema": SCHEMA, "comparison": finding(result), "reports": reports}
     )
@@ -192,15 +192,15 @@ def comparison_as_markdown(comparison: Comparison) -> str:
         f"**{escape(diagnosis.sentence)}** (`{diagnosis.id}`)",
         f"Next step: {escape(diagnosis.hint)}" if diagnosis.hint else "",
         "\n".join(f"- {escape(line)}" for line in diagnosis.details),
-        *(as_markdown(walk.report) for walk in comparison.walks),
+        *(as_markdown(run.report) for run in comparison.runs),
     ]
     return "\n\n".join(filter(None, blocks))
 
 
 def comparison_as_short(comparison: Comparison) -> str:
     diagnosis = comparison.diagnosis
-    walks = (f"{cut(one.url, 80)}: {one.report.sentence}" for one in comparison.walks)
-    lines = [f"{cut(diagnosis.sentence, 200)} ({diagnosis.id})", *walks]
+    runs = (f"{cut(one.url, 80)}: {one.report.sentence}" for one in comparison.runs)
+    lines = [f"{cut(diagnosis.sentence, 200)} ({diagnosis.id})", *runs]
     return "\n".join(cut(line, 240) if n else line for n, line in enumerate(lines))
 
 
@@ -219,6 +219,6 @@ def show_comparison(
     hint = [f"Next step: {diagnosis.hint}"] if diagnosis.hint else []
     lines = [diagnosis.sentence, *hint, *diagnosis.details, f"[{diagnosis.id}]"]
     print("\n".join(lines), flush=True)
-    for walk in comparison.walks:
-        print(f"\n{walk.url}", flush=True)
-        show_report(walk.report)
+    for run in comparison.runs:
+        print(f"\n{run.url}", flush=True)
+        show_report(run.report)

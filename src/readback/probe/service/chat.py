@@ -167,7 +167,7 @@ class EventStream:
     @property
     def arrived_together(self) -> bool:
         """Whether all parts arrived at one moment, long after the request."""
-        # By what was proved to be late: a busy machine reads late what came in time.
+        # Not by when they were read: a busy machine reads late what arrived in time.
         if len(self._arrivals) < _FEWEST_PARTS or self._arrivals[0] < _LEAST_SECONDS:
             return False
         return self._arrivals[-1] - self._arrivals[0] < _TOGETHER_SECONDS

@@ -47,7 +47,7 @@ class Proxy:
 
 @dataclass(frozen=True)
 class Route:
-    """The way to one address."""
+    """How one address is reached."""
 
     target: BaseUrl
     proxy: Proxy | None = None
