@@ -91,7 +91,7 @@ FLOORS = {
     + ["command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
-    + ["listeners", "processes", "supervisor", "readiness", "ready_message", "startup"]
+    + ["listeners", "supervisor", "readiness", "ready_message", "startup"]
     + ["wait", "doctor", "serve", "account", "key", "__init__"],
 }
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from readback.cli.doctor.database_role import API_PRIVILEGES
+from readback.cli.doctor.database import API_PRIVILEGES
 
 GRANTS = Path(__file__).parents[2] / "deploy" / "postgresql" / "grants.sql"
 

@@ -20,8 +20,8 @@ from readback.probe.connection import dns, failed_handshake
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.secret import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.service import echo, sizes, timing, user_agents
-from readback.probe.service.chat import EventStream
+from readback.probe.service import echo, timing, user_agents
+from readback.probe.service.endpoint import EventStream
 from readback.probe.transport import opening
 from readback.probe.transport.client import (
     MAX_REQUESTS,
@@ -127,7 +127,7 @@ def search(network: Network) -> ProbeError:
     context.new_client = Client  # type: ignore[method-assign]
     context.client = Client()  # type: ignore[assignment]
     with pytest.raises(ProbeError) as caught:
-        sizes.check(context)
+        echo.check_largest(context)
     return caught.value
 
 
@@ -183,7 +183,7 @@ def test_an_answer_that_is_held_back_does_not_move_the_size(
         context.base_url = BaseUrl("http", *_place(given.base_url), "/v1")
         context.key, context.route = context.secret, Route(context.base_url)
         with context.new_client() as context.client, pytest.raises(ProbeError) as error:
-            sizes.check(context)
+            echo.check_largest(context)
     assert error.value.id == "between.size_limit"
     assert error.value.facts["fails"] == MAX_CONTENT_BYTES
     assert error.value.facts["passes"] == MAX_CONTENT_BYTES - 32

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from readback.probe.connection import proxies, system_proxy
+from readback.probe.connection import proxies
 from readback.probe.entered.base_url import BaseUrl
 from tests.support.programs import needed_program
 
@@ -39,20 +39,20 @@ def gnome(monkeypatch: pytest.MonkeyPatch):
 def test_a_pac_file_of_gnome_is_found(gnome) -> None:
     gnome(SCHEMA, "autoconfig-url", "http://alice:hush@wpad.example/a.pac?key=hush")
     gnome(SCHEMA, "mode", "auto")
-    assert system_proxy.find() == "the PAC file http://wpad.example/a.pac"
+    assert proxies.unused_system_proxy() == "the PAC file http://wpad.example/a.pac"
 
 
 def test_discovery_in_gnome_is_found(gnome) -> None:
     gnome(SCHEMA, "mode", "auto")
-    assert system_proxy.find() == "automatic discovery (WPAD)"
+    assert proxies.unused_system_proxy() == "automatic discovery (WPAD)"
 
 
 def test_a_proxy_entered_in_gnome_is_found(gnome) -> None:
     gnome(f"{SCHEMA}.https", "host", "proxy.example")
     gnome(f"{SCHEMA}.https", "port", "3128")
-    assert system_proxy.find() == ""
+    assert proxies.unused_system_proxy() == ""
     gnome(SCHEMA, "mode", "manual")
-    assert system_proxy.find() == "the proxy proxy.example:3128"
+    assert proxies.unused_system_proxy() == "the proxy proxy.example:3128"
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_a_proxy_entered_in_gnome_is_found(gnome) -> None:
 def test_the_settings_of_kde_are_read(settings: str, found: str) -> None:
     file = Path(os.environ["XDG_CONFIG_HOME"]) / "kioslaverc"
     file.write_text(f"[Proxy Settings]\n{settings}\n", encoding="utf-8")
-    assert system_proxy.find() == found
+    assert proxies.unused_system_proxy() == found
 
 
 def test_a_file_that_is_no_settings_file_is_ignored() -> None:
     file = Path(os.environ["XDG_CONFIG_HOME"]) / "kioslaverc"
     file.write_bytes(b"\xff\xfe\x00 = [\n")
-    assert system_proxy.find() == ""
+    assert proxies.unused_system_proxy() == ""
 
 
 @pytest.mark.parametrize("script", ["exec sleep 60", "exit 1", "printf '\\377'"])
@@ -90,8 +90,8 @@ def test_a_program_that_hangs_or_fails_is_ignored(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     if "sleep" in script:
-        monkeypatch.setattr(system_proxy, "_MAX_SECONDS", 0.5)
-    assert system_proxy.find() == ""
+        monkeypatch.setattr(proxies, "_MAX_SETTINGS_SECONDS", 0.5)
+    assert proxies.unused_system_proxy() == ""
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_the_output_of_macos_is_read(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert system_proxy.find() == found
+    assert proxies.unused_system_proxy() == found
 
 
 def test_a_setting_that_is_not_used_is_only_a_fact() -> None:

@@ -173,7 +173,7 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     gc.freeze()
     os.setsid()
     # The process that forks ends with the tests, however they end.
-    from readback.cli.processes import stop_with_parent
+    from readback.cli.supervisor import stop_with_parent
 
     stop_with_parent()
     surroundings.enter()

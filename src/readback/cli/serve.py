@@ -20,10 +20,9 @@ from readback.api.shared.memory import SharedMemory
 from readback.cli import listeners, ready_message, settings, startup
 from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 from readback.cli.listeners import Listeners, bind_of
-from readback.cli.processes import ResultPipe, run_in_child, send_result
 from readback.cli.ready_message import PrintReady
 from readback.cli.streams import OutputError
-from readback.cli.supervisor import Supervisor
+from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child, send_result
 from readback.config import Config
 from readback.lifecycle import SHORT_NOTICE_SECONDS
 from readback.stop_listening import ListenerHold

@@ -11,13 +11,11 @@ from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import address, key
 from readback.probe.service import (
-    chat,
     contract_checks,
     echo,
     endpoint,
     recognition,
     rewriting,
-    sizes,
     timing,
     user_agents,
 )
@@ -116,7 +114,9 @@ READBACK = (
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
     _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),
-    Step("echo.full", f"echo: {MAX_CONTENT_BYTES} bytes", sizes.check, ("access",)),
+    Step(
+        "echo.full", f"echo: {MAX_CONTENT_BYTES} bytes", echo.check_largest, ("access",)
+    ),
     Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
     Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
@@ -130,8 +130,8 @@ ENDPOINT = (
     Step("models", "model list", endpoint.check_models, ("access",)),
 )
 CHAT = (
-    Step("chat", "completion", chat.check_completion, ("access",)),
-    Step("stream", "streamed completion", chat.check_stream, ("chat",)),
+    Step("chat", "completion", endpoint.check_completion, ("access",)),
+    Step("stream", "streamed completion", endpoint.check_stream, ("chat",)),
 )
 STEPS = (
     *COMMON,

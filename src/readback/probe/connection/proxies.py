@@ -3,19 +3,29 @@
 The environment is read only here, and the HTTP client gets the result, so the report
 always matches what the requests do. The value of a variable is shown only if it cannot
 contain a password.
+
+Python reads the proxies that are entered by hand in the settings of macOS and Windows,
+but no PAC file, and nothing of the settings of GNOME and KDE: those are looked for only
+to name a proxy that Python programs do not use.
 """
 
 from __future__ import annotations
 
+import configparser
 import ipaddress
 import os
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.connection import stores, system_proxy
+from readback.probe.connection import stores
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address
 from readback.probe.transport import socks
@@ -30,6 +40,9 @@ _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
 _AMBIGUOUS = re.compile(r"@|%(?![0-9a-f]{2})", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
+# These programs take some milliseconds, and far longer on a machine that is busy.
+_MAX_SETTINGS_SECONDS = 5.0
+_DISCOVERY = "automatic discovery (WPAD)"
 
 
 def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
@@ -44,7 +57,7 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
         and os.environ[lower] != os.environ[lower.upper()]
     ]
     if not value:
-        setting = system_proxy.find()
+        setting = unused_system_proxy()
         id = "proxies.system" if setting else "proxies.none"
         found = [diagnose(id, setting=setting), *warnings]
         return found, Route(base_url, unused_proxy=setting)
@@ -142,3 +155,96 @@ def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
         return False
     name = name.lstrip("*.")
     return bool(name) and f".{target.host}".endswith(f".{name}")
+
+
+def unused_system_proxy() -> str:
+    """Return what is set, safe to show, or "" if nothing is found."""
+    for look in _PLACES.get(sys.platform, (_gnome, _kde)):
+        try:
+            if found := look():
+                return found
+        except (OSError, ValueError, subprocess.SubprocessError, configparser.Error):
+            continue
+    return ""
+
+
+def _macos() -> str:
+    settings = dict(re.findall(r"(\w+) : (.*)", _output("scutil", "--proxy")))
+    if settings.get("ProxyAutoConfigEnable") == "1":
+        return _pac_file(settings.get("ProxyAutoConfigURLString", ""))
+    is_discovered = settings.get("ProxyAutoDiscoveryEnable") == "1"
+    return _DISCOVERY if is_discovered else ""
+
+
+def _windows() -> str:
+    import winreg  # Only there.
+
+    path = r"Software\Microsoft\Windows\CurrentVersion\Internet Settings"
+    with winreg.OpenKey(winreg.HKEY_CURRENT_USER, path) as key:  # type: ignore[attr-defined]
+        return _pac_file(str(winreg.QueryValueEx(key, "AutoConfigURL")[0]))  # type: ignore[attr-defined]
+
+
+def _gnome() -> str:
+    schema = "org.gnome.system.proxy"
+    text = _output("gsettings", "list-recursively", schema)
+    settings = {
+        f"{name}/{key}": value.strip().strip("'")
+        for name, key, value in re.findall(r"^(\S+) (\S+) (.*)$", text, re.MULTILINE)
+    }
+    mode = settings.get(f"{schema}/mode")
+    if mode == "auto":
+        return _pac_file(settings.get(f"{schema}/autoconfig-url", ""))
+    if mode != "manual":
+        return ""
+    for kind in ("https", "http", "socks"):
+        if host := settings.get(f"{schema}.{kind}/host"):
+            return _shown_proxy(f"{host}:{settings.get(f'{schema}.{kind}/port')}")
+    return ""
+
+
+def _kde() -> str:
+    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    file = Path(folder).expanduser() / "kioslaverc"
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(file.read_text(encoding="utf-8", errors="replace"))
+    if "Proxy Settings" not in parser:
+        return ""
+    settings = parser["Proxy Settings"]
+    kind = settings.get("ProxyType", "0")
+    if kind == "2":
+        return _pac_file(settings.get("Proxy Config Script", ""))
+    if kind == "3":
+        return _DISCOVERY
+    proxy = settings.get("httpsProxy") or settings.get("httpProxy") or ""
+    return _shown_proxy(proxy) if kind == "1" and proxy else ""
+
+
+_PLACES: dict[str, tuple[Callable[[], str], ...]] = {
+    "darwin": (_macos,),
+    "win32": (_windows,),
+}
+
+
+def _output(program: str, *arguments: str) -> str:
+    if not (path := shutil.which(program)):
+        return ""
+    done = subprocess.run(
+        [path, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=_MAX_SETTINGS_SECONDS,
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _pac_file(url: str) -> str:
+    if not url:
+        return _DISCOVERY
+    # Without user name, password and parameters, which may be secret.
+    parts = urlsplit(url)
+    return sanitize(f"the PAC file {parts.scheme}://{parts.hostname or ''}{parts.path}")
+
+
+def _shown_proxy(address: str) -> str:
+    return sanitize(f"the proxy {address.rpartition('@')[2].rpartition('://')[2]}")

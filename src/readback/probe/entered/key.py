@@ -23,13 +23,13 @@ from readback.probe.entered.corrections import (
     replace_look_alikes,
     script_of,
 )
-from readback.probe.entered.pasted_key import (
+from readback.probe.entered.secret import (
     MAX_KEY_LENGTH,
     PastedKey,
+    Secret,
     find_readback_keys,
     unwrap,
 )
-from readback.probe.entered.secret import Secret
 
 # The table lists the most important mistakes first.
 _RANK = {row.id: rank for rank, row in enumerate(KEY)}

@@ -16,10 +16,10 @@ from readback.probe.service.answers import (
     parse_json,
     parse_refusal,
     refusal_error,
+    unexpected_response,
     without_added,
 )
 from readback.probe.service.echo import request_body
-from readback.probe.service.unexpected import unexpected_response
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS, ProbeContext
 

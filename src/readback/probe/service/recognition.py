@@ -18,15 +18,15 @@ from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import version_mistake, with_version
-from readback.probe.service import unexpected
+from readback.probe.service import answers
 from readback.probe.service.answers import (
     has_models,
     is_from_api,
     parse_json,
     parse_refusal,
     refusal_error,
+    unexpected_response,
 )
-from readback.probe.service.unexpected import unexpected_response
 from readback.probe.transport import opening
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
@@ -54,7 +54,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     models, mistakes = _with_right_version(context, models)
     context.models_without_key = models
     for response in (unknown, models):
-        if error := unexpected.spoiled(response):
+        if error := answers.spoiled(response):
             raise error
     # The refusals of a Readback follow the contract, as far as they are its own.
     is_explained = parse_refusal(models) is not None or not is_from_api(models)
