@@ -41,47 +41,38 @@ class Verdict(_Word):
 class FailureFamily(IntEnum):
     """Families of failure; the number is the exit code of `readback probe`."""
 
-    NONE = 0
+    sentence: str
+
+    def __new__(cls, code: int, sentence: str) -> FailureFamily:
+        family = int.__new__(cls, code)
+        family._value_ = code
+        family.sentence = sentence
+        return family
+
+    NONE = 0, "Everything works; there may be warnings."
     # Codes 1 to 3 have the same meaning for every command.
-    ADDRESS = 10
-    NETWORK = 11
-    TLS = 12
-    HTTP = 13
-    KEY = 14
-    ECHO = 15
-    LIBRARY = 16
-    PROBE = 17
+    ADDRESS = 10, "The address is wrong."
+    NETWORK = 11, "The service cannot be reached: DNS, network or proxy failed."
+    TLS = 12, "No trusted TLS connection could be established."
+    HTTP = (
+        13,
+        "There was no response, or it did not come from an API, or it violates the "
+        "contract.",
+    )
+    KEY = 14, "The key is missing, mistyped or not accepted."
+    ECHO = 15, "The text was not returned unchanged."
+    LIBRARY = 16, "The connection works, but the client library fails."
+    PROBE = 17, "A step of the probe ended with an error of its own."
     # As shells report a program that was stopped with Ctrl-C.
-    INTERRUPTED = 130
+    INTERRUPTED = (
+        130,
+        "The run was interrupted; the report has what was found until then.",
+    )
 
     @property
     def label(self) -> str:
         """The value of `family` in the JSON report."""
         return self.name.lower()
-
-    @property
-    def sentence(self) -> str:
-        return {
-            FailureFamily.NONE: "Everything works; there may be warnings.",
-            FailureFamily.ADDRESS: "The address is wrong.",
-            FailureFamily.NETWORK: (
-                "The service cannot be reached: DNS, network or proxy failed."
-            ),
-            FailureFamily.TLS: "No trusted TLS connection could be established.",
-            FailureFamily.HTTP: (
-                "There was no response, or it did not come from an API, or it violates "
-                "the contract."
-            ),
-            FailureFamily.KEY: "The key is missing, mistyped or not accepted.",
-            FailureFamily.ECHO: "The text was not returned unchanged.",
-            FailureFamily.LIBRARY: (
-                "The connection works, but the client library fails."
-            ),
-            FailureFamily.PROBE: "A step of the probe ended with an error of its own.",
-            FailureFamily.INTERRUPTED: (
-                "The run was interrupted; the report has what was found until then."
-            ),
-        }[self]
 
 
 class Fixer(_Word):
