@@ -45,16 +45,11 @@ def check_database(config: Config) -> dict[str, str]:
     database.set_up_django(needs_secret_key=False)
     with database.report_database_errors():
         database.require_migrated(config)
-    _check_key_look_up(config)
-    return {}
-
-
-def _check_key_look_up(config: Config) -> None:
-    """Look up a key as the API does: its role may not have been granted a column."""
     from readback.api.data.store import Store, StoreError
 
     store = Store(config)
     try:
+        # As the API does: its role may not have been granted a column.
         store.keys([bytes(DIGEST_LENGTH)])
     except StoreError as error:
         raise CannotStart(
@@ -63,6 +58,7 @@ def _check_key_look_up(config: Config) -> None:
         ) from None
     finally:
         store.close()
+    return {}
 
 
 def prepare_cabinet(config: Config) -> None:

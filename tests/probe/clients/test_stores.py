@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from readback.probe.clients import stores
+from readback.probe.clients import settings
 from readback.probe.clients.comparison import PROGRAMS
 from readback.probe.clients.settings import Machine
 from tests.probe.clients.machines import machine
@@ -88,8 +88,8 @@ def test_curl_prefers_the_folder_and_python_the_file(
     private: dict[str, str], tmp_path: Path
 ) -> None:
     here = machine({FILE: private[FILE], DIR: str(tmp_path)})
-    assert stores.curl_store(here).private == str(tmp_path)
-    assert stores.httpx2_store(here).private == private[FILE]
+    assert settings.curl_store(here).private == str(tmp_path)
+    assert settings.httpx2_store(here).private == private[FILE]
 
 
 @pytest.mark.parametrize("path", ["", "\0", "x" * 5000, "/dev/zero", "/"])

@@ -12,16 +12,16 @@ from dataclasses import replace
 from importlib import metadata
 from typing import NamedTuple
 
-from readback.probe.clients import proxies, stores
+from readback.probe.clients import proxies, settings
 from readback.probe.clients.proxies import ProxyChoice, is_loopback
 from readback.probe.clients.settings import (
     Machine,
+    StoreChoice,
     netrc_with_login,
     openai_env_file,
     openai_settings,
     replaces_authorization,
 )
-from readback.probe.clients.stores import StoreChoice
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
@@ -45,18 +45,18 @@ class OtherProgram(NamedTuple):
         return f"{self.name} ({self.versions})"
 
 
-CURL = OtherProgram("curl", "7.88.1", proxies.curl_proxy, stores.curl_store)
+CURL = OtherProgram("curl", "7.88.1", proxies.curl_proxy, settings.curl_store)
 OPENAI_3 = OtherProgram(
-    "openai 3", "3.3.0, 3.49.0", proxies.httpx2_proxy, stores.httpx2_store, True
+    "openai 3", "3.3.0, 3.49.0", proxies.httpx2_proxy, settings.httpx2_store, True
 )
 PROGRAMS = (
     CURL,
-    OtherProgram("requests", "2.34.2", proxies.requests_proxy, stores.requests_store),
-    OtherProgram("httpx", "0.28.1", proxies.httpx_proxy, stores.httpx_store, True),
+    OtherProgram("requests", "2.34.2", proxies.requests_proxy, settings.requests_store),
+    OtherProgram("httpx", "0.28.1", proxies.httpx_proxy, settings.httpx_store, True),
     OPENAI_3,
     # Newer versions use a proxy if NODE_USE_ENV_PROXY is set.
     OtherProgram(
-        "Node 22", "20.20.2, 22.20.0", lambda *_: proxies.DIRECT, stores.node_store
+        "Node 22", "20.20.2, 22.20.0", lambda *_: proxies.DIRECT, settings.node_store
     ),
     OtherProgram("Java", "17.0.20, HttpClient", proxies.java_proxy, None),
 )

@@ -11,10 +11,8 @@ from dataclasses import replace
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses.address import ADDRESS
 from readback.probe.diagnoses.between import BETWEEN
-from readback.probe.diagnoses.clients import CLIENTS
-from readback.probe.diagnoses.contract import CONTRACT
-from readback.probe.diagnoses.echo import ECHO
-from readback.probe.diagnoses.endpoint import ENDPOINT
+from readback.probe.diagnoses.contract import CONTRACT, ECHO
+from readback.probe.diagnoses.endpoint import CLIENTS, ENDPOINT
 from readback.probe.diagnoses.http import HTTP
 from readback.probe.diagnoses.key import KEY
 from readback.probe.diagnoses.network import NETWORK

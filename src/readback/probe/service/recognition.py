@@ -51,7 +51,17 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
     unknown = _ask_unknown_path(context)
     models = context.get(MODELS, with_key=False)
-    models, mistakes = _with_right_version(context, models)
+    mistakes: list[Diagnosis] = []
+    mistake = version_mistake(context.base_url)
+    if mistake and not has_models(models):
+        # Correct the version of the address if only the corrected one has models.
+        corrected = with_version(context.base_url)
+        other = context.client.request("GET", f"{corrected.path}{MODELS}")
+        if has_models(other):
+            models = other
+            mistakes = [diagnose(mistake, base_url=str(corrected))]
+            context.base_url = corrected
+            context.route = replace(context.route, target=corrected)
     context.models_without_key = models
     for response in (unknown, models):
         if error := answers.spoiled(response):
@@ -72,23 +82,6 @@ def _ask_unknown_path(context: ProbeContext) -> ProbeResponse:
     if response.status == HTTPStatus.BAD_REQUEST and _is_tls_port(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
     return response
-
-
-def _with_right_version(
-    context: ProbeContext, models: ProbeResponse
-) -> tuple[ProbeResponse, list[Diagnosis]]:
-    """Correct the version of the address if only the corrected one has models."""
-    entered = context.base_url
-    mistake = version_mistake(entered)
-    if mistake is None or has_models(models):
-        return models, []
-    corrected = with_version(entered)
-    other = context.client.request("GET", f"{corrected.path}{MODELS}")
-    if not has_models(other):
-        return models, []
-    context.base_url = corrected
-    context.route = replace(context.route, target=corrected)
-    return other, [diagnose(mistake, base_url=str(corrected))]
 
 
 def _readback(

@@ -88,7 +88,19 @@ def asking_again(check: Check) -> Check:
         except ProbeError as error:
             if error.id not in _DOUBTFUL or context.identity:
                 raise
-            return _ask_as_others(context, check, error)
+            doubtful = error
+        results = {program: _result(context, check, program) for program in OTHERS}
+        passed = [program for program in OTHERS if results[program]]
+        if not passed and "tried" in doubtful.facts:
+            tried = f" Asking as {_listed(OTHERS)} makes no difference."
+            raise ProbeError(doubtful.id, **{**doubtful.facts, "tried": tried})
+        if not passed:
+            raise doubtful
+        context.identity.update(passed[0].headers)
+        blocked = [OWN, *(program for program in OTHERS if program not in passed)]
+        status = doubtful.facts.get("status")
+        how = f"status {status}" if status else "a closed connection"
+        return [_blocked(blocked, passed, how), *results[passed[0]]]
 
     return ask
 
@@ -122,23 +134,6 @@ def _foreign_answers(
     calls = [BackgroundCall(partial(ask, program.headers)) for program in programs]
     answers = zip(programs, [call.result() for call in calls])
     return {program: answer for program, answer in answers if answer}
-
-
-def _ask_as_others(
-    context: ProbeContext, check: Check, error: ProbeError
-) -> list[Diagnosis]:
-    results = {program: _result(context, check, program) for program in OTHERS}
-    passed = [program for program in OTHERS if results[program]]
-    if not passed and "tried" in error.facts:
-        tried = f" Asking as {_listed(OTHERS)} makes no difference."
-        raise ProbeError(error.id, **{**error.facts, "tried": tried})
-    if not passed:
-        raise error
-    context.identity.update(passed[0].headers)
-    blocked = [OWN, *(program for program in OTHERS if program not in passed)]
-    status = error.facts.get("status")
-    how = f"status {status}" if status else "a closed connection"
-    return [_blocked(blocked, passed, how), *results[passed[0]]]
 
 
 def _result(context: ProbeContext, check: Check, program: UserAgent) -> list[Diagnosis]:

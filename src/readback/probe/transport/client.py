@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.message import Message
 
 from readback import __version__
@@ -86,28 +86,23 @@ class ProbeResponse:
     received_bytes: int
 
 
+@dataclass
 class ProbeClient:
     """An HTTP client that keeps its connection open, as most clients do."""
 
-    def __init__(
-        self,
-        route: Route,
-        trusted: ssl.SSLContext | None,
-        timeout: float,
-        budget: RequestBudget,
-        key_destinations: set[str],
-        identity: Mapping[str, str],
-        patience: float | None = None,
-    ) -> None:
-        self._route = route
-        self._trusted = trusted
-        self._timeout = timeout
-        # How long to wait for a response, once there is a connection.
-        self._patience = min(timeout, patience or timeout)
-        self._budget = budget
-        self._key_destinations = key_destinations
-        self._identity = identity
-        self._socket: socket.socket | None = None
+    route: Route
+    trusted: ssl.SSLContext | None
+    timeout: float
+    budget: RequestBudget
+    key_destinations: set[str]
+    identity: Mapping[str, str]
+    patience: float | None = None
+    """How long to wait for a response, once there is a connection."""
+    _socket: socket.socket | None = field(default=None, init=False)
+
+    @property
+    def _answer_seconds(self) -> float:
+        return min(self.timeout, self.patience or self.timeout)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -131,12 +126,14 @@ class ProbeClient:
         on_part: OnPart | None = None,
     ) -> ProbeResponse:
         """Send a request for a path of the target, and read the whole response."""
-        self._budget.spend()
+        self.budget.spend()
         timing = Timing()
         sock = self._connected(timing)
         started = time.monotonic()
         is_timed = on_part is not None
-        wire = DeadlineSocket(sock, started + self._patience, notes_silence=is_timed)
+        wire = DeadlineSocket(
+            sock, started + self._answer_seconds, notes_silence=is_timed
+        )
         connection = self._send(
             wire, method, path, {**self._headers(key, body), **(headers or {})}, body
         )
@@ -151,8 +148,8 @@ class ProbeClient:
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
-        if self._sends_whole_url and self._route.proxy:
-            proxy, target = self._route.proxy, self._route.target
+        if self._sends_whole_url and self.route.proxy:
+            proxy, target = self.route.proxy, self.route.target
             opening.raise_if_unresolved(proxy, target, response.headers)
         content = _decompress(response.headers.get("Content-Encoding"), content)
         if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
@@ -168,21 +165,21 @@ class ProbeClient:
         )
 
     def _headers(self, key: Secret | None, body: bytes | None) -> dict[str, str]:
-        headers = {"Host": self._route.target.authority, **_HEADERS, **self._identity}
+        headers = {"Host": self.route.target.authority, **_HEADERS, **self.identity}
         if body is not None:
             headers["Content-Type"] = "application/json"
             headers["Content-Length"] = str(len(body))
         if key is not None:
-            self._key_destinations.add(self._route.key_destination)
+            self.key_destinations.add(self.route.key_destination)
             headers["Authorization"] = f"Bearer {key.reveal()}"
-        if self._sends_whole_url and self._route.proxy:
-            headers.update(self._route.proxy.authorization)
+        if self._sends_whole_url and self.route.proxy:
+            headers.update(self.route.proxy.authorization)
         return headers
 
     @property
     def _sends_whole_url(self) -> bool:
         """Whether a proxy forwards single requests, which then name the target."""
-        return self._route.proxy is not None and not self._route.uses_tunnel
+        return self.route.proxy is not None and not self.route.uses_tunnel
 
     def _connected(self, timing: Timing) -> socket.socket:
         """Return the open connection, or a new one if the other side has closed it."""
@@ -195,14 +192,14 @@ class ProbeClient:
     def _open(self, timing: Timing) -> socket.socket:
         started = time.monotonic()
         try:
-            sock = opening.open_socket(self._route, self._timeout)
+            sock = opening.open_socket(self.route, self.timeout)
             timing.connect = time.monotonic() - started
-            if not self._route.target.is_encrypted:
+            if not self.route.target.is_encrypted:
                 return sock
             started = time.monotonic()
-            host = self._route.target.host
-            assert self._trusted is not None
-            encrypted = self._trusted.wrap_socket(sock, server_hostname=host)
+            host = self.route.target.host
+            assert self.trusted is not None
+            encrypted = self.trusted.wrap_socket(sock, server_hostname=host)
             timing.tls = time.monotonic() - started
             return encrypted
         except OSError as error:
@@ -217,7 +214,7 @@ class ProbeClient:
         headers: Mapping[str, str],
         body: bytes | None,
     ) -> http.client.HTTPConnection:
-        target = self._route.target
+        target = self.route.target
         connection = http.client.HTTPConnection(target.host, target.port)
         connection.sock = sock
         url = f"{target.origin}{path}" if self._sends_whole_url else path
@@ -259,7 +256,7 @@ class ProbeClient:
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
-        return ProbeError(id, timeout=format_seconds(self._patience))
+        return ProbeError(id, timeout=format_seconds(self._answer_seconds))
 
 
 def _head_error(error: Exception) -> ProbeError:
