@@ -11,7 +11,7 @@ import socket
 import struct
 import time
 
-from readback.probe.common.results import Fact, ProbeError
+from readback.probe.common.results import ProbeError
 from readback.probe.entered.base_url import BaseUrl, is_ip_address
 from readback.probe.transport.connecting import DeadlineSocket, resolve_within
 from readback.probe.transport.route import Proxy
@@ -53,19 +53,12 @@ def open_tunnel(
     talk = _talk_4 if proxy.scheme.startswith("socks4") else _talk_5
     try:
         talk(_Peer(DeadlineSocket(sock, deadline)), proxy, (host, target.port))
-    except _SocksError as error:
+    except ProbeError as error:
         raise ProbeError(error.id, **error.facts, **facts) from None
     except (socket.timeout, TimeoutError):
         raise ProbeError("proxy.silent", **facts) from None
     except OSError:
         raise ProbeError("proxy.closed", **facts) from None
-
-
-class _SocksError(Exception):
-    def __init__(self, id: str, **facts: Fact) -> None:
-        super().__init__(id)
-        self.id = id
-        self.facts = facts
 
 
 class _Peer:
@@ -89,11 +82,11 @@ def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     peer.send(bytes([5, len(methods)]) + methods)
     version, method = peer.read(2)
     if version != 5:
-        raise _SocksError("proxy.not_socks", version=5)
+        raise ProbeError("proxy.not_socks", version=5)
     if method == _NO_METHOD and proxy.login is None:
-        raise _SocksError("proxy.login")
+        raise ProbeError("proxy.login")
     if method not in methods:
-        raise _SocksError("proxy.login_scheme", schemes="another method")
+        raise ProbeError("proxy.login_scheme", schemes="another method")
     if method == _PASSWORD:
         _log_in(peer, proxy)
     host, port = target
@@ -106,11 +99,11 @@ def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     peer.send(b"\x05\x01\x00" + encoded + struct.pack("!H", port))
     _, reply, _, kind = peer.read(4)
     if reply == _HOST_UNREACHABLE and not is_ip_address(host):
-        raise _SocksError("proxy.cannot_resolve")
+        raise ProbeError("proxy.cannot_resolve")
     if reply:
         id, words = _FAILURES.get(reply, _FAILURES[1])
         fact = "what" if id == "proxy.unsupported" else "reason"
-        raise _SocksError(id, **{fact: words})
+        raise ProbeError(id, **{fact: words})
     # The address that the proxy uses is of no interest, but has to be read.
     size = _ADDRESS_BYTES.get(kind) or peer.read(1)[0]
     peer.read(size + 2)
@@ -123,17 +116,17 @@ def _log_in(peer: _Peer, proxy: Proxy) -> None:
         encoded = part.encode("utf-8", "surrogateescape")
         if len(encoded) > 255:
             what = "a user name or password of more than 255 bytes"
-            raise _SocksError("proxy.unsupported", what=what)
+            raise ProbeError("proxy.unsupported", what=what)
         message += bytes([len(encoded)]) + encoded
     peer.send(message)
     if peer.read(2)[1]:
-        raise _SocksError("proxy.login_refused")
+        raise ProbeError("proxy.login_refused")
 
 
 def _talk_4(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     host, port = target
     if ":" in host:
-        raise _SocksError("proxy.unsupported", what="IPv6 addresses")
+        raise ProbeError("proxy.unsupported", what="IPv6 addresses")
     user = proxy.login[0].encode("utf-8", "surrogateescape") if proxy.login else b""
     by_name = not is_ip_address(host)
     # SOCKS 4a: an address of the form 0.0.0.x announces a host name at the end.
@@ -142,7 +135,7 @@ def _talk_4(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     peer.send(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
     version, reply = peer.read(2)
     if version:
-        raise _SocksError("proxy.not_socks", version=4)
+        raise ProbeError("proxy.not_socks", version=4)
     peer.read(6)
     if reply != _GRANTED_4:
-        raise _SocksError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")
+        raise ProbeError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")
