@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from readback.contract import MAX_CONTENT_BYTES
 from readback.probe.clients import comparison, running
@@ -20,10 +20,9 @@ from readback.probe.service import (
     user_agents,
 )
 from readback.probe.service.contract_checks import check_access
-from readback.probe.service.user_agents import asking_again
+from readback.probe.service.user_agents import Check, asking_again
 from readback.probe.transport.context import ProbeContext
 
-Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 Condition = Callable[[ProbeContext], bool]
 
 

@@ -62,6 +62,11 @@ def test_it_says_which_programs_use_the_proxy_and_which_do_not() -> None:
     )
 
 
+def test_the_rules_of_openai_3_are_not_those_of_an_older_one() -> None:
+    assert "openai 3" not in [one.name for one in programs("2.54.0")]
+    assert [one.name for one in programs("")] == [one.name for one in programs("3.49")]
+
+
 def test_everything_that_it_advises_makes_the_programs_agree() -> None:
     java = "-Dhttps.proxyHost=proxy.example -Dhttps.proxyPort=3128"
     variables = {
