@@ -1,1 +1,1 @@
-"""The history of the schema; applied by `readback.cabinet.schema`."""
+"""The history of the schema; applied by `readback.cabinet.serving.schema`."""
