@@ -19,12 +19,26 @@ def test_the_tables_of_modules_are_current() -> None:
         assert expected in PAGE, "run scripts/module-table --write"
 
 
+def file_of(name: str) -> Path:
+    """Return the file that the page means: in src/readback, or in a plane there."""
+    places = [PACKAGE, PACKAGE / "api", PACKAGE / "cabinet", ROOT]
+    found = [place / name for place in places if (place / name).is_file()]
+    assert found, f"{name} does not exist"
+    return found[0]
+
+
 def test_every_file_that_the_page_names_exists() -> None:
-    named = set(re.findall(r"`([a-z_/]+\.py)`", PAGE))
+    named = set(re.findall(r"`([a-z_/]+\.(?:py|js))`", PAGE))
     assert len(named) > 40
-    missing = {
-        name
-        for name in named
-        if not any((PACKAGE / part / name).is_file() for part in ("", "api", "cabinet"))
-    }
-    assert not missing
+    assert all(map(file_of, named))
+
+
+def test_every_function_that_the_page_names_is_in_its_file() -> None:
+    named = set(re.findall(r"`([a-z_/]+\.py)`:\s+`([A-Za-z_.]+)`", PAGE))
+    assert len(named) > 40
+    for file, name in named:
+        text = file_of(file).read_text(encoding="utf-8")
+        for part in name.split("."):
+            assert re.search(rf"\b(?:def|class) {part}\b|^{part} =", text, re.M), (
+                f"{file} has no {name}"
+            )
