@@ -32,6 +32,7 @@ from readback.cabinet.single_sign_on.services import account_disconnect
 from readback.setting_values import SignUp
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
+from tests.cabinet.second_factor.factors import APP, App, recovery_codes_in
 from tests.cabinet.visitor import (
     CABINET,
     PASSWORD,
@@ -154,6 +155,22 @@ def test_a_verified_address_gets_a_confirmed_account_without_a_password(
     assert "Example Staff" in words_of(visitor.get("/account/"))
     visitor.send("/keys/", {"label": "by single sign-on"})
     assert alice.keys.count() == 1
+
+
+@ON_SQLITE
+def test_a_second_factor_is_asked_for_after_the_provider(provider):
+    provider.add("alice", ALICE)
+    first = Visitor()
+    enter(first, provider, "alice")
+    shown = first.post(APP, {"code": App(first.get(APP)).code})["Location"]
+    code = recovery_codes_in(first.get(shown))[0]
+
+    visitor = Visitor()
+    answer = enter(visitor, provider, "alice", next="/account/")
+    assert answer["Location"] == "/accounts/second-factor/"
+    assert not visitor.is_logged_in
+    done = visitor.send(answer["Location"], {"code": code})
+    assert done["Location"] == "/account/" and visitor.is_logged_in
 
 
 @ON_SQLITE
