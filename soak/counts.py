@@ -179,7 +179,7 @@ def _unsure_rows(seen: Seen, kills: Iterable[Kill], seconds: float) -> set[Obser
 
 
 def _not_attributed(seen: Seen, scene: Scene) -> set[Observation]:
-    """Return the 404s that may lack in the usage of their key.
+    """Return the 404s that may be missing from the usage of their key.
 
     A 404 needs no key. Its key is looked up afterwards, and if the database is away
     then, the request is counted for no key.

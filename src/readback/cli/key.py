@@ -120,7 +120,7 @@ def list_(email: str, as_json: bool) -> None:
 @click.argument("name")
 @console.json_option
 def rename(id: int, name: str, as_json: bool) -> None:
-    """Give the key with this id another name, which may be empty."""
+    """Rename the key with this id; the new name may be empty."""
     with open_cabinet():
         from readback.cabinet.keys import services
 

@@ -1,4 +1,4 @@
-"""Operators: their own second factor, and the way back for people who lost theirs."""
+"""Operators: their own second factor, and how they help people who lost theirs."""
 
 from dataclasses import replace
 

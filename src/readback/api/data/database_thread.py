@@ -308,7 +308,7 @@ class DatabaseThread:
         self._set_aside(tallies)
 
     def _set_aside(self, tallies: list[Tally]) -> None:
-        """Give back what could not be written, or keep it if the worker is stopping."""
+        """Return what could not be written, or keep it if the worker is stopping."""
         if not tallies:
             return
         with self._lock:

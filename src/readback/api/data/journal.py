@@ -253,7 +253,7 @@ class Journal:
         """Set the next time for a tally that goes on."""
         grows = tally.interval < self._longest
         tally.interval = min(2 * tally.interval, self._longest)
-        # So that what began together is not written together for ever.
+        # So that what began together is not always written together.
         tally.due = now + tally.interval * (uniform(0.5, 1) if grows else 1)
 
     def _let_rest(self, tally: Tally, now: float) -> None:

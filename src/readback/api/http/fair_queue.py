@@ -17,7 +17,7 @@ from time import monotonic
 PER_ROUND = 4
 # … and one more per this many seconds that the loop has spent on other work meanwhile.
 SECONDS_PER_EXTRA_REQUEST = 0.0001
-# At most so many, because a round that takes long makes repeated requests wait, too.
+# The limit of a round: while a long one runs, repeated requests wait, too.
 MOST_EXTRA_REQUESTS = 500
 
 

@@ -21,7 +21,7 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 
-# What a login is for, beside allauth's own values: to prove again who one is.
+# What a login is for, beside allauth's own values: to prove again who it is.
 AGAIN = "again"
 
 
