@@ -25,6 +25,7 @@ FACTS = [
     str(keys.SECRET_LENGTH + keys.CHECKSUM_LENGTH),
     *(f"`{name}`" for name in contract.REQUEST_FIELDS),
     *(f"`messages[0].{name}`" for name in contract.MESSAGE_FIELDS),
+    *(f"`{code}`" for code in contract.REFUSALS),
 ]
 
 

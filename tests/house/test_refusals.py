@@ -1,9 +1,17 @@
-"""The refusals that a connection asks for by itself are part of the contract."""
+"""What must agree with the table of refusals: the HTTP room, and the tests."""
 
 from readback.api.http import refused
 from readback.contract import REFUSALS
+from tests.support.api import STATUS
 
 
 def test_every_code_of_the_http_room_has_a_row_in_the_contract() -> None:
     codes = {value for name, value in vars(refused).items() if name.isupper()}
     assert codes and codes <= REFUSALS.keys()
+
+
+def test_the_conformance_tests_know_every_code() -> None:
+    # No request alone causes these; tests/faults and tests/wire do.
+    ours = {"internal_error", "unavailable"}
+    statuses = {code: row.status.value for code, row in REFUSALS.items()}
+    assert {code: statuses[code] for code in statuses.keys() - ours} == STATUS
