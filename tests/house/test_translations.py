@@ -11,7 +11,7 @@ from gettext import GNUTranslations
 from pathlib import Path
 
 import readback.cabinet
-from readback import differences
+from readback import differences, programs
 from readback.contract import REFUSALS
 
 CABINET = Path(readback.cabinet.__file__).parent
@@ -75,8 +75,14 @@ def texts_of_contract() -> Iterator[str]:
     yield from (*differences.ADVICE.values(), differences.FIELD_ADVICE)
 
 
+def texts_of_programs() -> Iterator[str]:
+    for row in programs.table():
+        yield from filter(None, (row.setup, *row.switches.values()))
+
+
 def test_every_text_has_a_translation():
-    texts = {*texts_of_code(), *texts_of_templates(), *texts_of_contract()}
+    texts = {*texts_of_code(), *texts_of_templates()}
+    texts |= {*texts_of_contract(), *texts_of_programs()}
     translations = compiled()
 
     assert len(texts) > 250
