@@ -26,6 +26,7 @@ class HangingServer:
         self._listener = socket.create_server((HOST, 0), backlog=100)
         self._stopped = threading.Event()
         self._accepted: list[socket.socket] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
         self.url = f"smtp://{HOST}:{self._listener.getsockname()[1]}"
 
     @property
@@ -34,11 +35,15 @@ class HangingServer:
         return len(self._accepted)
 
     def start(self) -> None:
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting.start()
 
     def stop(self) -> None:
         self._stopped.set()
-        for each in (self._listener, *self._accepted):
+        # A shutdown ends the accept of another thread; a close alone would not.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
+        self._listener.close()
+        for each in self._accepted:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
