@@ -12,9 +12,10 @@ from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
+from tests.support.api import compact, draft
 from tests.support.echo_server import Echo, EchoExchange
 from tests.support.listener import api_without_database, listening
-from tests.support.load import models
+from tests.support.load import chat, models
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -152,7 +153,7 @@ def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
 
 @pytest.mark.parametrize("works", [0, 1])
 def test_an_error_is_counted_for_its_endpoint_and_its_key(works: int) -> None:
-    counters, key = Counters(1).row(0), keys.mint()
+    counters, key, body = Counters(1).row(0), keys.mint(), compact(draft("A text."))
     digest = keys.digest(key.encode())
     rates = BrokenLimiter(1000, 1000)
     rates.broken_from = works + 1
@@ -163,15 +164,16 @@ def test_an_error_is_counted_for_its_endpoint_and_its_key(works: int) -> None:
     journal = api._services.journal
     with listening(api) as listener, listener.endpoint.connect() as connection:
         for status in [200] * works + [500]:
-            connection.send(models(listener.endpoint, key))
+            connection.send(chat(listener.endpoint, key, body))
             assert connection.read_answer().status == status
     journal.close(1.0, 1.0)
 
     rows = journal.fetch(1.0, lambda digest, advance: 0)
     [failed] = [tally for tally in rows if tally.event.code]
     event = failed.event
-    assert (event.digest, event.endpoint, event.status) == (digest, "models", 500)
+    assert (event.digest, event.endpoint, event.status) == (digest, "chat", 500)
     assert (event.code, failed.requests) == ("internal_error", 1)
+    assert failed.request_bytes == len(body)
     assert SECRET.decode() not in repr(event)
-    assert counters.get(("models", "internal_error")) == 1
+    assert counters.get(("chat", "internal_error")) == 1
     assert counters.get(("other", "internal_error")) == 0

@@ -109,11 +109,14 @@ class Exchange:
         tally.count(size, len(answer))
         return answer
 
-    def fail(self, error: Exception, head: Head | None = None) -> bytes:
+    def fail(self, error: Exception, head: Head | None) -> bytes:
+        return self.fail_with(error, head.content_length if head else 0)
+
+    def fail_with(self, error: Exception, size: int) -> bytes:
+        """Log an unexpected exception, enter it into the journal, and answer."""
         answer = internal_error(self._replies, error)
         with suppress(Exception):  # what counts it may be what has failed
             event = self._event("internal_error", REFUSALS["internal_error"].sentence)
-            size = head.content_length if head else 0
             self._journal.note(event, size, len(answer))
         return answer
 

@@ -183,7 +183,7 @@ class Api:
                 detail = f"This key has used up its rate; retry in {wait} s."
                 return exchange.refuse("rate_limited", detail, size, retry_after=wait)
         except Exception as error:
-            return exchange.fail(error)
+            return exchange.fail_with(error, size)
         return exchange
 
     def _exchange(self, info: RequestInfo, record: Record, address: str) -> Exchange:
