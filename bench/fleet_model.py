@@ -26,17 +26,16 @@ from typing import Any
 
 from readback import config
 from readback.api.data.database_thread import EXPIRY_SECONDS, LOOK_UP_SECONDS
+from readback.api.data.journal import ROUND_SECONDS
 from readback.api.data.keyring import IDLE_SECONDS
 from readback.api.data.store import (
     KEYS_PER_LOOK_UP,
     TALLIES_PER_TRANSACTION,
     TRIM_EVERY,
 )
-from readback.api.http.registry import SWEEP_SECONDS
 from readback.contract import JOURNAL_ROWS
 
 SETTINGS = config.read({})
-ROUND_SECONDS = SWEEP_SECONDS
 # Begin, lock the keys, usage, journal, last use, commit; the journal's trim is extra.
 STATEMENTS_PER_WRITE = 6
 DAY_SECONDS = 86_400

@@ -21,7 +21,7 @@ from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import ExpiryLog, expiry
 from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
-from readback.api.data.journal import Journal
+from readback.api.data.journal import ROUND_SECONDS, Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
@@ -30,7 +30,7 @@ from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
-from readback.api.http.registry import SWEEP_SECONDS, ConnectionRegistry, Limits
+from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.http.tls import TlsConnection, TlsContext
 from readback.api.ops import Ops
 from readback.api.shared.counters import KEY_LOOK_UPS
@@ -265,7 +265,7 @@ class ApiWorker(Worker):
                     self._lifecycle.note_accepting(self.counters_row)
             except Exception as error:
                 self._rounds.note(error)
-            await asyncio.wait([task], timeout=SWEEP_SECONDS)
+            await asyncio.wait([task], timeout=ROUND_SECONDS)
         return task.result()
 
     def _tick(self) -> None:

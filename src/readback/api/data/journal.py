@@ -19,7 +19,7 @@ from readback.api.shared.counters import ACCEPTED
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 from readback.shared_counters import WorkerCounters
 
-# The first interval after an outcome was written is twice as long as a round.
+# Between two rounds of a worker, each of which writes what is due.
 ROUND_SECONDS = 0.5
 # Callers with the same outcome that have a tally each. A caller is an address and what
 # its program calls itself.

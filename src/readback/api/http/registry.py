@@ -15,7 +15,6 @@ from readback.api.http.flow_control import LINGER_SECONDS
 from readback.api.http.handler import Handler
 from readback.api.http.head_cache import HeadCache
 
-SWEEP_SECONDS = 0.5
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
 MAX_AGE_SECONDS = 3600.0
