@@ -12,7 +12,6 @@ from functools import cache
 from typing import cast
 from zlib import crc32
 
-from readback.api.http.head_cache import HeadCache
 from readback.keys import KEY_LIKE
 from tests.support.streams import answers_of, rows_of
 from tests.support.wire import parse_head
@@ -40,8 +39,7 @@ def check(data: bytes) -> None:
     # The API asks `get_running_loop` for its loop, which now returns this one.
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
     try:
-        max_fields = worker.registry.limits.head_fields
-        worker.registry.heads = HeadCache(worker.api, max_fields)
+        worker.forget()
         _check(worker, data[:MAX_BYTES].replace(b"KEY", worker.key.encode()))
     finally:
         asyncio._set_running_loop(None)

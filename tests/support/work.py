@@ -31,6 +31,7 @@ from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
+from readback.api.http.head_cache import HeadCache
 from readback.api.http.registry import ConnectionRegistry
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
@@ -124,6 +125,12 @@ class Worker:
         transport = StoringTransport()
         connection.connection_made(transport)
         return connection, transport
+
+    def forget(self) -> None:
+        """Forget everything that is kept from one request for the next."""
+        self.registry.heads = HeadCache(self.api, self.registry.limits.head_fields)
+        for record in self.keyring._records.values():
+            record.exchange = None
 
     def settle(self) -> None:
         """Run scheduled callbacks, and answer key lookups with "not found"."""

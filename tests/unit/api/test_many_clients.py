@@ -19,8 +19,6 @@ from tests.support.streams import Row, answers_of, rows_of
 from tests.support.wire import request
 from tests.support.work import Worker
 
-from readback.api.http.head_cache import HeadCache
-
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
@@ -44,7 +42,7 @@ TEMPLATES = st.sampled_from(
     ]
 )
 VALUES = {
-    # Together with the program, not so many callers that they share a row.
+    # With one program: so few callers that each has a row of its own.
     "X-Forwarded-For": st.sampled_from(
         ["192.0.2.1", "192.0.2.1, 203.0.113.1", "", " 192.0.2.1 "]
     ),
@@ -97,7 +95,7 @@ def test_every_request_is_answered_as_on_a_new_connection(
 
     alone, rows = b"", Counter[Row]()
     for each in raw:
-        _forget(worker)
+        worker.forget()
         alone += answers_of(worker, [each])
         rows += rows_of(worker)
     assert _on_one_connection(worker, raw) == (alone, rows)
@@ -115,13 +113,5 @@ def _with_key(worker: Worker, number: int, wrong: bool, raw: bytes) -> bytes:
 def _on_one_connection(
     worker: Worker, packets: Sequence[bytes]
 ) -> tuple[bytes, Counter[Row]]:
-    _forget(worker)
+    worker.forget()
     return answers_of(worker, list(packets)), rows_of(worker)
-
-
-def _forget(worker: Worker) -> None:
-    """Forget everything that is kept from one request for the next."""
-    max_fields = worker.registry.limits.head_fields
-    worker.registry.heads = HeadCache(worker.api, max_fields)
-    for record in worker.keyring._records.values():
-        record.exchange = None
