@@ -11,7 +11,7 @@ class ScalePlan:
     """Of the curves; 0 is as many as are answered."""
     known_keys: int
     row_keys: tuple[int, int]
-    """So many rows in a transaction; a few tell what the transaction itself costs."""
+    """Rows in a transaction: many, and a few, which tell what the transaction costs."""
     row_rates: tuple[int, int]
     """At least two requests per second and key: one in every round."""
     row_seconds: int
