@@ -21,6 +21,7 @@ from bench.progress import ProgressBar
 from bench.scale_plan import ScalePlan
 from bench.site import Running, Site, Work
 from readback import keys
+from readback.api.data.journal import ROUND_SECONDS
 from readback.api.data.store import KEYS_PER_LOOK_UP
 
 Row = dict[str, Any]
@@ -183,7 +184,7 @@ class CostBenchmark:
                 lambda: fleet_load.send(alone.front, sent, seconds, rate, FORWARDED)
             )
         reached = work.requests / work.seconds
-        refreshes = len(used) * work.seconds / fleet_model.ROUND_SECONDS
+        refreshes = len(used) * work.seconds / ROUND_SECONDS
         requests = work.requests * _curve_of(request).at(reached)
         figures = {
             "keys": len(used),

@@ -9,7 +9,7 @@ from bench import fleet_limits, fleet_model, scale_costs
 from bench.fleet_limits import cells
 from bench.fleet_model import Curve, Demand, Figures, ImpossibleDemand, plan
 
-from readback.api.data.journal import Event, Journal
+from readback.api.data.journal import ROUND_SECONDS, Event, Journal
 from readback.api.shared.counters import Counters
 
 # Round numbers, so that the expected values can be computed by hand.
@@ -89,7 +89,7 @@ def test_rows_are_predicted_as_the_journal_closes_them(rate):
     # In simulated seconds.
     now, next_request, seconds, rows = 0.0, 0.0, 15_000, 0
     while now < seconds:
-        now += fleet_model.ROUND_SECONDS
+        now += ROUND_SECONDS
         while next_request < now:
             journal.note(event, 0, 0)
             next_request += chance.expovariate(rate)
