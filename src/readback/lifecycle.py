@@ -1,7 +1,7 @@
 """Whether the whole service is stopping, and whether a balancer must hear of it first.
 
 A worker that must stop cannot see why: other workers may take over (a reload), or the
-service ends. The master (`arbiter.py`) writes the reason here before it signals the
+service ends. The master (`plane.py`) writes the reason here before it signals the
 workers. The workers write when they were asked whether they are ready, and while they
 accept connections. Each plane has one of these.
 """

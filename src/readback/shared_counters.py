@@ -22,7 +22,7 @@ def rows_for(workers: int) -> int:
     """Return how many workers may run at once; each has a row.
 
     Old and new workers run together while workers are replaced, and gunicorn adds a
-    worker each time it receives SIGTTIN. `arbiter.py` starts no more than this.
+    worker each time it receives SIGTTIN. `plane.py` starts no more than this.
     """
     return 2 * (workers + ADDED_WORKERS)
 

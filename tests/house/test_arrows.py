@@ -1,6 +1,6 @@
 """Imports point one way: cli → api | cabinet | probe | pytest_plugin → shared facts.
 
-Both planes may also use the arbiter and the metrics.
+Both planes may also use the metrics, and gunicorn through `plane.py`.
 
 Inside of `api`: server, worker, ops → endpoints → data → shared. `http` imports nothing
 else of the product. Inside of `cabinet`: from the top down, see `CABINET_LEVELS`.
@@ -26,16 +26,16 @@ SHARED_FACTS = {
     "readback.differences",
     "readback.keys",
     "readback.lifecycle",
+    "readback.listening",
     "readback.logs",
     "readback.programs",
     "readback.setting_values",
     "readback.shared_counters",
-    "readback.stop_listening",
 }
 # Used by both planes, and the packages that they need.
 OF_BOTH_PLANES = {
-    "readback.arbiter": "gunicorn",
     "readback.metrics": "prometheus_client",
+    "readback.plane": "gunicorn",
 }
 
 # Each part may import the shared facts, itself, and these packages.

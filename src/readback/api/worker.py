@@ -6,16 +6,13 @@ gunicorn is the supervisor: it forks, restarts and signals.
 
 import asyncio
 import gc
-import os
-import signal
 import socket
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import uvloop
-from gunicorn.workers.base import Worker
 
 from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import ExpiryLog, expiry
@@ -37,18 +34,19 @@ from readback.api.shared.counters import KEY_LOOK_UPS
 from readback.api.shared.memory import SharedMemory
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
-from readback.lifecycle import SHORT_NOTICE_SECONDS, Lifecycle
-from readback.shared_counters import WorkerCounters
-from readback.stop_listening import (
+from readback.lifecycle import SHORT_NOTICE_SECONDS
+from readback.listening import (
+    BACKLOG,
     is_anyone_waiting,
     is_listening,
     let_in,
     turn_away,
 )
+from readback.plane import PlaneWorker
+from readback.shared_counters import WorkerCounters
 
 Result = TypeVar("Result")
 
-BACKLOG = 2048
 # What the kernel keeps per connection and direction; it doubles the number for its own
 # needs. The largest request and the largest answer fit. Without this, it takes several
 # megabytes from a client that pipelines and does not read, and we answer all of it.
@@ -61,33 +59,11 @@ _TLS_HANDSHAKE_SECONDS = 2.0
 _MOMENT_SECONDS = 0.05
 
 
-class Application(Protocol):
-    """What a worker needs of the application that gunicorn passes to it."""
-
-    config: Config
-    shared: SharedMemory
-    lifecycle: Lifecycle
-
-    @property
-    def owns_listeners(self) -> bool: ...
-
-
-class ApiWorker(Worker):
+class ApiWorker(PlaneWorker):
     """Serves the API on all sockets except the last, which is the ops listener."""
 
-    # The worker's row in the shared counters and its place, set by the `pre_fork` hook.
-    counters_row = 0
+    # Set by the `pre_fork` hook.
     place = 0
-
-    def init_signals(self) -> None:
-        for number in self.SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        # Until the event loop runs and takes them over.
-        signal.signal(signal.SIGTERM, self.handle_exit)
-        signal.signal(signal.SIGQUIT, self.handle_quit)
-        # Ctrl-C in a terminal reaches the workers, too, but only the master acts on it.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGABRT, self.handle_abort)
 
     def load_wsgi(self) -> None:
         """Assemble the data plane, where gunicorn would load a WSGI application.
@@ -95,10 +71,8 @@ class ApiWorker(Worker):
         An error here stops the start with one message; later, gunicorn would replace
         one failing worker after the other.
         """
-        application = self._application = cast(Application, self.app)
-        self.config = application.config
-        self.shared = application.shared
-        self._lifecycle = application.lifecycle
+        super().load_wsgi()
+        self._shared: SharedMemory = cast(Any, self.app).shared
         self._build()
 
     def run(self) -> None:
@@ -106,14 +80,12 @@ class ApiWorker(Worker):
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+        self._await_stop()
         self._clerk.start(loop, self._keyring, self._journal, self._unmatched)
         self._tick()  # so that the first answer has a date
-        # gunicorn wraps the sockets.
-        *listeners, ops_listener = [cast(Any, each).sock for each in self.sockets]
+        *listeners, ops_listener = self._listeners
         self._accepting = Accepting(
-            listeners, self.place, self.shared.places, self._accept_api()
+            listeners, self.place, self._shared.places, self._accept_api()
         )
         await self._accepting.update()
         ops_server = await self._tick_during(self._accept_ops(ops_listener))
@@ -129,7 +101,7 @@ class ApiWorker(Worker):
         self._counters.retire()
 
     def _build(self) -> None:
-        config, shared = self.config, self.shared
+        config, shared = self._config, self._shared
         self._counters: WorkerCounters = shared.counters.row(self.counters_row)
         self._counters.set("workers", 1)
         # A new worker gets as long to reach the database as one that has lost it.
@@ -176,7 +148,7 @@ class ApiWorker(Worker):
 
     def _accept_api(self) -> Accept:
         """Return the function that accepts connections to the API from a socket."""
-        certificate, key = self.config.tls_certificate, self.config.tls_key
+        certificate, key = self._config.tls_certificate, self._config.tls_key
         if not certificate or not key:
             return partial(_accept, partial(Connection, self._api_connections))
         return partial(
@@ -184,7 +156,7 @@ class ApiWorker(Worker):
             partial(TlsConnection, self._api_connections),
             ssl=TlsContext(certificate, key),
             # Before the first byte of a head, and no longer than for the head itself.
-            ssl_handshake_timeout=self.config.head_timeout,
+            ssl_handshake_timeout=self._config.head_timeout,
         )
 
     async def _accept_ops(self, listener: socket.socket) -> asyncio.Server:
@@ -204,9 +176,9 @@ class ApiWorker(Worker):
 
     async def _stop(self, ops_server: asyncio.Server) -> None:
         """End all connections, so that no request is lost on the longest path."""
-        deadline = time.monotonic() + self.config.stop_timeout
+        deadline = time.monotonic() + self._config.stop_timeout
         lifecycle = self._lifecycle
-        notice = lifecycle.notice(self.config)
+        notice = lifecycle.notice(self._config)
         # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
         self._journal.hurry()
@@ -249,7 +221,7 @@ class ApiWorker(Worker):
     def _handshake_seconds(self) -> float:
         if self._lifecycle.is_hurried:
             return _MOMENT_SECONDS
-        if self.config.tls_certificate:
+        if self._config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
         busy = self._api_connections.connections
         return _HANDSHAKE_SECONDS if busy else _MOMENT_SECONDS
@@ -276,7 +248,7 @@ class ApiWorker(Worker):
             self._notice_stop,
             lambda: self._expiry_log.tick(now, wall),
             lambda: self._replies.tick(wall),
-            lambda: self.shared.key_rates.tick(now, wall),
+            lambda: self._shared.key_rates.tick(now, wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
             lambda: self._clerk.begin_round(self._keyring.tick(now, wall), now, wall),
@@ -285,12 +257,6 @@ class ApiWorker(Worker):
         for step in steps:
             self._rounds.guard(step)
         self._rounds.tick(now)
-
-    def _notice_stop(self) -> None:
-        if os.getppid() != self.ppid:  # the master was killed
-            self._lifecycle.stop()
-        if self._lifecycle.is_stopping:
-            self._stopping.set()  # a signal before the loop ran would be lost
 
     def _report(self) -> None:
         counters = self._counters

@@ -18,9 +18,9 @@ from pathlib import Path
 from readback.api.shared.places import place_count
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
+from readback.listening import BACKLOG
 from readback.setting_values import Bind
 
-BACKLOG = 2048
 # The first descriptor that systemd passes, see sd_listen_fds(3).
 _FIRST_INHERITED = 3
 _REASONS = {

@@ -18,14 +18,14 @@ import click
 
 from readback.api.shared.memory import SharedMemory
 from readback.cli import listeners, ready_message, settings, startup
-from readback.cli.exit_codes import CannotStart, ExitCode, Failure
+from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.ready_message import PrintReady
 from readback.cli.streams import OutputError
 from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child, send_result
 from readback.config import Config
 from readback.lifecycle import SHORT_NOTICE_SECONDS
-from readback.stop_listening import ListenerHold
+from readback.listening import ListenerHold
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
@@ -98,7 +98,8 @@ def api(context: click.Context) -> None:
 
 
 @serve.command()
-def cabinet() -> None:
+@click.pass_context
+def cabinet(context: click.Context) -> None:
     """Serve only the cabinet; run `readback migrate` first."""
     settings.require_server_packages()
     config = settings.load()
@@ -108,7 +109,7 @@ def cabinet() -> None:
     click.echo(f"Serving the cabinet at {config.effective_cabinet_url}.", err=True)
     from readback.cabinet import server
 
-    server.run(config, listener)
+    context.exit(server.run(config, listener))
 
 
 def _serve_both(shows_secrets: bool) -> int:
@@ -196,8 +197,7 @@ def _run_cabinet(config: Config, sockets: Listeners, hold: ListenerHold) -> int:
         listener.close()
     from readback.cabinet import server
 
-    server.run(config, sockets.cabinet, hold)
-    return ExitCode.OK
+    return server.run(config, sockets.cabinet, hold)
 
 
 def _wait_until_ready(supervisor: Supervisor, checks: list[Callable[[], bool]]) -> bool:

@@ -6,8 +6,6 @@ signals. Its WSGI environment and its response are used as they are.
 """
 
 import asyncio
-import os
-import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,6 @@ from typing import Any, Protocol, cast
 from gunicorn.http import wsgi
 from gunicorn.http.errors import ParseException
 from gunicorn.http.message import Request
-from gunicorn.workers.base import Worker
 
 from readback import logs
 from readback.cabinet.serving.connection import (
@@ -29,16 +26,14 @@ from readback.cabinet.serving.connection import (
     refusal,
     status_of,
 )
-from readback.config import Config
-from readback.lifecycle import Lifecycle
-from readback.stop_listening import is_listening, let_in, turn_away
+from readback.listening import BACKLOG, is_listening, let_in, turn_away
+from readback.plane import PlaneWorker
 
 # Where the application finds whether the whole service is stopping, what counts its
 # pages, and whether too many passwords wait to be hashed.
 LIFECYCLE = "readback.lifecycle"
 PAGES = "readback.pages"
 TOO_MANY_PASSWORDS = "readback.too_many_passwords"
-BACKLOG = 2048
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
 MAX_CONNECTIONS = 800
@@ -54,13 +49,7 @@ _POLL_SECONDS = 0.05
 
 
 class WebApplication(Protocol):
-    """What a worker needs of the application that gunicorn passes to it."""
-
-    config: Config
-    lifecycle: Lifecycle
-
-    @property
-    def owns_listeners(self) -> bool: ...
+    """What only this worker needs of the application that gunicorn passes to it."""
 
     def pages(self, row: int) -> object:
         """Return what counts the pages of a worker."""
@@ -69,28 +58,12 @@ class WebApplication(Protocol):
         """Return whether the answer to a request may need the hash of a password."""
 
 
-class CabinetWorker(Worker):
-    # The worker's row in the shared counters, set by the `pre_fork` hook.
-    counters_row = 0
-
-    def init_signals(self) -> None:
-        for number in self.SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        # Until the event loop runs and takes them over.
-        signal.signal(signal.SIGTERM, self.handle_exit)
-        signal.signal(signal.SIGQUIT, self.handle_quit)
-        # Ctrl-C in a terminal reaches the workers, too, but only the master acts on it.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGABRT, self.handle_abort)
-
+class CabinetWorker(PlaneWorker):
     def load_wsgi(self) -> None:
         super().load_wsgi()
-        application = self._application = cast(WebApplication, self.app)
-        self._config = application.config
-        self._lifecycle = application.lifecycle
+        application = cast(WebApplication, self.app)
+        self._hashes_password = application.hashes_password
         self._pages = application.pages(self.counters_row)
-        # gunicorn wraps the sockets.
-        self._listeners = [cast(Any, each).sock for each in self.sockets]
         self._server_address: Address = self._listeners[0].getsockname()
         self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
         self._password_threads = ThreadPoolExecutor(PASSWORD_THREADS, "password")
@@ -107,9 +80,7 @@ class CabinetWorker(Worker):
             threads.shutdown(wait=False, cancel_futures=True)
 
     async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+        self._await_stop()
         servers = [
             await asyncio.start_server(self._accept, sock=each, backlog=BACKLOG)
             for each in self._listeners
@@ -117,10 +88,7 @@ class CabinetWorker(Worker):
         while not self._stopping.is_set():
             self.notify()
             self._lifecycle.note_accepting(self.counters_row)
-            if os.getppid() != self.ppid:  # the master was killed
-                self._lifecycle.stop()
-            if self._lifecycle.is_stopping or not self.alive:
-                self._stopping.set()  # a signal before the loop ran would be lost
+            self._notice_stop()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
                     await self._stopping.wait()
@@ -216,7 +184,7 @@ class CabinetWorker(Worker):
         run = partial(self._run_application, request, client)
         loop = asyncio.get_running_loop()
         method, path = request.method or "", request.path or ""
-        if not self._application.hashes_password(method, path):
+        if not self._hashes_password(method, path):
             return await loop.run_in_executor(self._threads, run)
         if self._passwords >= PASSWORD_THREADS + MAX_WAITING_PASSWORDS:
             too_many = {TOO_MANY_PASSWORDS: True}

@@ -1,4 +1,4 @@
-"""How a listening socket stops accepting without resetting anyone.
+"""Listening sockets: their queue, and how one stops without resetting anyone.
 
 When the last copy of a listening socket is closed, the kernel resets the connections
 that nobody has accepted yet, and those whose handshake is under way. Their clients may
@@ -13,6 +13,8 @@ import socket
 import sys
 from contextlib import suppress
 
+# How many connections may wait to be accepted.
+BACKLOG = 2048
 # From <linux/in.h> and <linux/in6.h>; Python does not name them. The kernel drops a
 # packet that has come with a lower hop limit. Senders begin with 64 or 128.
 _IP_MINTTL, _IPV6_MINHOPCOUNT = 21, 73

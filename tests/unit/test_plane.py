@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.app.base import BaseApplication
 
-from readback.arbiter import Arbiter
 from readback.lifecycle import Lifecycle
+from readback.plane import Arbiter
 from readback.shared_counters import rows_for
 
 

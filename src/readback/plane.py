@@ -1,25 +1,37 @@
-"""gunicorn's master process, except that it never waits for workers that leave.
+"""A plane as a service of gunicorn: its application, its master and its workers.
 
-gunicorn's own `reload` returns only when the last old worker has ended. Until then no
-signal is acted on and no dead worker is replaced, and one slow request can make that
-half a minute. Here the master only remembers who leaves, and tells the workers whether
-the whole service stops. When no worker accepts connections any more, it refuses new
-ones, because a worker that hangs keeps its listening sockets open. Both planes use this
-class.
+Both planes are built on these classes. They take sockets that are already listening, so
+the caller can tell a port in use from every other error. gunicorn's master process
+forks the workers, replaces those that die, reloads on SIGHUP, and stops gracefully on
+SIGTERM and (with a short notice) on SIGINT.
 """
 
+import asyncio
+import os
 import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 from gunicorn import arbiter
+from gunicorn.app.base import BaseApplication
+from gunicorn.workers.base import Worker
 
+from readback import logs
+from readback.config import Config
 from readback.lifecycle import Lifecycle
-from readback.shared_counters import WORKER_DEATHS
-from readback.stop_listening import is_anyone_waiting, is_listening, refuse
+from readback.listening import (
+    ListenerHold,
+    is_anyone_waiting,
+    is_listening,
+    is_ours,
+    refuse,
+)
+from readback.shared_counters import WORKER_DEATHS, SharedCounters
 
+# gunicorn kills a worker that has not reported for this long.
+_WORKER_TIMEOUT_SECONDS = 30
 # Workers report at least every second. One that is silent for longer hangs, or gets too
 # little CPU time; connections in its queue, which a refusal resets, are left to it a
 # little longer.
@@ -27,11 +39,78 @@ _SILENT_SECONDS = 2.0
 _SILENT_SECONDS_WITH_QUEUE = 10.0
 
 
-class Arbiter(arbiter.Arbiter):
-    """Keeps the right number of workers beside those that leave.
+class PlaneApplication(BaseApplication):
+    """Configures gunicorn from our settings alone.
 
-    A reload has two steps: new workers are started; once all of them serve, the old
-    ones are told to stop. So connections are accepted at any time.
+    The subclass has the counters that all workers share before the first is forked. A
+    caller that starts a plane again after its death passes its hold on the listeners.
+    """
+
+    counters: SharedCounters
+
+    def __init__(
+        self,
+        config: Config,
+        listeners: list[socket.socket],
+        hold: ListenerHold | None,
+        margin_seconds: int,
+        **settings: Any,
+    ) -> None:
+        self.config = config
+        self.lifecycle = Lifecycle(settings["workers"])
+        self._are_ours = all(map(is_ours, listeners))
+        self._hold = hold
+        self._settings = {
+            # gunicorn closes the descriptors that it receives, so it must own them.
+            "bind": [f"fd://{listener.detach()}" for listener in listeners],
+            "timeout": _WORKER_TIMEOUT_SECONDS,
+            # The margin is how much longer the master waits for a worker than the
+            # worker waits for requests.
+            "graceful_timeout": int(config.stop_timeout) + margin_seconds,
+            "pre_fork": assign_counters_row,
+            "child_exit": count_death,
+            "control_socket_disable": True,
+            "logconfig_dict": logs.configuration(),
+            **settings,
+        }
+        super().__init__()
+
+    @property
+    def owns_listeners(self) -> bool:
+        """Whether no other process goes on listening when the plane stops."""
+        return self._are_ours and not (self._hold and self._hold.is_held)
+
+    def for_clients(self, listeners: list[socket.socket]) -> list[socket.socket]:
+        """Return the sockets that are not for the operator."""
+        return listeners
+
+    def load_config(self) -> None:
+        for name, value in self._settings.items():
+            self.cfg.set(name, value)
+
+    def serve(self) -> int:
+        """Serve until stopped; return the exit code."""
+        try:
+            master = Arbiter(self)
+            # gunicorn would remove the file of a unix socket when it stops, even if
+            # systemd or the next server is listening there. With this it leaves that
+            # to the process that opened it.
+            master.systemd = True
+            master.run()
+        except SystemExit as exit_:
+            return exit_.code if isinstance(exit_.code, int) else 1
+        return 0
+
+
+class Arbiter(arbiter.Arbiter):
+    """gunicorn's master, except that it never waits for workers that leave.
+
+    gunicorn's own `reload` returns only when the last old worker has ended. Until then
+    no signal is acted on and no dead worker is replaced, and one slow request can make
+    that half a minute. Here a reload has two steps: new workers are started; once all
+    of them serve, the old ones are told to stop. So connections are accepted at any
+    time. When no worker accepts connections any more, the master refuses new ones,
+    because a worker that hangs keeps its listening sockets open.
     """
 
     def __init__(self, app: Any) -> None:
@@ -151,3 +230,41 @@ def count_death(server: Any, worker: Any) -> None:
     server.app.lifecycle.note_closed(worker.counters_row)
     if not server.dismissed(worker.pid):
         server.app.counters.row(worker.counters_row).add(WORKER_DEATHS)
+
+
+class PlaneWorker(Worker):
+    """What the workers of both planes do alike: they notice that they must stop."""
+
+    # The worker's row in the shared counters, set by the `pre_fork` hook.
+    counters_row = 0
+
+    def init_signals(self) -> None:
+        for number in self.SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        # Until the event loop runs and takes them over.
+        signal.signal(signal.SIGTERM, self.handle_exit)
+        signal.signal(signal.SIGQUIT, self.handle_quit)
+        # Ctrl-C in a terminal reaches the workers, too, but only the master acts on it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGABRT, self.handle_abort)
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        self._application = cast(PlaneApplication, self.app)
+        self._config = self._application.config
+        self._lifecycle = self._application.lifecycle
+        # gunicorn wraps the sockets.
+        self._listeners = [cast(Any, each).sock for each in self.sockets]
+
+    def _await_stop(self) -> None:
+        """Set `_stopping` on SIGTERM; call this when the event loop runs."""
+        self._stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+
+    def _notice_stop(self) -> None:
+        """Set `_stopping` if a signal was lost; call this every second."""
+        if os.getppid() != self.ppid:  # the master was killed
+            self._lifecycle.stop()
+        if self._lifecycle.is_stopping or not self.alive:
+            self._stopping.set()
