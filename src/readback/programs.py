@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from readback.contract import MAX_TOKENS, MODEL, VERSION_PREFIX
 from readback.differences import BASE_URL
@@ -40,21 +40,22 @@ class Program(NamedTuple):
 
     name: str
     user_agent: re.Pattern[str]
-    # Whether other programs have the same User-Agent, because they are built on this.
-    library: bool
-    # The differences that its requests always have; empty if the User-Agent is enough.
-    sends: frozenset[str]
-    # Whether its requests have no other difference, as those of a connection test.
-    nothing_else: bool
-    # Differences that its requests have by default, but those of many others, too.
-    unless_set: frozenset[str]
     complies: Literal["as it comes", "with settings", "never"]
-    # What to set, in Markdown; empty if nothing.
-    setup: str
     checked: Literal["run", "read"]
     version: str
+    # The differences that its requests always have; empty if the User-Agent is enough.
+    sends: frozenset[str]
+    # Differences that its requests have by default, but those of many others, too.
+    unless_set: frozenset[str]
+    # Those that no setting removes.
     cannot: frozenset[str]
     switches: Mapping[str, str]
+    # What to set, in Markdown; empty if nothing.
+    setup: str
+    # Whether other programs have the same User-Agent, because they are built on this.
+    library: bool = False
+    # Whether its requests have no other difference, as those of a connection test.
+    nothing_else: bool = False
 
     def cannot_remove(self, difference: str) -> bool:
         if difference in self.switches:
@@ -93,7 +94,13 @@ class RecognisedProgram(NamedTuple):
         """Return what removes a difference in these programs, the likeliest first."""
         rows = (*self.best, *self.others)
         found = [Switch(row.name, row.switches.get(difference, "")) for row in rows]
-        told = [one for one in found if one.text and self._tells_more(one, difference)]
+        # A guess must say more than the advice for every program.
+        general = f"leave {difference} unset"
+        told = [
+            each
+            for each in found
+            if each.text and (self.alone or not each.text.startswith(general))
+        ]
         return told[:_NAMED]
 
     def cannot_remove(self, difference: str) -> list[Program]:
@@ -105,8 +112,12 @@ class RecognisedProgram(NamedTuple):
 
         A request that is connected has proved that its address and its key are right.
         """
-        hopeless = self._hopeless(differences)
-        sentences = [self._cannot(row, connected) for row in hopeless]
+        rest = _CONNECTED if connected else _NOT_CONNECTED
+        sentences = [
+            f"{row.name if self.alone else f'If you use {row.name}, it'} cannot be "
+            f"made to comply{rest}."
+            for row in self._hopeless(differences)
+        ]
         return " ".join(filter(None, (*sentences, self._instruction(differences))))
 
     def _instruction(self, differences: Collection[str]) -> str:
@@ -146,15 +157,6 @@ class RecognisedProgram(NamedTuple):
     def _hopeless(self, differences: Collection[str]) -> list[Program]:
         return [row for row in self.best if any(map(row.cannot_remove, differences))]
 
-    def _cannot(self, row: Program, connected: bool) -> str:
-        subject = row.name if self.alone else f"If you use {row.name}, it"
-        rest = _CONNECTED if connected else _NOT_CONNECTED
-        return f"{subject} cannot be made to comply{rest}."
-
-    def _tells_more(self, switch: Switch, difference: str) -> bool:
-        """Return whether a guess says more than the advice for every program."""
-        return self.alone or not switch.text.startswith(f"leave {difference} unset")
-
 
 def names(rows: Iterable[Program]) -> str:
     """Return the names of programs in a form that needs no translation."""
@@ -164,7 +166,7 @@ def names(rows: Iterable[Program]) -> str:
 @cache
 def table() -> tuple[Program, ...]:
     rows = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["program"]
-    return tuple(_program(**row) for row in rows)
+    return tuple(map(_program, rows))
 
 
 def recognise(
@@ -173,7 +175,11 @@ def recognise(
     """Return the programs whose requests have these differences, or None."""
     found = set(differences)
     matching = [row for row in table() if row.user_agent.search(user_agent)]
-    fitting = [row for row in matching if _fits(row, found)]
+    fitting = [
+        row
+        for row in matching
+        if (row.sends == found if row.nothing_else else row.sends <= found)
+    ]
     if not fitting:
         return None
     most = max(len(row.sends) for row in fitting)
@@ -199,39 +205,18 @@ def _others(
     ]
 
 
-def _fits(row: Program, differences: set[str]) -> bool:
-    return row.sends == differences if row.nothing_else else row.sends <= differences
-
-
-def _program(
-    *,
-    name: str,
-    user_agent: str,
-    complies: Literal["as it comes", "with settings", "never"],
-    checked: Literal["run", "read"],
-    version: str,
-    library: bool = False,
-    sends: Collection[str] = (),
-    nothing_else: bool = False,
-    unless_set: Collection[str] = (),
-    setup: str = "",
-    cannot: Collection[str] = (),
-    switches: Mapping[str, str] | None = None,
-) -> Program:
-    return Program(
-        name=name,
-        user_agent=re.compile(user_agent),
-        library=library,
-        sends=frozenset(sends),
-        nothing_else=nothing_else,
-        unless_set=frozenset(unless_set),
-        complies=complies,
-        setup=_filled_in(setup),
-        checked=checked,
-        version=version,
-        cannot=frozenset(cannot),
-        switches={id: _filled_in(text) for id, text in (switches or {}).items()},
-    )
+def _program(row: dict[str, Any]) -> Program:
+    """Return a row of the file; a name that is missing or unknown is an error."""
+    switches = row.get("switches", {})
+    parsed = {
+        "user_agent": re.compile(row["user_agent"]),
+        "sends": frozenset(row.get("sends", ())),
+        "unless_set": frozenset(row.get("unless_set", ())),
+        "cannot": frozenset(row.get("cannot", ())),
+        "switches": {id: _filled_in(text) for id, text in switches.items()},
+        "setup": _filled_in(row.get("setup", "")),
+    }
+    return Program(**(row | parsed))
 
 
 def _filled_in(text: str) -> str:
