@@ -97,13 +97,12 @@ def histograms(
     for labels, histogram in found:
         counts = histogram.buckets(counters)
         if counts[-1][1] or not labels:
-            buckets = [(_bound(bound), count) for bound, count in counts]
+            buckets = [
+                ("+Inf" if bound == inf else str(bound), count)
+                for bound, count in counts
+            ]
             family.add_metric(labels, buckets, histogram.seconds(counters))
     return family
-
-
-def _bound(seconds: float) -> str:
-    return "+Inf" if seconds == inf else str(seconds)
 
 
 def of_both_planes(
@@ -117,8 +116,7 @@ def of_both_planes(
         "database": "sqlite" if config.sqlite_path else "postgresql",
     }
     # The class adds the suffix to the name.
-    name = f"{PREFIX}build"
-    yield InfoMetricFamily(name, _MEANINGS["build_info"], build)
+    yield InfoMetricFamily(f"{PREFIX}build", _MEANINGS["build_info"], build)
     yield gauge("start_time_seconds", lifecycle.started_at)
     yield counter("worker_deaths_total", counters.total(WORKER_DEATHS))
 
