@@ -6,6 +6,7 @@ of the variable is put before it.
 
 import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -23,6 +24,14 @@ _DOMAIN = re.compile(
 )
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address is always that of this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")  # RFC 6761 §6.3
+
+
 class Bind(NamedTuple):
     """Where to listen: a TCP host and port, or the path of a unix socket."""
 
@@ -32,8 +41,7 @@ class Bind(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        is_local = self.host.startswith("127.") or self.host in ("::1", "localhost")
-        return bool(self.path) or is_local
+        return bool(self.path) or is_loopback(self.host)
 
     @property
     def accepts_loopback(self) -> bool:
@@ -127,12 +135,11 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
 def issuer(value: str) -> str:
     parsed = url("https://", "http://")(value)
     parts = urlsplit(parsed)
-    is_local = Bind(parts.hostname or "", 0).is_loopback
     if parts.query or parts.fragment or len(parsed) > ISSUER_LENGTH:
         raise ValueError(
             f"must be a URL of at most {ISSUER_LENGTH} characters without ? and #."
         )
-    if parts.scheme == "http" and not is_local:
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise ValueError("must begin with https://, except on this machine.")
     return parsed
 

@@ -24,6 +24,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.core.mail.backends.smtp import EmailBackend
 
 from readback.config import Config
+from readback.setting_values import is_loopback
 
 # From the connection to the end of the conversation, however slowly it goes.
 DEADLINE_SECONDS = 30.0
@@ -54,8 +55,8 @@ def settings(smtp_url: str) -> dict[str, Any]:
 def server_is_missing(config: Config) -> bool:
     """Return whether people on other machines cannot receive their e-mails."""
     host = urlsplit(config.effective_cabinet_url).hostname or ""
-    is_local = host in ("localhost", "::1") or host.startswith("127.")
-    return not config.smtp_url and not (is_local and config.cabinet_bind.is_loopback)
+    is_local = is_loopback(host) and config.cabinet_bind.is_loopback
+    return not config.smtp_url and not is_local
 
 
 class DeadlineClient(smtplib.SMTP):

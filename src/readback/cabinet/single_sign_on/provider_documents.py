@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import requests
 
 from readback.cabinet.serving.slots import NoFreeSlot, Slots
+from readback.setting_values import is_loopback
 
 # For a whole request, from the look-up of the name to the last byte.
 DEADLINE_SECONDS = 5.0
@@ -167,7 +168,6 @@ def _is_safe(url: object) -> bool:
     except ValueError:
         return False
     host = parts.hostname or ""
-    is_loopback = host in ("localhost", "::1") or host.startswith("127.")
     return bool(host) and (
-        parts.scheme == "https" or (parts.scheme == "http" and is_loopback)
+        parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
     )
