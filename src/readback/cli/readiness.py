@@ -8,21 +8,16 @@ import json
 import socket
 import ssl
 import threading
-from http.client import HTTPConnection, HTTPException, HTTPResponse
-from ipaddress import ip_address
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import (
-    HTTPHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    build_opener,
-)
+from urllib.request import OpenerDirector, ProxyHandler, build_opener
 
 import click
 
 from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
+from readback.setting_values import is_loopback
 
 _LOCAL_SECONDS = 1
 _POLL_SECONDS = 0.2
@@ -41,34 +36,23 @@ class ReadinessCheck:
     """
 
     def __init__(self, listener: socket.socket, path: str) -> None:
-        self._opener = build_opener(ProxyHandler({}), _ListenerHandler(listener))
-        self._url = f"http://localhost{path}"
+        self._family = listener.family
+        self._address = listener.getsockname()
+        self._path = path
 
     def passes(self) -> bool:
         """Return whether the answer is 200."""
-        try:
-            return _get(self._opener, self._url, _LOCAL_SECONDS)[0] == 200
-        except (OSError, HTTPException, ValueError):
-            return False
-
-
-class _ListenerHandler(HTTPHandler):
-    """Connects to the address of a listener, whatever host a URL names."""
-
-    def __init__(self, listener: socket.socket) -> None:
-        super().__init__()
-        self._family = listener.family
-        self._address = listener.getsockname()
-
-    def http_open(self, request: Request) -> HTTPResponse:
-        return self.do_open(self._connection, request)  # type: ignore[arg-type]
-
-    def _connection(self, host: str, *, timeout: float) -> HTTPConnection:
-        connection = HTTPConnection(host, timeout=timeout)
-        connection.sock = socket.socket(self._family)
-        connection.sock.settimeout(timeout)
-        connection.sock.connect(self._address)
-        return connection
+        with closing(HTTPConnection("localhost")) as connection:
+            connection.sock = socket.socket(self._family)
+            connection.sock.settimeout(_LOCAL_SECONDS)
+            try:
+                connection.sock.connect(self._address)
+                connection.request("GET", self._path)
+                answer = connection.getresponse()
+                answer.read()
+            except (OSError, HTTPException):
+                return False
+            return answer.status == 200
 
 
 class Attempts:
@@ -76,7 +60,9 @@ class Attempts:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._opener = _opener(urlsplit(url).hostname or "")
+        # This machine itself is never asked for through a proxy.
+        is_local = is_loopback(urlsplit(url).hostname or "")
+        self._opener = build_opener(*([ProxyHandler({})] if is_local else []))
         self.last_seen = "no answer yet"
         self.succeeded = threading.Event()
 
@@ -118,22 +104,13 @@ def _get(opener: OpenerDirector, url: str, seconds: float) -> tuple[int, bytes]:
         return answer.status, answer.read(_MAX_BYTES)
 
 
-def _opener(host: str) -> OpenerDirector:
-    """Return an opener that never asks a proxy for this machine itself."""
-    try:
-        is_local = ip_address(host).is_loopback
-    except ValueError:
-        is_local = host == "localhost" or host.endswith(".localhost")
-    return build_opener(ProxyHandler({})) if is_local else build_opener()
-
-
 def _needs_key(status: int, body: bytes) -> bool:
     """Return whether this is how our API refuses a request without a key."""
     try:
-        code = json.loads(body)["error"]["code"]
+        code: object = json.loads(body)["error"]["code"]
     except (ValueError, LookupError, TypeError):
         return False
-    return status == _NO_KEY.status and bool(code == _NO_KEY.code)
+    return status == _NO_KEY.status and code == _NO_KEY.code
 
 
 def _reason(error: Exception) -> str:
