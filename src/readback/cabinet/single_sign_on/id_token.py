@@ -20,7 +20,7 @@ _ALGORITHMS = frozenset(
     | {"ES256", "ES384", "ES512", "EdDSA"}
 )
 # The clocks of two machines differ.
-_LEEWAY_SECONDS = 60
+LEEWAY_SECONDS = 60
 
 
 def claims_of(
@@ -36,7 +36,7 @@ def claims_of(
             algorithms=sorted(_ALGORITHMS),
             audience=client_id,
             issuer=provider_documents.configuration(issuer)["issuer"],
-            leeway=_LEEWAY_SECONDS,
+            leeway=LEEWAY_SECONDS,
             options={"require": ["iss", "sub", "aud", "exp", "iat"]},
         )
     except jwt.PyJWTError as error:

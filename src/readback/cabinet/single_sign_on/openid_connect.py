@@ -33,8 +33,6 @@ from readback.cabinet.single_sign_on.provider_documents import (
 from readback.cabinet.single_sign_on.services import AGAIN
 
 _NONCE_LENGTH = 32
-# The clocks of two machines differ.
-_LEEWAY_SECONDS = 60
 
 
 class CabinetClient(OpenIDConnectOAuth2Adapter):
@@ -104,9 +102,9 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
             return
         if not isinstance(auth_time, int | float):
             raise ProviderError("its ID token has no valid auth_time")
-        earliest = self.state["since"] - _LEEWAY_SECONDS
+        earliest = self.state["since"] - id_token.LEEWAY_SECONDS
         # Not the other way round: NaN is neither less nor greater.
-        if not earliest <= auth_time <= time.time() + _LEEWAY_SECONDS:
+        if not earliest <= auth_time <= time.time() + id_token.LEEWAY_SECONDS:
             raise ProviderError("it did not ask the person to log in again")
 
     def _userinfo(self, access_token: object, subject: str) -> dict[str, Any]:
