@@ -9,15 +9,15 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import click
 
 from readback.cli.settings import load
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON on standard output."
-)
+json_flag = partial(click.option, "--json", "as_json", is_flag=True)
+json_option = json_flag(help="Print JSON on standard output.")
 _UNITS = {
     "d": "days",
     "h": "hours",

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from readback.api.shared.memory import SharedMemory
-from readback.cli import listeners, ready_message, settings, startup
+from readback.cli import console, listeners, ready_message, settings, startup
 from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.ready_message import PrintReady
@@ -43,11 +43,8 @@ _ANY_PORT = "127.0.0.1:0"
     help="Use free ports and a temporary database with one account and one key, "
     "unless settings name others; delete the database when stopped.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="With --ephemeral: when ready, print addresses and key as one line of JSON.",
+@console.json_flag(
+    help="With --ephemeral: when ready, print addresses and key as one line of JSON."
 )
 @click.option(
     "--show-key",
@@ -75,19 +72,30 @@ def serve(
                 f"{context.invoked_subcommand}."
             )
         return
+    if not is_ephemeral:
+        config = settings.load_for_server()
+        prepare = partial(
+            startup.prepare_database,
+            config,
+            ephemeral=False,
+            shows_secrets=show_key or sys.stdout.isatty(),
+        )
+        sockets = listeners.open_all(config)
+        context.exit(_run(config, sockets, prepare, ready_message.print_text))
     settings.require_server_packages()
-    if is_ephemeral:
-        context.exit(_serve_ephemeral(as_json))
-    context.exit(_serve_both(show_key or sys.stdout.isatty()))
+    with _temporary_server() as (config, sockets):
+        prepare = partial(
+            startup.prepare_database, config, ephemeral=True, shows_secrets=True
+        )
+        text, line = ready_message.print_ephemeral, ready_message.print_json
+        context.exit(_run(config, sockets, prepare, line if as_json else text))
 
 
 @serve.command()
 @click.pass_context
 def api(context: click.Context) -> None:
     """Serve only the API; run `readback migrate` first."""
-    settings.require_server_packages()
-    config = settings.load()
-    settings.refuse_ephemeral_key(config)
+    config = settings.load_for_server()
     settings.check_certificate(config)
     api_listeners, ops_listener = listeners.open_for_api(config)
     run_in_child(lambda: startup.check_database(config))
@@ -101,34 +109,13 @@ def api(context: click.Context) -> None:
 @click.pass_context
 def cabinet(context: click.Context) -> None:
     """Serve only the cabinet; run `readback migrate` first."""
-    settings.require_server_packages()
-    config = settings.load()
-    settings.refuse_ephemeral_key(config)
+    config = settings.load_for_server()
     listener = listeners.open_for_cabinet(config)
     startup.prepare_cabinet(config)
     click.echo(f"Serving the cabinet at {config.effective_cabinet_url}.", err=True)
     from readback.cabinet import server
 
     context.exit(server.run(config, listener))
-
-
-def _serve_both(shows_secrets: bool) -> int:
-    config = settings.load()
-    settings.refuse_ephemeral_key(config)
-    sockets = listeners.open_all(config)
-    prepare = partial(
-        startup.prepare_database, config, ephemeral=False, shows_secrets=shows_secrets
-    )
-    return _run(config, sockets, prepare, ready_message.print_text)
-
-
-def _serve_ephemeral(as_json: bool) -> int:
-    print_ready = ready_message.print_json if as_json else ready_message.print_ephemeral
-    with _temporary_server() as (config, sockets):
-        prepare = partial(
-            startup.prepare_database, config, ephemeral=True, shows_secrets=True
-        )
-        return _run(config, sockets, prepare, print_ready)
 
 
 def _run(

@@ -32,13 +32,17 @@ def require_server_packages() -> None:
         )
 
 
-def refuse_ephemeral_key(config: Config) -> None:
-    """Keep a key that is written in a file of a CI out of a lasting database."""
+def load_for_server() -> Config:
+    """Return the settings of a server that is not temporary."""
+    require_server_packages()
+    config = load()
+    # Keep a key that is written in a file of a CI out of a lasting database.
     if config.ephemeral_key:
         raise CannotStart(
             "READBACK_EPHEMERAL_KEY is set, but this server is not ephemeral: remove "
             "it, or use readback serve --ephemeral."
         )
+    return config
 
 
 def check_certificate(config: Config) -> None:
