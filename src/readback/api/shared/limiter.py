@@ -1,37 +1,22 @@
 """Rates and the last `created` of keys and addresses, in memory that workers share.
 
-gunicorn forks its workers, so an anonymous mapping made before the fork belongs to all
-of them, without a lock and without a server. Each party (a key or an address) has a
-slot in an open-addressed table of fixed size, so memory is bounded however many parties
-there are. If all places that a party may take are in use, it replaces the party that
-has been inactive longest.
+docs/decisions.md explains both. Each party (a key or an address) has a slot in an
+open-addressed table of fixed size, in a mapping made before the fork. If all places
+that a party may take are in use, it replaces the party that has been inactive longest.
 
 The rate is a GCRA (generic cell rate algorithm): the time at which the party's bucket
 is full again. It is the sum of two numbers: the intervals that all its requests have
-taken, and a start, which is moved up whenever the bucket has been full. Each worker
-adds its intervals in a cell of its own, so none is lost, however the workers interrupt
-each other: they can exceed a burst by one request each. A start that is written late is
-too early by no more than its worker was held up.
+taken, each worker's in a cell of its own, and a start, which is moved up whenever the
+bucket has been full. A start that is written late is too early by no more than its
+worker was held up.
 
-A `created` is never given out twice by two workers. For it, too, each worker has a cell
-of its own, and a slot has a turn: the worker that used it last. A worker numbers an
-answer from its own cell alone, and looks at the turn before it sends the answer. If the
-turn is another worker's, it takes the turn, reads the cells of all workers and makes
-sure that its number is higher (`settle`). A worker that loses the turn meanwhile does
-the same, so no two workers keep the same number. The sum of the intervals is kept for
-the worker that has the turn, which need not read all cells for the rate, either.
-
-Such a cell contains more than a `created`: in its upper half, how often `created` has
-begun again from the present. So the highest cell is always the newest, and so is the
-highest number of several hosts (`adopt`), although the newest `created` may be lower
-than the others. Mostly only the lower half changes, and only that is read and written.
-
-The database is told of a number now and then, and always of a higher one (`reserve`):
-it covers what will be given out until the next time. So a host that takes a key over,
-also from one that was killed, continues after everything that was given out. If this
-host has given out more, that has to be written at once (`is_beyond_reserve`). While two
-hosts answer one key, nothing is reserved; otherwise each of them would continue after
-what the other one has reserved, again and again.
+For `created`, too, each worker has a cell of its own, and a slot has a turn: the worker
+that used it last. A worker numbers an answer from its own cell alone. If it no longer
+has the turn before it sends the answer, it takes the turn, reads the cells of all
+workers and makes sure that its number is higher (`settle`). In the upper half of such a
+cell is how often `created` has begun again from the present, so the highest cell is
+always the newest. The sum of the intervals is kept for the worker that has the turn,
+which need not read all cells for the rate, either.
 """
 
 import mmap
