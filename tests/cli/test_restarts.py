@@ -6,7 +6,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from readback.cli.supervisor import RestartPause
+from readback.cli.supervisor import Plane
 from tests.cli.program import READBACK, Service, answers_200
 from tests.support.api import Api, assert_echo, assert_success, draft
 from tests.support.commands import environment_with
@@ -115,6 +115,6 @@ def test_a_plane_that_dies_before_it_has_been_ready_ends_the_command(migrated):
 
 
 def test_the_pause_grows_to_half_a_minute_and_is_short_again_after_a_healthy_minute():
-    pause = RestartPause()
-    assert [pause.after(0.1) for _ in range(7)] == [1, 2, 4, 8, 16, 30, 30]
-    assert [pause.after(ran) for ran in (59, 60, 0.1)] == [30, 1, 2]
+    plane = Plane("API", restart=lambda: None)
+    assert [plane.pause_after(0.1) for _ in range(7)] == [1, 2, 4, 8, 16, 30, 30]
+    assert [plane.pause_after(ran) for ran in (59, 60, 0.1)] == [30, 1, 2]

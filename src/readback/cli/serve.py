@@ -22,7 +22,7 @@ from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.ready_message import PrintReady
 from readback.cli.streams import OutputError
-from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child, send_result
+from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
 from readback.config import Config
 from readback.lifecycle import SHORT_NOTICE_SECONDS
 from readback.listening import ListenerHold
@@ -142,7 +142,7 @@ def _run(
     def start_cabinet() -> int:
         # The database is prepared in this process because it needs Django anyway, and
         # importing Django takes most of the time that a start takes.
-        code = send_result(pipe, prepare)
+        code = pipe.send_result_of(prepare)
         return code or _run_cabinet(config, sockets, hold)
 
     def start_api() -> int:

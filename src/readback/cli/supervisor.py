@@ -13,9 +13,9 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import click
@@ -32,19 +32,6 @@ _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 Target = Callable[[], int | None]
 
 
-class RestartPause:
-    """How long a plane stays down after each of its deaths: 1, 2, 4 … 30 seconds."""
-
-    def __init__(self) -> None:
-        self._next = FIRST_PAUSE_SECONDS
-
-    def after(self, seconds: float) -> float:
-        """Return the pause after a plane that has run for this many seconds."""
-        pause = FIRST_PAUSE_SECONDS if seconds >= HEALTHY_SECONDS else self._next
-        self._next = min(2 * pause, LONGEST_PAUSE_SECONDS)
-        return pause
-
-
 @dataclass
 class Plane:
     """A child process: when it was started, and what it runs after a death."""
@@ -53,7 +40,17 @@ class Plane:
     restart: Target
     started_at: float = 0.0
     due_at: float = 0.0
-    pause: RestartPause = field(default_factory=RestartPause)
+    _next_pause: float = FIRST_PAUSE_SECONDS
+
+    def pause_after(self, seconds: float) -> float:
+        """Return how long it stays down after having run for this many seconds.
+
+        After each of its deaths: 1, 2, 4 … 30 seconds.
+        """
+        is_healthy = seconds >= HEALTHY_SECONDS
+        pause = FIRST_PAUSE_SECONDS if is_healthy else self._next_pause
+        self._next_pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        return pause
 
 
 class Supervisor:
@@ -129,10 +126,14 @@ class Supervisor:
     def _fork(self, plane: Plane, target: Target) -> None:
         # A signal between the fork and the next line would find a child that still
         # has the parent's handlers, or a parent that does not have the child's id.
-        with signals_blocked():
+        # Those that have arrived before are handled when they are blocked.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
             if not self._stopping:
                 plane.started_at = time.monotonic()
                 self._running[fork(target)] = plane
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def _sleep(self) -> None:
         """Wait for a signal, or until a plane is due to be started again."""
@@ -169,7 +170,7 @@ class Supervisor:
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         now = time.monotonic()
-        pause = plane.pause.after(now - plane.started_at)
+        pause = plane.pause_after(now - plane.started_at)
         plane.due_at = now + pause
         self._dead.append(plane)
         reason = f"exited with code {code}" if code >= 0 else f"got signal {-code}"
@@ -184,11 +185,17 @@ class ResultPipe:
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
 
-    def send(self, **result: str) -> None:
-        """Send the result; called once, in the child."""
+    def send_result_of(self, function: Callable[[], dict[str, str]]) -> int:
+        """Call a function, once and in the child; return the child's exit code."""
+        code = ExitCode.OK
+        try:
+            result = function()
+        except CannotStart as error:
+            result, code = {"error": error.message}, ExitCode.CANNOT_START
         os.close(self._read)
         with os.fdopen(self._write, "w") as pipe:
             json.dump(result, pipe)
+        return code
 
     def receive(self) -> dict[str, str]:
         """Wait for the result, in the parent; it is empty if the child died."""
@@ -206,7 +213,7 @@ def run_in_child(function: Callable[[], dict[str, str]]) -> dict[str, str]:
     For functions that need Django, called from a process that must not import it.
     """
     pipe = ResultPipe()
-    child = fork(lambda: send_result(pipe, function))
+    child = fork(lambda: pipe.send_result_of(function))
     try:
         result = pipe.receive()
     finally:
@@ -214,27 +221,6 @@ def run_in_child(function: Callable[[], dict[str, str]]) -> dict[str, str]:
     if status:
         raise Failure("Readback did not start because a child process failed.")
     return result
-
-
-def send_result(pipe: ResultPipe, function: Callable[[], dict[str, str]]) -> int:
-    """Send what the function returns, or the message of its `CannotStart`."""
-    try:
-        result = function()
-    except CannotStart as error:
-        pipe.send(error=error.message)
-        return ExitCode.CANNOT_START
-    pipe.send(**result)
-    return ExitCode.OK
-
-
-@contextmanager
-def signals_blocked() -> Iterator[None]:
-    """Hold signals back; those that arrived earlier have been handled."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def fork(target: Target) -> int:
@@ -256,7 +242,20 @@ def _run_child(target: Target, parent: int) -> NoReturn:
     """Run the target and exit, never returning into the parent's code."""
     code: Any = ExitCode.FAILURE
     try:
-        _set_up_child(parent)
+        # A terminal sends Ctrl-C to its whole process group. In a group of its own, a
+        # child gets signals only from the parent.
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in (*SIGNALS, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        # Until gunicorn handles it, there is nothing to reload.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        # Only the parent writes to standard output, because scripts parse it.
+        os.dup2(2, 1)
+        stop_with_parent()
+        if os.getppid() != parent:
+            raise SystemExit(ExitCode.FAILURE)
         code = target() or ExitCode.OK
     except SystemExit as error:
         code = error.code or ExitCode.OK
@@ -266,23 +265,6 @@ def _run_child(target: Target, parent: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else ExitCode.FAILURE)
-
-
-def _set_up_child(parent: int) -> None:
-    # A terminal sends Ctrl-C to its whole process group. In a group of its own, a child
-    # gets signals only from the parent.
-    os.setpgid(0, 0)
-    signal.set_wakeup_fd(-1)
-    for number in (*SIGNALS, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
-    # Until gunicorn handles it, there is nothing to reload.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    # Only the parent writes to standard output, because scripts parse it.
-    os.dup2(2, 1)
-    stop_with_parent()
-    if os.getppid() != parent:
-        raise SystemExit(ExitCode.FAILURE)
 
 
 def stop_with_parent() -> None:
