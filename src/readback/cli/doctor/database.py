@@ -102,9 +102,13 @@ def _database(config: Config) -> CheckResults:
         found = f"{name}: {len(pending)} pending migrations: {_first_three(pending)}"
         yield warn("database", found, "Run `readback migrate`.")
         return
-    if config.sqlite_path and (damage := _damage()):
-        yield fail("database", f"{name} is damaged: {damage}", _RESTORE)
-        return
+    if config.sqlite_path:
+        # Reads the whole file, and returns the first damage.
+        [(found,)] = _rows("PRAGMA quick_check(1)")
+        if found != "ok":
+            damage = " ".join(found.split())
+            yield fail("database", f"{name} is damaged: {damage}", _RESTORE)
+            return
     if newer := schema.unknown():
         yield warn(
             "database",
@@ -116,16 +120,6 @@ def _database(config: Config) -> CheckResults:
     yield _storage()
     yield from clock()
     yield network.outbox()
-
-
-def _damage() -> str:
-    """Read the whole SQLite file; return the first damage, if any."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA quick_check(1)")
-        [(found,)] = cursor.fetchall()
-    return "" if found == "ok" else " ".join(found.split())
 
 
 def _first_three(names: list[str]) -> str:
@@ -153,44 +147,36 @@ def clock() -> CheckResults:
     """Compare the clock with the migrated database."""
     from django.db import connection
 
-    results = [_behind_the_newest_row()]
-    if connection.vendor == "postgresql":
-        results.append(_against_the_server())
-    problems = [result for result in results if result is not None]
-    if problems:
-        yield from problems
-        return
-    yield ok("clock", "it agrees with the database")
-
-
-def _against_the_server() -> CheckResult | None:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        asked = datetime.now(UTC)
-        cursor.execute("SELECT clock_timestamp()")
-        [(there,)] = cursor.fetchall()
-        here = asked + (datetime.now(UTC) - asked) / 2
-    difference = here - there
-    if abs(difference) <= _TOLERANCE:
-        return None
-    direction = "ahead of" if difference > timedelta() else "behind"
-    seconds = abs(difference).total_seconds()
-    found = f"it is {seconds:.0f} s {direction} the clock of the database server"
-    line = fail if abs(difference) >= _TOO_MUCH else warn
-    return line("clock", found, _SYNCHRONIZE)
-
-
-def _behind_the_newest_row() -> CheckResult | None:
+    problems = []
     newest = _newest()
-    if newest is None or newest <= datetime.now(UTC) + _TOLERANCE:
-        return None
-    seconds = (newest - datetime.now(UTC)).total_seconds()
-    return warn(
-        "clock",
-        f"it is {seconds:.0f} s behind the newest time in the database",
-        f"{_SYNCHRONIZE} Ignore this if the clock was wrong before, and is right now.",
-    )
+    if newest and newest > datetime.now(UTC) + _TOLERANCE:
+        seconds = (newest - datetime.now(UTC)).total_seconds()
+        problem = warn(
+            "clock",
+            f"it is {seconds:.0f} s behind the newest time in the database",
+            f"{_SYNCHRONIZE} Ignore this if the clock was wrong before, and is right "
+            "now.",
+        )
+        problems.append(problem)
+    if connection.vendor == "postgresql":
+        difference = _ahead_of_the_server()
+        if abs(difference) > _TOLERANCE:
+            direction = "ahead of" if difference > timedelta() else "behind"
+            seconds = abs(difference).total_seconds()
+            found = (
+                f"it is {seconds:.0f} s {direction} the clock of the database server"
+            )
+            line = fail if abs(difference) >= _TOO_MUCH else warn
+            problems.append(line("clock", found, _SYNCHRONIZE))
+    yield from problems or [ok("clock", "it agrees with the database")]
+
+
+def _ahead_of_the_server() -> timedelta:
+    asked = datetime.now(UTC)
+    [(there,)] = _rows("SELECT clock_timestamp()")
+    here = asked + (datetime.now(UTC) - asked) / 2
+    ahead: timedelta = here - there
+    return ahead
 
 
 def _newest() -> datetime | None:
@@ -212,8 +198,21 @@ def _newest() -> datetime | None:
 
 
 def database_role() -> CheckResults:
+    """Check what the role may do, and whether the server or a setting prevents it."""
     yield _role()
-    yield from _read_only()
+    [(is_standby, is_default)] = _rows(_READ_ONLY)
+    if is_standby:
+        yield fail(
+            "database role",
+            "this server is a standby, which cannot store anything",
+            "Set READBACK_DATABASE_URL to the primary server.",
+        )
+    elif is_default:
+        yield fail(
+            "database role",
+            "default_transaction_read_only is on, so nothing can be stored",
+            "Turn it off for the database, the role and the server.",
+        )
 
 
 def _role() -> CheckResult:
@@ -238,23 +237,6 @@ def _role() -> CheckResult:
     if is_owner:
         return ok("database role", f"{name} owns the tables ({server})")
     return _for_the_api(name, server, owner_name)
-
-
-def _read_only() -> CheckResults:
-    """Fail if nothing can be stored because of the server or a setting."""
-    [(is_standby, is_default)] = _rows(_READ_ONLY)
-    if is_standby:
-        yield fail(
-            "database role",
-            "this server is a standby, which cannot store anything",
-            "Set READBACK_DATABASE_URL to the primary server.",
-        )
-    elif is_default:
-        yield fail(
-            "database role",
-            "default_transaction_read_only is on, so nothing can be stored",
-            "Turn it off for the database, the role and the server.",
-        )
 
 
 def _for_the_api(name: str, server: str, owner: str) -> CheckResult:

@@ -104,12 +104,13 @@ def mail_server(config: Config) -> CheckResults:
     from readback.cabinet.mail import backends
 
     if not config.smtp_url:
-        status = (
-            CheckStatus.WARN if backends.server_is_missing(config) else CheckStatus.OK
+        is_missing = backends.server_is_missing(config)
+        yield CheckResult(
+            CheckStatus.WARN if is_missing else CheckStatus.OK,
+            "mail",
+            "no mail server set; e-mails are printed to the terminal",
+            "Set READBACK_SMTP_URL to send e-mails.",
         )
-        found = "no mail server set; e-mails are printed to the terminal"
-        action = "Set READBACK_SMTP_URL to send e-mails."
-        yield CheckResult(status, "mail", found, action)
         return
     try:
         set_up_django(needs_secret_key=False)
@@ -187,13 +188,9 @@ def certificate(config: Config) -> CheckResults:
             "and so on.",
         )
         problems.append(problem)
-    if problems:
-        yield from problems
-        return
     until = console.format_time(chain[0].until)
-    yield ok(
-        "certificate", f"{chain[0].subject}, valid until {until}, with its private key"
-    )
+    found = f"{chain[0].subject}, valid until {until}, with its private key"
+    yield from problems or [ok("certificate", found)]
 
 
 def _dates(chain: list[Certificate], now: datetime) -> CheckResults:
