@@ -15,7 +15,6 @@ from readback.cli.streams import written_before_commit
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
-    from readback.cabinet.keys.services import NewKey
     from readback.cabinet.models import Key
 
 
@@ -101,17 +100,11 @@ def list_(email: str, as_json: bool) -> None:
         console.print_json([_fields(each) for each in found])
         return
     headings = ("id", "key", "state", "created", "expires", "last used", "name")
-    times = [(each.created_at, each.expires_at, each.last_used_at) for each in found]
-    rows = [
-        (
-            str(each.pk),
-            str(each),
-            each.state.value,
-            *map(console.format_time, at),
-            each.label,
-        )
-        for each, at in zip(found, times, strict=True)
-    ]
+    rows = []
+    for each in found:
+        times = (each.created_at, each.expires_at, each.last_used_at)
+        shown = (str(each.pk), str(each), each.state.value)
+        rows.append((*shown, *map(console.format_time, times), each.label))
     console.print_rows(headings, rows)
 
 
@@ -153,7 +146,18 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
         with written_before_commit():
             new = services.key_rotate(old, overlap)
             old.refresh_from_db()
-            _print_rotated(old, new, as_json)
+            if as_json:
+                fields = {"key": new.text, **_fields(new.key), "replaced": _fields(old)}
+                console.print_json(fields)
+            else:
+                ends = f"works until {console.format_time(old.expires_at)}"
+                click.echo(
+                    f"Key {new.key.pk} replaces key {old.pk}, which "
+                    f"{ends if old.is_active else 'no longer works'}. "
+                    "It is not shown again:",
+                    err=True,
+                )
+                click.echo(new.text)
     console.print_mail_note()
 
 
@@ -185,20 +189,6 @@ def generate(as_json: bool) -> None:
     """
     text = keys.mint()
     console.print_result(text, {"key": text}, as_json)
-
-
-def _print_rotated(old: "Key", new: "NewKey", as_json: bool) -> None:
-    if as_json:
-        fields = {"key": new.text, **_fields(new.key), "replaced": _fields(old)}
-        console.print_json(fields)
-        return
-    ends = f"works until {console.format_time(old.expires_at)}"
-    click.echo(
-        f"Key {new.key.pk} replaces key {old.pk}, which "
-        f"{ends if old.is_active else 'no longer works'}. It is not shown again:",
-        err=True,
-    )
-    click.echo(new.text)
 
 
 def _find_key(id: int) -> "Key":
