@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from readback.config import Config
 
@@ -21,69 +21,25 @@ _CONNECT_SECONDS = 2
 _ANSWER_SECONDS = 2.0
 
 
-class Dialect(Protocol):
-    """What `store.py` needs to know about a database."""
-
-    errors: tuple[type[Exception], ...]
-    # Errors that the same statement would always raise.
-    permanent_errors: tuple[type[Exception], ...]
-    begin: str
-    # Appended to a SELECT to lock its rows: all of them, or only unlocked ones.
-    lock: str
-    lock_skip_locked: str
-    # When a key expires, in a form that `seconds` understands.
-    expires_at: str
-    # How many keys one statement looks up.
-    keys_per_statement: int
-    # Returns what became of a transaction; empty if a COMMIT is never in doubt.
-    transaction_status: str
-
-    def connect(self) -> Any:
-        """Return a new connection in autocommit mode."""
-
-    def transaction_id(self, begun: Any) -> str:
-        """Return the id of a transaction from the result of `begin`, if it has one."""
-
-    def statement(self, text: str) -> str:
-        """Return a statement with the placeholders of the driver."""
-
-    def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        """Return a condition that a column is one of many digests, and its values."""
-
-    def moment(self, at: float) -> Any:
-        """Return a time as the column stores it."""
-
-    def seconds(self, moment: Any) -> float:
-        """Return a stored time as seconds."""
-
-    def survives(self, error: Exception) -> bool:
-        """Return whether the connection can still be used after an error."""
-
-    def is_lost(self, connection: Any) -> bool:
-        """Return whether the server has closed the connection."""
-
-    def is_busy(self, error: Exception) -> bool:
-        """Return whether somebody else was writing, and it may succeed next time."""
-
-    def reason(self, error: Exception) -> str:
-        """Return what is wrong, for operators, without any value of a statement."""
-
-
 class Sqlite:
     """The embedded database. Django stores times as text in UTC."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    # Errors that the same statement would always raise.
     permanent_errors: tuple[type[Exception], ...] = (
         sqlite3.DataError,
         sqlite3.IntegrityError,
     )
     # Locks the whole database for writing, so no row needs a lock.
     begin = "BEGIN IMMEDIATE"
+    # Appended to a SELECT to lock its rows: all of them, or only unlocked ones.
     lock = lock_skip_locked = ""
+    # When a key expires, in a form that `seconds` understands.
     expires_at = "k.expires_at"
     # Few: the statement runs in this process, and the event loop may have to wait for
     # its end to get a core back.
     keys_per_statement = 128
+    # Returns what became of a transaction; empty if a COMMIT is never in doubt.
     transaction_status = ""
 
     _REASONS = {
@@ -100,6 +56,7 @@ class Sqlite:
         self._path = path
 
     def connect(self) -> sqlite3.Connection:
+        """Return a new connection in autocommit mode."""
         # mode=rw: only migrations may create a database.
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode=rw",
@@ -114,12 +71,15 @@ class Sqlite:
         return connection
 
     def transaction_id(self, begun: Any) -> str:
+        """Return the id of a transaction from the result of `begin`, if it has one."""
         return ""
 
     def statement(self, text: str) -> str:
+        """Return a statement with the placeholders of the driver."""
         return text
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
+        """Return a condition that a column is one of many digests, and its values."""
         # Padded to a power of two: with few distinct lengths SQLite keeps the compiled
         # statements, and compiling takes longer than running one.
         filled = list(digests)
@@ -128,28 +88,37 @@ class Sqlite:
         return f"IN ({', '.join('?' * len(filled))})", filled
 
     def moment(self, at: float) -> str:
+        """Return a time as the column stores it."""
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
-    def seconds(self, moment: str) -> float:
+    def seconds(self, moment: Any) -> float:
+        """Return a stored time as seconds."""
         return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
 
     def survives(self, error: Exception) -> bool:
+        """Return whether the connection can still be used after an error."""
         return _sqlite_kind(error) in self._KEEP_CONNECTION
 
     def is_lost(self, connection: Any) -> bool:
+        """Return whether the server has closed the connection."""
         return False
 
     def is_busy(self, error: Exception) -> bool:
+        """Return whether somebody else was writing, and it may succeed next time."""
         return _sqlite_kind(error) == "BUSY"
 
     def reason(self, error: Exception) -> str:
+        """Return what is wrong, for operators, without any value of a statement."""
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         sentence = self._REASONS.get(_sqlite_kind(error))
         return f"{sentence} ({name})" if sentence else name
 
 
 class Postgresql:
-    """PostgreSQL through psycopg. No setting here outlives a transaction."""
+    """PostgreSQL through psycopg. No setting here outlives a transaction.
+
+    `Sqlite` says what each attribute and each method is for.
+    """
 
     # SET LOCAL, because behind PgBouncer other clients share the session.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'; SELECT pg_current_xact_id()::text"
@@ -197,8 +166,8 @@ class Postgresql:
     def moment(self, at: float) -> datetime:
         return datetime.fromtimestamp(at, UTC)
 
-    def seconds(self, moment: float) -> float:
-        return moment
+    def seconds(self, moment: Any) -> float:
+        return float(moment)
 
     def survives(self, error: Exception) -> bool:
         return False
@@ -217,6 +186,9 @@ class Postgresql:
         kind = type(error).__name__
         words = " ".join(str(error).split())
         return f"{kind} ({state})" if state else f"{kind}: {words}"
+
+
+Dialect = Sqlite | Postgresql
 
 
 def dialect(config: Config) -> Dialect:
