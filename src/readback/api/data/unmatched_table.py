@@ -65,10 +65,16 @@ class UnmatchedTable:
 
     def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
         """Write how often each request has occurred since the last time."""
-        if not (key := self._network_key()):
+        if not self._key:
+            for (key,) in self._run(_NETWORK_KEY, ()).fetchall():
+                self._key = bytes(key)
+        if not self._key:
             return  # only if somebody has emptied the tables
-        networks = {each: network_digest(each.address, key) for each in counts}
-        held = self._held({cell for each in networks.values() for cell in cells(each)})
+        networks = {each: network_digest(each.address, self._key) for each in counts}
+        wanted = {cell for network in networks.values() for cell in cells(network)}
+        text = _CELLS.format(cells=", ".join(map(str, wanted)))
+        found = self._run(text, ()).fetchall()
+        held = {cell: Cell(bytes(digest), at) for cell, digest, at in found}
         rows: dict[int, tuple[Any, ...]] = {}
         for number, (request, network) in enumerate(networks.items()):
             digest = _digest(request, network)
@@ -78,7 +84,10 @@ class UnmatchedTable:
             held[cell] = Cell(digest, at)
             texts = _texts(request)
             rows[cell] = (cell, network, digest, at, *texts, counts[request])
-        self._write_rows([rows[cell] for cell in sorted(rows)], wall)
+        in_order = [rows[cell] for cell in sorted(rows)]
+        text = _WRITE.format(rows=", ".join(f"({marks(row)})" for row in in_order))
+        values = [value for row in in_order for value in row]
+        self._run(text, [*values, self._dialect.moment(wall - UNMATCHED_SECONDS)])
 
     def delete_old(self, wall: float) -> None:
         """Delete the rows that are no longer shown."""
@@ -87,22 +96,6 @@ class UnmatchedTable:
         moment = self._dialect.moment
         shown = (moment(wall - UNMATCHED_SECONDS), moment(wall + UNMATCHED_SECONDS))
         self._run(_DELETE_OLD.format(lock=self._dialect.lock_skip_locked), shown)
-
-    def _network_key(self) -> bytes:
-        if not self._key:
-            for (key,) in self._run(_NETWORK_KEY, ()).fetchall():
-                self._key = bytes(key)
-        return self._key
-
-    def _held(self, wanted: set[int]) -> dict[int, Cell]:
-        text = _CELLS.format(cells=", ".join(map(str, wanted)))
-        found = self._run(text, ()).fetchall()
-        return {cell: Cell(bytes(digest), at) for cell, digest, at in found}
-
-    def _write_rows(self, rows: list[tuple[Any, ...]], wall: float) -> None:
-        text = _WRITE.format(rows=", ".join(f"({marks(row)})" for row in rows))
-        values = [value for row in rows for value in row]
-        self._run(text, [*values, self._dialect.moment(wall - UNMATCHED_SECONDS)])
 
 
 def cells(network: bytes) -> range:
