@@ -195,11 +195,6 @@ class Store:
             self._roll_back()
             raise
         locked_out = [tally for tally in tallies if tally.event.digest in waiting]
-        self._commit(transaction, locked_out)
-        self._skip_locked = bool(waiting)
-        return locked_out
-
-    def _commit(self, transaction: str, locked_out: list[Tally]) -> None:
         try:
             self._run("COMMIT")
         except StoreError as error:
@@ -207,6 +202,8 @@ class Store:
             if not transaction:
                 raise
             raise CommitInDoubt(str(error), transaction, locked_out) from None
+        self._skip_locked = bool(waiting)
+        return locked_out
 
     def was_committed(self, transaction: str) -> bool | None:
         """Return what became of a transaction; None if it has not ended."""
@@ -277,15 +274,15 @@ class Store:
     def _usage_rows(
         self, tallies: list[Tally], ids: dict[bytes, int]
     ) -> list[tuple[Any, ...]]:
-        # One row per cell: PostgreSQL cannot update a row twice in one statement.
-        cells: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
+        # Summed up: PostgreSQL cannot update a row twice in one statement.
+        sums: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
         for tally in tallies:
             event, hour = tally.event, tally.at // 3600 * 3600
-            cells[ids[event.digest], hour, event.endpoint, event.code] += tally.requests
+            sums[ids[event.digest], hour, event.endpoint, event.code] += tally.requests
         moment = self._dialect.moment
         return [
             (key_id, moment(hour), endpoint, code, requests)
-            for (key_id, hour, endpoint, code), requests in cells.items()
+            for (key_id, hour, endpoint, code), requests in sums.items()
         ]
 
     def _last_used_rows(
