@@ -42,17 +42,13 @@ class Descriptors:
         registry.max_connections = min(registry.limits.connections, room)
         registry.max_answered_connections = room + _REFUSED
         refused, count = registry.take_refused(), len(registry.connections)
-        if refused and count > room:
-            self._fail(limit)
-        elif self._error and count <= room * _RECOVERED:
-            log.warning("recovered; was: %s", self._error)
-            self._error = ""
-        return refused
-
-    def _fail(self, limit: int) -> None:
-        if not self._error:
+        if refused and count > room and not self._error:
             self._error = (
                 f"out of file descriptors: the limit of this process is {limit}; "
                 "new connections get 503"
             )
             log.error(self._error)
+        elif self._error and count <= room * _RECOVERED:
+            log.warning("recovered; was: %s", self._error)
+            self._error = ""
+        return refused
