@@ -24,10 +24,8 @@ from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
 METRICS_PATH = "/metrics"
-
 # The session's key for the time of its last write.
 _SESSION_SEEN = "seen"
-
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600
 
@@ -52,7 +50,6 @@ def empty_head(get_response: Handler) -> Handler:
 
 def security_headers(get_response: Handler) -> Handler:
     """Add security headers; outermost, so that error responses get them, too."""
-
     headers = headers_of(settings.CONFIG)
 
     def handle(request: HttpRequest) -> HttpResponse:
@@ -68,26 +65,30 @@ def security_headers(get_response: Handler) -> Handler:
     return handle
 
 
-def _health(lifecycle: Lifecycle | None) -> HttpResponse:
-    if lifecycle is None:  # not served by our worker
-        return HttpResponse("ok\n", "text/plain")
-    if lifecycle.is_stopping:
-        return HttpResponse("stopping\n", "text/plain", status=503)
-    lifecycle.note_readiness_check()
-    return HttpResponse("ok\n", "text/plain")
+def _answering(
+    answer: Callable[[HttpRequest], HttpResponse | None],
+) -> Callable[[Handler], Handler]:
+    """Make a middleware of a function that answers some requests by itself."""
+
+    def middleware(get_response: Handler) -> Handler:
+        return lambda request: answer(request) or get_response(request)
+
+    return middleware
 
 
-def health(get_response: Handler) -> Handler:
+@_answering
+def health(request: HttpRequest) -> HttpResponse | None:
     """Answer operators first: they use an IP address, so any Host is allowed."""
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        if request.path == HEALTH_PATH:
-            return _health(request.META.get(LIFECYCLE))
-        if request.path == METRICS_PATH and metrics.is_allowed(request):
-            return metrics.answer(request)
-        return get_response(request)
-
-    return handle
+    if request.path == METRICS_PATH and metrics.is_allowed(request):
+        return metrics.answer(request)
+    if request.path != HEALTH_PATH:
+        return None
+    lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
+    if lifecycle and lifecycle.is_stopping:
+        return HttpResponse("stopping\n", "text/plain", status=503)
+    if lifecycle:  # served by our worker
+        lifecycle.note_readiness_check()
+    return HttpResponse("ok\n", "text/plain")
 
 
 def count_pages(get_response: Handler) -> Handler:
@@ -104,13 +105,10 @@ def count_pages(get_response: Handler) -> Handler:
     return handle
 
 
-def unchanged_parts(get_response: Handler) -> Handler:
+@_answering
+def unchanged_parts(request: HttpRequest) -> HttpResponse | None:
     """Answer polls that find nothing new, without the session and the account."""
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        return live_parts.unchanged(request) or get_response(request)
-
-    return handle
+    return live_parts.unchanged(request)
 
 
 class EndingSessionMiddleware(SessionMiddleware):
@@ -131,64 +129,44 @@ class EndingSessionMiddleware(SessionMiddleware):
             return ended
 
 
-def session_lifetime(get_response: Handler) -> Handler:
+@_answering
+def session_lifetime(request: HttpRequest) -> None:
     """End sessions SESSION_ABSOLUTE_AGE after the login, and extend those in use.
 
     If single sign-on is the only way to log in, sessions that began without it end.
 
     Unused sessions expire SESSION_COOKIE_AGE after they were last written.
     """
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        if request.user.is_authenticated:
-            _end_or_extend(request)
-        return get_response(request)
-
-    return handle
-
-
-def _end_or_extend(request: HttpRequest) -> None:
-    now = timezone.now().timestamp()
-    started = request.session.setdefault(sessions.SESSION_STARTED, now)
-    is_too_old = now - started > settings.SESSION_ABSOLUTE_AGE
-    if is_too_old or not _is_allowed_way(request):
+    if not request.user.is_authenticated:
+        return
+    session, now = request.session, timezone.now().timestamp()
+    age = now - session.setdefault(sessions.SESSION_STARTED, now)
+    is_allowed = not account_rules.provider_is_only_way() or used_provider(
+        request, request.user
+    )
+    if age > settings.SESSION_ABSOLUTE_AGE or not is_allowed:
         logout(request)
-    elif now - request.session.get(
-        _SESSION_SEEN, 0
-    ) > _REFRESH_SECONDS or not sessions.is_listed(request):
-        request.session[_SESSION_SEEN] = now
+        return
+    unwritten = now - session.get(_SESSION_SEEN, 0)
+    if unwritten > _REFRESH_SECONDS or not sessions.is_listed(request):
+        session[_SESSION_SEEN] = now
         sessions.session_record(request)
 
 
-def _is_allowed_way(request: HttpRequest) -> bool:
-    """Return False for a session from before READBACK_OIDC_ONLY, by a password."""
-    return not account_rules.provider_is_only_way() or used_provider(
-        request, request.user
-    )
-
-
-def account_language(get_response: Handler) -> Handler:
+@_answering
+def account_language(request: HttpRequest) -> None:
     """Use the language that the account has chosen, on any device."""
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        language = getattr(request.user, "language", "")
-        if language:
-            translation.activate(language)
-            request.LANGUAGE_CODE = language
-        return get_response(request)
-
-    return handle
+    language = getattr(request.user, "language", "")
+    if language:
+        translation.activate(language)
+        request.LANGUAGE_CODE = language
 
 
-def password_queue(get_response: Handler) -> Handler:
+@_answering
+def password_queue(request: HttpRequest) -> HttpResponse | None:
     """Answer at once if too many passwords wait for the threads that hash them."""
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        if request.META.get(TOO_MANY_PASSWORDS):
-            return errors.too_many_passwords(request)
-        return get_response(request)
-
-    return handle
+    is_full = request.META.get(TOO_MANY_PASSWORDS)
+    return errors.too_many_passwords(request) if is_full else None
 
 
 def only_single_sign_on(get_response: Handler) -> Handler:
