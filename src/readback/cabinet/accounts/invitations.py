@@ -54,7 +54,7 @@ def invitation_create(
         "accepted_at": None,
     }
     invitation, _created = Invitation.objects.update_or_create(fields, email=email)
-    notices.invitation_sent(invitation)
+    notices.record("invitation_sent", invitation=invitation.pk)
     if mail:
         _add_mail(invitation)
     return invitation
@@ -67,7 +67,7 @@ def invitation_withdraw(invitation: Invitation) -> None:
     deleted, _by_model = Invitation.objects.filter(pk=pk, accepted_at=None).delete()
     if not deleted:
         raise ServiceError(_("This invitation has been accepted or withdrawn."))
-    notices.invitation_withdrawn(pk)
+    notices.record("invitation_withdrawn", invitation=pk)
 
 
 def invitation_accept(invitation: Invitation, password: str) -> User:
@@ -104,7 +104,8 @@ def invitation_close(invitation: Invitation, account: User) -> None:
     still_open = same.filter(accepted_at=None, expires_at__gt=now)
     if not still_open.update(accepted_at=now):
         raise ServiceError(_("This invitation no longer works."))
-    notices.invitation_accepted(invitation, account)
+    event = "invitation_accepted"
+    notices.record(event, account=account.pk, invitation=invitation.pk)
 
 
 def invitation_delete_old() -> None:

@@ -3,17 +3,6 @@
 What is needed to render a mail is in the row; nothing here knows who asked for it. A
 link is built from the settings, never from a request: anyone can forge its Host header.
 A link with a secret is made here, when the mail is sent, and is stored nowhere.
-
-How to add a mail:
-
-1. Write `<prefix>_subject.txt` and `<prefix>_message.txt`: plain text, with an empty
-   line between paragraphs. The HTML part is made from them and `layout.html`.
-2. If its reader can do something, add the button to `ACTIONS`, and `{{ action }}`
-   to the message, as a paragraph of its own.
-3. Include `account/email/origin.txt` if it reports a change: when, and from where.
-   Inside `{% if ip %}`, advise what its reader can do now if it was someone else.
-4. Add it to the outbox through `mail/notices.py`; the details are strings.
-5. Add it to the list in `tests/cabinet/accounts/test_mail_texts.py`.
 """
 
 import re

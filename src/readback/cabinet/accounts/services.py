@@ -85,7 +85,7 @@ def account_confirm(account: User) -> None:
 def account_activate(account: User) -> None:
     account.is_active = True
     account.save(update_fields=["is_active"])
-    notices.account_activated(account)
+    notices.record("account_activated", account=account.pk)
 
 
 @transaction.atomic
@@ -94,7 +94,7 @@ def account_deactivate(account: User) -> None:
     account.is_active = False
     account.save(update_fields=["is_active"])
     sessions.sessions_end(account)
-    notices.account_deactivated(account)
+    notices.record("account_deactivated", account=account.pk)
 
 
 def account_set_language(account: User, language: str) -> None:
@@ -112,10 +112,9 @@ def account_delete(account: User) -> None:
     # The order is fixed, so that two deletions cannot deadlock.
     locked_keys = Key.objects.select_for_update().filter(owner=account).order_by("pk")
     list(locked_keys.values_list("pk"))
-    pk = account.pk
     Invitation.objects.filter(email=account.email).exclude(accepted_at=None).delete()
+    notices.notify("account_deleted", account)
     account.delete()
-    notices.account_deleted(account, pk)
 
 
 @transaction.atomic
@@ -135,7 +134,7 @@ def account_discard_unused(email: str) -> bool:
     list(EmailAddress.objects.select_for_update().filter(user=account))
     if not selectors.account_is_unused(account):
         return False
-    notices.account_replaced(account.pk)
+    notices.record("account_replaced", account=account.pk)
     account.delete()
     return True
 

@@ -98,14 +98,14 @@ def sessions_of(account: User) -> list[UserSession]:
 def session_end(account: User, pk: int) -> None:
     """End one session of the account; one that has ended already is no error."""
     if _end(UserSession.objects.filter(user=account, pk=pk)):
-        notices.session_ended(account)
+        notices.record("session_ended", account=account.pk)
 
 
 def sessions_end_others(account: User, kept_key: str | None) -> None:
     """End all sessions of the account but the one with this key."""
     rows = UserSession.objects.filter(user=account)
     if _end(rows.exclude(session_key=kept_key)):
-        notices.other_sessions_ended(account)
+        notices.record("other_sessions_ended", account=account.pk)
 
 
 def sessions_end(account: User) -> None:

@@ -110,7 +110,7 @@ def key_rename(key: Key, label: str) -> None:
     """Set the name of a key, which may be empty."""
     key.label = checked_name(label)
     key.save(update_fields=["label"])
-    notices.key_renamed(key)
+    notices.record("key_renamed", account=key.owner_id, key=key.pk)
 
 
 @transaction.atomic

@@ -57,7 +57,12 @@ def add(
     details: Mapping[str, str] | None = None,
     language: str = "",
 ) -> None:
-    """Add a mail, as part of the current transaction if there is one."""
+    """Add a mail, as part of the current transaction if there is one.
+
+    Without a language it is in that of the account, or else of the current page.
+    """
+    if account:
+        language = language or account.language
     OutgoingMail.objects.create(
         template=template,
         account=account,

@@ -58,7 +58,7 @@ def app_add(account: User, secret: str, code: str) -> NewFactor:
         type=Authenticator.Type.TOTP,
         data={"secret": totp.seal(secret), "last_counter": counter},
     )
-    notices.second_factor_added(account, "app")
+    notices.notify("second_factor_added", account, factor="app")
     return NewFactor(row, _first_recovery_codes(account))
 
 
@@ -66,7 +66,7 @@ def app_add(account: User, secret: str, code: str) -> NewFactor:
 def app_remove(account: User) -> None:
     account_lock(account)
     if _rows(account, Authenticator.Type.TOTP).delete()[0]:
-        notices.second_factor_removed(account, "app")
+        notices.notify("second_factor_removed", account, factor="app")
         _delete_needless_recovery_codes(account)
 
 
@@ -87,7 +87,7 @@ def passkey_add(account: User, name: str, credential: dict[str, Any]) -> NewFact
         type=Authenticator.Type.WEBAUTHN,
         data={"name": name, "credential": credential},
     )
-    notices.second_factor_added(account, "passkey", name)
+    notices.notify("second_factor_added", account, factor="passkey", name=name)
     return NewFactor(row, _first_recovery_codes(account))
 
 
@@ -107,7 +107,8 @@ def passkey_remove(row: Authenticator) -> None:
     account = row.user
     account_lock(account)
     if _rows(account, Authenticator.Type.WEBAUTHN).filter(pk=row.pk).delete()[0]:
-        notices.second_factor_removed(account, "passkey", row.data["name"])
+        name = row.data["name"]
+        notices.notify("second_factor_removed", account, factor="passkey", name=name)
         _delete_needless_recovery_codes(account)
 
 
@@ -118,7 +119,7 @@ def recovery_codes_create(account: User) -> list[str]:
     if not selectors.has_second_factor(account):
         raise ServiceError(_("Add an authenticator app or a passkey first."))
     codes = _store_recovery_codes(account)
-    notices.recovery_codes_created(account)
+    notices.notify("recovery_codes_created", account)
     return codes
 
 
@@ -141,7 +142,7 @@ def second_factor_reset(account: User) -> None:
     if not Authenticator.objects.filter(user=account).delete()[0]:
         raise ServiceError(_("This account has no second factor."))
     sessions.sessions_end(account)
-    notices.second_factor_reset(account)
+    notices.notify("second_factor_reset", account)
 
 
 def _use_app_code(account: User, row: Authenticator, code: str) -> bool:
@@ -170,7 +171,7 @@ def _use_recovery_code(account: User, row: Authenticator, code: str) -> bool:
         return False
     left.remove(digest)
     row.save(update_fields=["data"])
-    notices.recovery_code_used(account, len(left))
+    notices.notify("recovery_code_used", account, left=str(len(left)))
     return True
 
 

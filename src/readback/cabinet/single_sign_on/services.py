@@ -81,7 +81,8 @@ def _account_of_person(person: Identity) -> SocialAccount:
     if SocialAccount.objects.filter(provider=person.issuer, user=account).exists():
         raise LoginRefusedError(LoginRefusal.CONNECTED, account)
     if selectors.account_is_confirmed(account):
-        notices.provider_connected(account, settings.CONFIG.oidc_name)
+        name = settings.CONFIG.oidc_name
+        notices.notify("provider_connected", account, provider=name)
         return _connect(person, account)
     # Anybody can have signed up with this address, and may know the password. Such an
     # account is replaced, as by a second sign-up; one that is in use never is.
@@ -97,7 +98,8 @@ def account_disconnect(account: User) -> None:
     if not rows.delete()[0]:
         raise ServiceError(_("This account is not connected with single sign-on."))
     sessions.sessions_end(account)
-    notices.provider_disconnected(account, settings.CONFIG.oidc_name)
+    name = settings.CONFIG.oidc_name
+    notices.notify("provider_disconnected", account, provider=name)
 
 
 def _create(person: Identity) -> SocialAccount:
@@ -110,7 +112,7 @@ def _create(person: Identity) -> SocialAccount:
     )
     if invitation := invitations.invitation_open(person.email):
         invitations.invitation_close(invitation, account)
-    notices.account_created_by_provider(account)
+    notices.record("account_created", account=account.pk)
     return _connect(person, account)
 
 
