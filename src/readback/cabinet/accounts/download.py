@@ -52,20 +52,27 @@ class Section(NamedTuple):
 
     name: str
     model: type[Model]
+    columns: str
     # Several queries if there can be many rows, so that one fits into memory.
-    find: Callable[[User], Iterable[QuerySet[Any]]]
-    columns: list[str]
+    find: Callable[[Any, User], Iterable[QuerySet[Any]]]
 
 
 def as_json(account: User) -> Iterator[str]:
     """Write the document in parts."""
+    permissions = account.user_permissions.values_list("codename", flat=True)
+    values = {
+        **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},
+        "has_password": account.has_usable_password(),
+        "groups": list(account.groups.values_list("name", flat=True)),
+        "user_permissions": list(permissions),
+    }
     yield f'{{"made_at": {_dump(timezone.now())}'
-    yield f',\n"account": {_dump(_account(account))}'
+    yield f',\n"account": {_dump(values)}'
     for section in SECTIONS:
         yield f',\n"{section.name}": ['
         separator = "\n"
-        for rows in section.find(account):
-            for row in rows.values(*section.columns).iterator():
+        for rows in section.find(section.model, account):
+            for row in rows.values(*section.columns.split()).iterator():
                 yield f"{separator}{_dump(row)}"
                 separator = ",\n"
         yield "]"
@@ -76,39 +83,28 @@ def _dump(value: object) -> str:
     return json.dumps(value, default=iso, ensure_ascii=False)
 
 
-def _account(account: User) -> dict[str, object]:
-    return {
-        **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},
-        "has_password": account.has_usable_password(),
-        "groups": list(account.groups.values_list("name", flat=True)),
-        "user_permissions": list(
-            account.user_permissions.values_list("codename", flat=True)
-        ),
-    }
+def _own(model: Any, account: User) -> list[QuerySet[Any]]:
+    return [model.objects.filter(user=account).order_by("pk")]
 
 
-def _keys(account: User) -> QuerySet[Key]:
-    return account.keys.order_by("-id")
+def _key_ids(account: User) -> QuerySet[Any]:
+    return account.keys.order_by("-id").values_list("pk", flat=True)
 
 
-def _of_each_key(model: type[Model], *order: str) -> Callable[[User], Any]:
+def _of_each_key(*order: str) -> Callable[[Any, User], Any]:
     """Find the rows of one key after the other, in the order of an index."""
-
-    def find(account: User) -> Iterator[QuerySet[Any]]:
-        for key in _keys(account).values_list("pk", flat=True):
-            yield model._default_manager.filter(key=key).order_by(*order)
-
-    return find
+    return lambda model, account: (
+        model.objects.filter(key=key).order_by(*order) for key in _key_ids(account)
+    )
 
 
-def _audit_entries(account: User) -> Iterator[QuerySet[LogEntry]]:
+def _audit_entries(entries: Any, account: User) -> Iterator[QuerySet[LogEntry]]:
     """Find what operators did with the account and with its keys."""
-    keys = _keys(account).values_list("pk", flat=True)
-    for model, ids in ((User, [account.pk]), (Key, keys)):
+    for model, ids in ((User, [account.pk]), (Key, _key_ids(account))):
         kind = ContentType.objects.get_for_model(model)
-        yield LogEntry.objects.filter(
-            content_type=kind, object_id__in=[str(each) for each in ids]
-        ).order_by("pk")
+        names = [str(each) for each in ids]
+        rows = entries.objects.filter(content_type=kind, object_id__in=names)
+        yield rows.order_by("pk")
 
 
 def _addresses(account: User) -> list[str]:
@@ -117,88 +113,68 @@ def _addresses(account: User) -> list[str]:
 
 
 SECTIONS = (
-    Section(
-        "email_addresses",
-        EmailAddress,
-        lambda account: [EmailAddress.objects.filter(user=account).order_by("pk")],
-        ["email", "verified", "primary"],
-    ),
+    Section("email_addresses", EmailAddress, "email verified primary", _own),
     Section(
         "keys",
         Key,
-        lambda account: [_keys(account)],
-        [
-            *("id", "label", "last_four", "created_at", "expires_at", "revoked_at"),
-            *("reminded_at", "last_used_at", "explains_refusals", "replaced_by"),
-        ],
+        "id label last_four created_at expires_at revoked_at reminded_at last_used_at "
+        "explains_refusals replaced_by",
+        lambda _keys, account: [account.keys.order_by("-id")],
     ),
     Section(
         "usage",
         Usage,
-        _of_each_key(Usage, "hour", "endpoint", "code"),
-        ["key", "hour", "endpoint", "code", "requests"],
+        "key hour endpoint code requests",
+        _of_each_key("hour", "endpoint", "code"),
     ),
     Section(
         "journal",
         JournalEntry,
-        _of_each_key(JournalEntry, "accepted", "pk"),
-        [
-            *("key", "at", "accepted", "endpoint", "status", "code", "detail"),
-            *("differences", "request_bytes", "answer_bytes", "user_agent"),
-            *("client_address", "requests"),
-        ],
+        "key at accepted endpoint status code detail differences request_bytes "
+        "answer_bytes user_agent client_address requests",
+        _of_each_key("accepted", "pk"),
     ),
-    Section(
-        "sessions",
-        UserSession,
-        lambda account: [UserSession.objects.filter(user=account).order_by("pk")],
-        ["created_at", "last_seen_at", "ip", "user_agent"],
-    ),
-    Section(
-        "second_factors",
-        Authenticator,
-        lambda account: [Authenticator.objects.filter(user=account).order_by("pk")],
-        ["type", "created_at", "last_used_at"],
-    ),
+    Section("sessions", UserSession, "created_at last_seen_at ip user_agent", _own),
+    Section("second_factors", Authenticator, "type created_at last_used_at", _own),
     Section(
         "providers",
         SocialAccount,
-        lambda account: [SocialAccount.objects.filter(user=account).order_by("pk")],
-        ["provider", "uid", "date_joined", "last_login", "extra_data"],
+        "provider uid date_joined last_login extra_data",
+        _own,
     ),
     Section(
         "invitations",
         Invitation,
-        lambda account: [Invitation.objects.filter(email__in=_addresses(account))],
-        ["email", "created_at", "expires_at", "accepted_at"],
+        "email created_at expires_at accepted_at",
+        lambda rows, account: [rows.objects.filter(email__in=_addresses(account))],
     ),
     Section(
         "invitations_sent",
         Invitation,
-        lambda account: [Invitation.objects.filter(invited_by=account).order_by("pk")],
-        ["email", "created_at", "expires_at", "accepted_at"],
+        "email created_at expires_at accepted_at",
+        lambda rows, account: [rows.objects.filter(invited_by=account).order_by("pk")],
     ),
     Section(
         "mails_waiting",
         OutgoingMail,
-        lambda account: [
-            OutgoingMail.objects.filter(
+        "template address language created_at expires_at attempts",
+        lambda rows, account: [
+            rows.objects.filter(
                 Q(account=account) | Q(address__in=_addresses(account))
             ).order_by("pk")
         ],
-        ["template", "address", "language", "created_at", "expires_at", "attempts"],
     ),
     Section(
         "actions_of_operators",
         LogEntry,
+        "action_time object_repr action_flag change_message",
         _audit_entries,
-        ["action_time", "object_repr", "action_flag", "change_message"],
     ),
     Section(
         "actions_as_operator",
         LogEntry,
-        lambda account: [LogEntry.objects.filter(user=account).order_by("pk")],
-        ["action_time", "object_id", "action_flag", "change_message"],
+        "action_time object_id action_flag change_message",
+        _own,
     ),
 )
 
