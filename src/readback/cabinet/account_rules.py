@@ -7,7 +7,7 @@ affected, except that they cannot change to an address of another domain.
 Nothing here asks the database: the tables themselves use these rules.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -50,30 +50,9 @@ def validate_deliverable(email: str) -> None:
         raise ValidationError(_("The part before the @ is too long."), "invalid")
 
 
-class SignUpInvitation(Protocol):
-    """What the rules have to know of an invitation."""
-
-    email: str
-
-    @property
-    def is_open(self) -> bool: ...
-
-
 def form_is_open() -> bool:
     """Return whether there is a sign-up form for visitors."""
     return settings.CONFIG.signup.mode in ("open", "domains")
-
-
-def may_sign_up(email: str, invitation: SignUpInvitation | None = None) -> bool:
-    """Return whether a visitor may create an account with this address.
-
-    Pass the invitation of the address only if the visitor has proved that the address
-    is theirs, by its link or by a provider that has verified it.
-    """
-    is_invited = (
-        invitation is not None and invitation.is_open and invitation.email == email
-    )
-    return allows_address(email) and (form_is_open() or is_invited)
 
 
 def allows_address(email: str) -> bool:

@@ -7,8 +7,7 @@ from allauth.account.models import EmailAddress
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from readback.cabinet import account_rules
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import invitations, services
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation, OutgoingMail, User
 from readback.cli import startup
@@ -182,7 +181,7 @@ def test_the_rule_that_every_path_asks():
     for mode, rule in rules.items():
         with sign_up_for(mode):
             answers = [
-                account_rules.may_sign_up(ALICE, invitation)
+                invitations.may_sign_up(ALICE, invitation)
                 for invitation in (None, invited, expired, bobs)
             ]
         assert answers == rule, mode

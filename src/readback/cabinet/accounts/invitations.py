@@ -44,19 +44,27 @@ def invitation_create(
     mail: bool = True,
 ) -> Invitation:
     """Invite an address; if it was invited before, earlier links stop working."""
-    email = _checked_address(email)
+    try:
+        email = NormalisedEmailField().clean(email)
+    except ValidationError as error:
+        raise ServiceError(" ".join(error.messages)) from None
+    check_invitable(email)
     invitation_delete_old()
-    now = timezone.now()
+    now, lifetime = timezone.now(), timedelta(days=days)
     fields = {
         "invited_by": by,
         "created_at": now,
-        "expires_at": now + timedelta(days=days),
+        "expires_at": now + lifetime,
         "accepted_at": None,
     }
     invitation, _created = Invitation.objects.update_or_create(fields, email=email)
     notices.record("invitation_sent", invitation=invitation.pk)
-    if mail:
-        _add_mail(invitation)
+    if mail and not outbox.allow_notice(context.request, email):
+        raise ServiceError(
+            _("Too many e-mails went to this address. Try again in an hour.")
+        )
+    if mail:  # in the language of the operator's page
+        outbox.add(outbox.INVITATION, email, lifetime)
     return invitation
 
 
@@ -127,25 +135,6 @@ def check_invitable(email: str) -> None:
     raise AccountExistsError
 
 
-def _checked_address(email: str) -> str:
-    try:
-        email = NormalisedEmailField().clean(email)
-    except ValidationError as error:
-        raise ServiceError(" ".join(error.messages)) from None
-    check_invitable(email)
-    return email
-
-
-def _add_mail(invitation: Invitation) -> None:
-    """Add the mail to the outbox, in the language of the operator's page."""
-    if not outbox.allow_notice(context.request, invitation.email):
-        raise ServiceError(
-            _("Too many e-mails went to this address. Try again in an hour.")
-        )
-    lifetime = invitation.expires_at - invitation.created_at
-    outbox.add(outbox.INVITATION, invitation.email, lifetime)
-
-
 def invitation_link(invitation: Invitation) -> str:
     token = signing.dumps([invitation.pk, _moment(invitation)], salt=_SALT)
     path = reverse("account_invitation", kwargs={"token": token})
@@ -184,10 +173,23 @@ def invitation_open(email: str) -> Invitation | None:
     return invitation if invitation and invitation.is_open else None
 
 
+def may_sign_up(email: str, invitation: Invitation | None = None) -> bool:
+    """Return whether a visitor may create an account with this address.
+
+    Pass the invitation of the address only if the visitor has proved that the address
+    is theirs, by its link or by a provider that has verified it.
+    """
+    is_invited = (
+        invitation is not None and invitation.is_open and invitation.email == email
+    )
+    is_open = account_rules.form_is_open() or is_invited
+    return is_open and account_rules.allows_address(email)
+
+
 def invitation_is_usable(invitation: Invitation) -> bool:
     """Return whether the owner of the address can create an account with it now."""
-    is_allowed = account_rules.may_sign_up(invitation.email, invitation)
-    if not invitation.is_open or not is_allowed:
+    email = invitation.email
+    if not invitation.is_open or not may_sign_up(email, invitation):
         return False
-    account = selectors.account_find(invitation.email)
+    account = selectors.account_find(email)
     return account is None or selectors.account_is_unused(account)

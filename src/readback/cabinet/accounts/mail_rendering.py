@@ -21,7 +21,6 @@ from django.utils import translation
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet import account_rules
 from readback.cabinet.accounts import invitations
 from readback.cabinet.accounts.email_changes import UndoToken
 from readback.cabinet.mail.outbox import (
@@ -34,8 +33,6 @@ from readback.cabinet.mail.outbox import (
 )
 from readback.cabinet.models import Key, OutgoingMail, User
 
-_LAYOUT = "account/email/layout.html"
-
 # Returns a URL; or nothing, if the mail would be of no use any more.
 MakeLink = Callable[[OutgoingMail], str]
 
@@ -47,24 +44,21 @@ def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
     if action and not link:
         return None
     with translation.override(mail.language):
-        return _render(mail, str(action.label) if action else "", link)
-
-
-def _render(mail: OutgoingMail, label: str, link: str) -> EmailMultiAlternatives:
-    button = f"{label}:\n{link}" if link else ""
-    context = mail.details | {
-        "at": mail.created_at,
-        "site": urlsplit(settings.CABINET_URL).netloc,
-        "expires_at": mail.expires_at,
-        "can_sign_up": account_rules.may_sign_up(mail.address),
-        "contact": settings.CONFIG.contact.removeprefix("mailto:"),
-        "action": button,
-    }
-    message = render_to_string(f"{mail.template}_message.txt", context)
-    paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message.strip())]
-    subject = render_to_string(f"{mail.template}_subject.txt", context).strip()
-    layout = {"paragraphs": paragraphs, "action": button, "label": label, "link": link}
-    html = render_to_string(_LAYOUT, {"subject": subject, **layout})
+        label = str(action.label) if action else ""
+        context = mail.details | {
+            "at": mail.created_at,
+            "site": urlsplit(settings.CABINET_URL).netloc,
+            "expires_at": mail.expires_at,
+            "can_sign_up": invitations.may_sign_up(mail.address),
+            "contact": settings.CONFIG.contact.removeprefix("mailto:"),
+            "action": f"{label}:\n{link}" if link else "",
+        }
+        message = render_to_string(f"{mail.template}_message.txt", context)
+        paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message.strip())]
+        subject = render_to_string(f"{mail.template}_subject.txt", context).strip()
+        context |= {"subject": subject, "paragraphs": paragraphs}
+        context |= {"label": label, "link": link}
+        html = render_to_string("account/email/layout.html", context)
     text = "\n\n".join(paragraphs)
     rendered = EmailMultiAlternatives(subject, text, to=[mail.address])
     rendered.attach_alternative(html, "text/html")
@@ -100,21 +94,23 @@ def _confirmation_link(mail: OutgoingMail) -> str:
 
 
 def _reset_link(mail: OutgoingMail) -> str:
+    account = _account_of(mail)
+    return password_reset_link(account) if account else ""
+
+
+def _account_of(mail: OutgoingMail) -> User | None:
     account = mail.account
     # If the account has another address by now, this one must not get a link to it.
     if account is None or not account.is_active or account.email != mail.address:
-        return ""
-    return password_reset_link(account)
+        return None
+    return account
 
 
 def password_reset_link(account: User) -> str:
     """Return a link to set a password, which works once, within an hour."""
     token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(account)
-    return _absolute_url(
-        "account_reset_password_from_key",
-        uidb36=user_pk_to_url_str(account),
-        key=token,
-    )
+    pk = user_pk_to_url_str(account)
+    return _absolute_url("account_reset_password_from_key", uidb36=pk, key=token)
 
 
 def _undo_link(mail: OutgoingMail) -> str:
@@ -132,11 +128,8 @@ def _invitation_link(mail: OutgoingMail) -> str:
 
 def _expiring_key_link(mail: OutgoingMail) -> str:
     """Return the link to the key's page, unless the reminder is out of date."""
-    account = mail.account
-    key = Key.objects.filter(pk=mail.details["key_id"], owner=account).first()
-    if account is None or not account.is_active or account.email != mail.address:
-        return ""
-    if key is None or not key.is_active:
+    key = Key.objects.filter(pk=mail.details["key_id"], owner=mail.account).first()
+    if _account_of(mail) is None or key is None or not key.is_active:
         return ""
     # Since the mail was added, the key may have been rotated.
     if str(key.replaced_by or "") != mail.details["new_key"]:
@@ -148,43 +141,35 @@ def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
 
-_SET_PASSWORD = _("Set new password")
+_CONFIRM = Action(_("Confirm the address"), _confirmation_link)
+_LOG_IN = Action(_("Log in"), page("account_login"))
+_OPEN_ACCOUNT = Action(_("Open your account"), page("account"))
+_OPEN_FACTORS = Action(_("Open your second factors"), page("second_factor"))
+_OPEN_KEY = Action(_("Open the key"), page("key", "key_id"))
+_SET_PASSWORD = Action(_("Set new password"), page("account_reset_password"))
 
 ACTIONS = {
-    CONFIRMATION: Action(_("Confirm the address"), _confirmation_link),
-    SIGN_UP_CONFIRMATION: Action(_("Confirm the address"), _confirmation_link),
-    PASSWORD_RESET: Action(_SET_PASSWORD, _reset_link),
+    CONFIRMATION: _CONFIRM,
+    SIGN_UP_CONFIRMATION: _CONFIRM,
+    PASSWORD_RESET: _SET_PASSWORD._replace(make_link=_reset_link),
     INVITATION: Action(_("Accept the invitation"), _invitation_link),
-    "account/email/account_already_exists": Action(_("Log in"), page("account_login")),
+    "account/email/account_already_exists": _LOG_IN,
     "account/email/account_deleted": Action(_("Sign up again"), page("account_signup")),
     EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),
-    "account/email/email_deleted": Action(_("Open your account"), page("account")),
-    "account/email/key_created": Action(_("Open the key"), page("key", "key_id")),
-    "account/email/key_rotated": Action(_("Open the key"), page("key", "key_id")),
-    KEY_EXPIRES: Action(_("Open the key"), _expiring_key_link),
+    "account/email/email_deleted": _OPEN_ACCOUNT,
+    "account/email/key_created": _OPEN_KEY,
+    "account/email/key_rotated": _OPEN_KEY,
+    KEY_EXPIRES: _OPEN_KEY._replace(make_link=_expiring_key_link),
     "account/email/key_revoked": Action(_("Open your keys"), page("keys")),
-    "account/email/password_changed": Action(
-        _SET_PASSWORD, page("account_reset_password")
-    ),
-    "account/email/password_reset": Action(
-        _SET_PASSWORD, page("account_reset_password")
-    ),
-    "account/email/password_set": Action(_SET_PASSWORD, page("account_reset_password")),
-    **{
-        f"account/email/{name}": Action(
-            _("Open your second factors"), page("second_factor")
-        )
-        for name in (
-            "recovery_code_used",
-            "recovery_codes_created",
-            "second_factor_added",
-            "second_factor_removed",
-        )
-    },
-    "account/email/second_factor_reset": Action(
-        _SET_PASSWORD, page("account_reset_password")
-    ),
-    "account/email/provider_connected": Action(_("Open your account"), page("account")),
-    "account/email/provider_disconnected": Action(_("Log in"), page("account_login")),
+    "account/email/password_changed": _SET_PASSWORD,
+    "account/email/password_reset": _SET_PASSWORD,
+    "account/email/password_set": _SET_PASSWORD,
+    "account/email/recovery_code_used": _OPEN_FACTORS,
+    "account/email/recovery_codes_created": _OPEN_FACTORS,
+    "account/email/second_factor_added": _OPEN_FACTORS,
+    "account/email/second_factor_removed": _OPEN_FACTORS,
+    "account/email/second_factor_reset": _SET_PASSWORD,
+    "account/email/provider_connected": _OPEN_ACCOUNT,
+    "account/email/provider_disconnected": _LOG_IN,
     "account/email/unknown_account": Action(_("Sign up"), page("account_signup")),
 }

@@ -15,7 +15,6 @@ from django.db import IntegrityError, transaction
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from readback.cabinet import account_rules
 from readback.cabinet.accounts import invitations, selectors, services, sessions
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
@@ -52,7 +51,7 @@ class LoginRefusedError(Exception):
 
 
 def _may_sign_up(email: str) -> bool:
-    return account_rules.may_sign_up(email, invitations.invitation_open(email))
+    return invitations.may_sign_up(email, invitations.invitation_open(email))
 
 
 def account_of_person(person: Identity) -> SocialAccount:
