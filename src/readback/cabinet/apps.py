@@ -28,8 +28,8 @@ class CabinetConfig(AppConfig):
     verbose_name = "Readback"
 
     def ready(self) -> None:
-        # Importing them connects their signal handlers.
-        from readback.cabinet.accounts import sessions, signals  # noqa: F401
+        # Importing it connects its signal handlers.
+        from readback.cabinet.accounts import signals  # noqa: F401
 
 
 class SessionTableConfig(UserSessionsConfig):

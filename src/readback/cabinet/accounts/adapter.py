@@ -24,21 +24,15 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
-from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import (
     invitations,
     login_limits,
+    password_pages,
+    reauthentication,
     selectors,
     services,
     sessions,
 )
-from readback.cabinet.accounts.password_pages import no_passwords
-from readback.cabinet.accounts.reauthentication import (
-    must_log_in_again,
-    reauthentication_methods,
-    used_provider,
-)
-from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.mail import outbox
 from readback.cabinet.serving import errors, security_log, visitors
 
@@ -79,7 +73,14 @@ class CabinetAdapter(DefaultAccountAdapter):
         if is_change and not account_rules.allows_address(email_address.email):
             messages.error(request, account_rules.refusal_for_visitors())
             return False
-        return self._confirm_once(request, email_address)
+        try:  # as one change, which fails if another account has the address
+            with transaction.atomic():
+                return bool(super().confirm_email(request, email_address))
+        except IntegrityError:
+            template = "account/messages/email_confirmation_failed.txt"
+            context = {"email": email_address.email}
+            self.add_message(request, messages.ERROR, template, context)
+            return False
 
     def save_user(
         self,
@@ -94,17 +95,6 @@ class CabinetAdapter(DefaultAccountAdapter):
         user.password = form.password_hash
         user.save()
         return user
-
-    def _confirm_once(self, request: HttpRequest, email_address: EmailAddress) -> bool:
-        """Confirm an address as one change, which fails if another account has it."""
-        try:
-            with transaction.atomic():
-                return bool(super().confirm_email(request, email_address))
-        except IntegrityError:
-            template = "account/messages/email_confirmation_failed.txt"
-            context = {"email": email_address.email}
-            self.add_message(request, messages.ERROR, template, context)
-            return False
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         email = credentials.get("email") or ""
@@ -125,15 +115,15 @@ class CabinetAdapter(DefaultAccountAdapter):
         return user if is_own_address else None
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
-        """Start a session, and delete some of the expired ones."""
-        if provider_is_only_way() and not used_provider(request, user):
-            raise ImmediateHttpResponse(no_passwords(request))
+        """Start a session, and delete some of what has expired."""
+        is_only_way = account_rules.provider_is_only_way()
+        if is_only_way and not reauthentication.used_provider(request, user):
+            raise ImmediateHttpResponse(password_pages.no_passwords(request))
         super().login(request, user)
-        services.session_delete_expired()
-        services.counter_delete_expired()
+        services.expired_delete()
         invitations.invitation_delete_old()
         sessions.session_record(request)
-        sessions.sessions_delete_surplus(user.pk)
+        sessions.sessions_end_surplus(user.pk)
 
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **options: Any
@@ -155,9 +145,11 @@ class CabinetAdapter(DefaultAccountAdapter):
         allauth would not ask it for anything.
         """
         request = self.request or allauth_context.request
-        age = timezone.now().timestamp() - request.session.get(SESSION_STARTED, 0)
+        age = timezone.now().timestamp() - request.session.get(
+            sessions.SESSION_STARTED, 0
+        )
         is_required = bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
-        if is_required and must_log_in_again(request):
+        if is_required and reauthentication.must_log_in_again(request):
             raise ReauthenticationRequired
         return is_required
 
@@ -166,8 +158,9 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> list[dict[str, Any]]:
         """Offer the provider, too; if it is the only way, no password."""
         methods = super().get_reauthentication_methods(user)
-        again = {"id": "log_in_again", "url": reverse("log_in_again")}
-        return reauthentication_methods(user, methods) or [again | {"description": ""}]
+        url = reverse("log_in_again")
+        again = {"id": "log_in_again", "url": url, "description": ""}
+        return reauthentication.reauthentication_methods(user, methods) or [again]
 
     # E-mails: they are put into the outbox, so that no page waits for the mail server
 
@@ -215,11 +208,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         )
 
     def _add_to_outbox(
-        self,
-        template: str,
-        email: str,
-        lifetime: timedelta,
-        account: Any = None,
+        self, template: str, email: str, lifetime: timedelta, account: Any = None
     ) -> None:
         """Add a mail that a visitor asked for, unless there were too many."""
         request = allauth_context.request

@@ -19,9 +19,6 @@ from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.mail import notices
 from readback.cabinet.models import LABEL_LENGTH, CacheEntry, Invitation, Key, User
 
-_SESSIONS_PER_LOGIN = 100
-# A login leaves about ten.
-_COUNTERS_PER_LOGIN = 1000
 # Invisible, and not control characters: many emoji and Persian words contain them.
 _JOINERS = {ord("\N{ZERO WIDTH NON-JOINER}"): "", ord("\N{ZERO WIDTH JOINER}"): ""}
 
@@ -48,10 +45,17 @@ def account_create(
 
     Only the server itself uses `any_domain`, for its account on the local machine.
     """
-    email = _checked_email(email)
-    if not any_domain:
-        check_domain(email)
-    _check_account(email, password)
+    try:
+        email = normalise(email)
+        if not any_domain:
+            check_domain(email)
+        unsaved = User(email=email)
+        unsaved.clean_fields(exclude={"password"})
+        validate_deliverable(email)
+        if password is not None:
+            validate_password(password, unsaved)
+    except ValidationError as error:
+        raise ServiceError(" ".join(error.messages)) from None
     try:
         with transaction.atomic():
             account = User.objects.create_user(email, password)
@@ -139,18 +143,20 @@ def account_discard_unused(email: str) -> bool:
     return True
 
 
-def session_delete_expired() -> None:
-    """Delete some expired sessions; called at each login, so that none accumulate."""
-    expired = Session.objects.filter(expire_date__lt=timezone.now())
-    oldest = expired.order_by("expire_date").values("pk")[:_SESSIONS_PER_LOGIN]
-    Session.objects.filter(pk__in=oldest).delete()
+def expired_delete() -> None:
+    """Delete some expired rows; called at each login, so that none accumulate.
 
-
-def counter_delete_expired() -> None:
-    """Delete some expired counts of the limits, which contain network addresses."""
-    expired = CacheEntry.objects.filter(expires__lt=timezone.now())
-    oldest = expired.order_by("expires").values("pk")[:_COUNTERS_PER_LOGIN]
-    CacheEntry.objects.filter(pk__in=oldest).delete()
+    The counts of the limits contain network addresses.
+    """
+    now = timezone.now()
+    for expired, order, most in (
+        (Session.objects.filter(expire_date__lt=now), "expire_date", 100),
+        (sessions.expired_rows(), "pk", 100),
+        # A login leaves about ten.
+        (CacheEntry.objects.filter(expires__lt=now), "expires", 1000),
+    ):
+        oldest = expired.order_by(order).values("pk")[:most]
+        expired.model._default_manager.filter(pk__in=oldest).delete()
 
 
 def account_lock(account: User) -> User:
@@ -163,24 +169,6 @@ def account_lock(account: User) -> User:
         return User.objects.select_for_update().get(pk=account.pk)
     except User.DoesNotExist:
         raise ServiceError(_("The account no longer exists.")) from None
-
-
-def _checked_email(email: str) -> str:
-    try:
-        return normalise(email)
-    except ValidationError as error:
-        raise ServiceError(" ".join(error.messages)) from None
-
-
-def _check_account(email: str, password: str | None) -> None:
-    account = User(email=email)
-    try:
-        account.clean_fields(exclude={"password"})
-        validate_deliverable(email)
-        if password is not None:
-            validate_password(password, account)
-    except ValidationError as error:
-        raise ServiceError(" ".join(error.messages)) from None
 
 
 def checked_name(name: str) -> str:

@@ -7,16 +7,12 @@ Of what a browser sends, only its name and that of its system are stored.
 
 from datetime import timedelta
 from ipaddress import ip_address, ip_network
-from typing import Any
 
-from allauth.account import signals
 from allauth.usersessions.models import UserSession
 from django.conf import settings
-from django.contrib.auth.signals import user_logged_out
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
-from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -31,7 +27,6 @@ _LISTED = "listed"
 # Each login ends the oldest sessions beyond this number, so that a program that logs in
 # again and again does not make the list endless.
 MAX_SESSIONS = 50
-_DELETED_PER_LOGIN = 100
 _UNKNOWN_ADDRESS = "0.0.0.0"
 # The first match counts: most browsers also call themselves Chrome or Safari.
 _BROWSERS = (
@@ -102,52 +97,29 @@ def session_end(account: User, pk: int) -> None:
 
 
 def sessions_end_others(account: User, kept_key: str | None) -> None:
-    """End all sessions of the account but the one with this key."""
-    rows = UserSession.objects.filter(user=account)
-    if _end(rows.exclude(session_key=kept_key)):
+    if sessions_end(account, kept_key):
         notices.record("other_sessions_ended", account=account.pk)
 
 
-def sessions_end(account: User) -> None:
-    """End all sessions of the account, as a part of another change."""
-    _end(UserSession.objects.filter(user=account))
+def sessions_end(account: User, kept_key: str | None = None) -> int:
+    """End all sessions of the account but the one with this key; return how many."""
+    rows = UserSession.objects.filter(user=account)
+    return _end(rows.exclude(session_key=kept_key))
 
 
-@transaction.atomic
-def sessions_delete_surplus(account: int) -> None:
-    """End the account's oldest sessions, and delete rows of sessions that expired."""
+def sessions_end_surplus(account: int) -> None:
+    """End the account's oldest sessions."""
     rows = UserSession.objects.filter(user_id=account).order_by("-last_seen_at", "-pk")
     surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS:])
     if surplus:
         _end(UserSession.objects.filter(pk__in=surplus))
+
+
+def expired_rows() -> QuerySet[UserSession]:
+    """Return the rows of sessions that have expired."""
     # The hour is longer than a session in use can go without being written.
     lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE, hours=1)
-    unused = timezone.now() - lifetime
-    expired = UserSession.objects.filter(last_seen_at__lt=unused).order_by("pk")
-    some = list(expired.values_list("pk", flat=True)[:_DELETED_PER_LOGIN])
-    UserSession.objects.filter(pk__in=some).delete()
-
-
-@receiver(signals.password_changed)
-@receiver(signals.password_set)
-def _password_changed(request: HttpRequest, user: User, **_: Any) -> None:
-    """End the other sessions: Django refuses them, but they would still be listed."""
-    if request.user.is_authenticated:
-        session_record(request)
-        rows = UserSession.objects.filter(user=user)
-        _end(rows.exclude(session_key=request.session.session_key))
-
-
-@receiver(signals.password_reset)
-def _password_reset(user: User, **_: Any) -> None:
-    sessions_end(user)
-
-
-@receiver(user_logged_out)
-def _logged_out(request: HttpRequest, user: User | None, **_: Any) -> None:
-    UserSession.objects.filter(
-        user=user, session_key=request.session.session_key
-    ).delete()
+    return UserSession.objects.filter(last_seen_at__lt=timezone.now() - lifetime)
 
 
 @transaction.atomic

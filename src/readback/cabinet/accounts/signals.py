@@ -1,4 +1,4 @@
-"""Events that allauth and Django signal, for the security log.
+"""Events that allauth and Django signal: the security log, and sessions that end.
 
 `mail/notices.py` records the others.
 """
@@ -8,11 +8,13 @@ from typing import Any
 
 from allauth.account import signals
 from allauth.mfa.signals import authenticator_used
+from allauth.usersessions.models import UserSession
 from django.contrib.auth.signals import user_logged_out, user_login_failed
 from django.db import transaction
 from django.dispatch import receiver
+from django.http import HttpRequest
 
-from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.models import User
 from readback.cabinet.serving import security_log
 
@@ -39,19 +41,26 @@ def _login_failed(credentials: dict[str, Any], **_: Any) -> None:
 
 
 @receiver(user_logged_out)
-def _logged_out(user: User | None, **_: Any) -> None:
+def _logged_out(request: HttpRequest, user: User | None, **_: Any) -> None:
     security_log.record("logout", account=user.pk if user else None)
+    key = request.session.session_key
+    UserSession.objects.filter(user=user, session_key=key).delete()
 
 
 @receiver(signals.password_changed)
 @receiver(signals.password_set)
-def _password_changed(user: User, **_: Any) -> None:
+def _password_changed(request: HttpRequest, user: User, **_: Any) -> None:
     security_log.record("password_changed", account=user.pk)
+    # Django refuses the other sessions, but they would still be listed.
+    if request.user.is_authenticated:
+        sessions.session_record(request)
+        sessions.sessions_end(user, request.session.session_key)
 
 
 @receiver(signals.password_reset)
 def _password_reset(user: User, **_: Any) -> None:
     security_log.record("password_reset", account=user.pk)
+    sessions.sessions_end(user)
 
 
 @receiver(signals.email_confirmed)
