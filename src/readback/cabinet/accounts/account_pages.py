@@ -21,13 +21,7 @@ from django.views.decorators.http import (
 )
 from django.views.i18n import set_language
 
-from readback.cabinet.accounts import selectors, services, sessions
-from readback.cabinet.accounts.forms import (
-    DeleteAccountForm,
-    LanguageForm,
-    asks_for_password,
-)
-from readback.cabinet.accounts.selectors import second_factors_of
+from readback.cabinet.accounts import forms, selectors, services, sessions
 from readback.cabinet.serving.visitors import AccountRequest
 
 
@@ -38,8 +32,10 @@ def overview(request: AccountRequest) -> HttpResponse:
         "nav": "account",
         "pending_email": EmailAddress.objects.get_new(request.user),
         "is_connected": selectors.account_is_connected(request.user),
-        "language_form": LanguageForm(initial={"language": request.user.language}),
-        "factors": second_factors_of(request.user),
+        "language_form": forms.LanguageForm(
+            initial={"language": request.user.language}
+        ),
+        "factors": selectors.second_factors_of(request.user),
         "session_count": len(sessions.sessions_of(request.user)),
     }
     return render(request, "accounts/account.html", context)
@@ -50,7 +46,7 @@ def overview(request: AccountRequest) -> HttpResponse:
 def language(request: AccountRequest) -> HttpResponse:
     """Save the language for pages and e-mails; empty follows the browser."""
     response = redirect("account")
-    form = LanguageForm(request.POST)
+    form = forms.LanguageForm(request.POST)
     if form.is_valid():
         services.account_set_language(request.user, form.cleaned_data["language"])
         # The language switch in the footer sets a cookie, which would take precedence.
@@ -60,25 +56,22 @@ def language(request: AccountRequest) -> HttpResponse:
     return response
 
 
-def _asks_for_nothing_secret(request: AccountRequest) -> bool:
-    return not asks_for_password(request.user)
-
-
 # The form asks for the password. Where it cannot, another proof is needed.
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-@reauthentication_required(enabled=_asks_for_nothing_secret)  # type: ignore[untyped-decorator]
+@reauthentication_required(
+    enabled=lambda request: not forms.asks_for_password(request.user)
+)  # type: ignore[untyped-decorator]
 def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
-    form = DeleteAccountForm(request.POST or None, account=account)
+    form = forms.DeleteAccountForm(request.POST or None, account=account)
     if request.method == "POST" and form.is_valid():
         services.account_delete(account)
         request.session.flush()
         messages.success(request, _("Your account and all its data have been deleted."))
         return redirect("landing")
-    return render(
-        request, "accounts/account_delete.html", {"nav": "account", "form": form}
-    )
+    context = {"nav": "account", "form": form}
+    return render(request, "accounts/account_delete.html", context)
 
 
 # allauth asks nobody to log in again who has no password yet, so whoever finds an open

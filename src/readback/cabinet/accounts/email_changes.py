@@ -18,10 +18,8 @@ from allauth.socialaccount.models import SocialAccount
 from django.core import signing
 from django.db import IntegrityError, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from readback.cabinet.accounts import services
-from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 
@@ -72,11 +70,11 @@ def void_times(account: User) -> list[tuple[float, float]]:
     return [(since, end) for since, end in account.email_undos or [] if end >= oldest]
 
 
-class DeadLinkError(ServiceError):
+class DeadLinkError(Exception):
     """The link has been used, or there is nothing left to undo."""
 
 
-class EmailTakenError(ServiceError):
+class EmailTakenError(Exception):
     """The address belongs to another account by now."""
 
 
@@ -93,32 +91,18 @@ def email_change_undo(token: UndoToken) -> User:
         with transaction.atomic():
             return _undo(token)
     except IntegrityError:  # another account took the address after our check
-        raise _taken() from None
+        raise EmailTakenError from None
 
 
 def _undo(token: UndoToken) -> User:
     account = User.objects.select_for_update().filter(pk=token.account).first()
     if account is None or not can_undo(token, account):
-        raise DeadLinkError(_("This link no longer works"))
+        raise DeadLinkError
     # Mallory can sign up with the old address to block it, but cannot confirm it.
     services.account_discard_unused(token.email)
     if email_is_taken(token.email, account):
-        raise _taken()
+        raise EmailTakenError
     removed = account.email
-    _set_only_email(account, token)
-    _remove_ways_in(account, token.changed - _BEFORE_THE_CHANGE)
-    notices.email_change_undone(account, removed)
-    return account
-
-
-def email_is_taken(email: str, account: User) -> bool:
-    """Return whether another account has the address, confirmed or not."""
-    users = User.objects.filter(email=email).exclude(pk=account.pk)
-    confirmed = EmailAddress.objects.filter(email=email, verified=True)
-    return users.exists() or confirmed.exclude(user=account).exists()
-
-
-def _set_only_email(account: User, token: UndoToken) -> None:
     undone = (token.changed_at, timezone.now().timestamp())
     account.email_undos = [*void_times(account), undone]
     account.email = token.email
@@ -128,13 +112,16 @@ def _set_only_email(account: User, token: UndoToken) -> None:
     EmailAddress.objects.create(
         user=account, email=token.email, primary=True, verified=True
     )
-
-
-def _remove_ways_in(account: User, since: datetime) -> None:
+    since = token.changed - _BEFORE_THE_CHANGE
     Authenticator.objects.filter(user=account, created_at__gte=since).delete()
     delete_dangling_recovery_codes(account)
     SocialAccount.objects.filter(user=account, date_joined__gte=since).delete()
+    notices.email_change_undone(account, removed)
+    return account
 
 
-def _taken() -> EmailTakenError:
-    return EmailTakenError(_("This address belongs to another account now."))
+def email_is_taken(email: str, account: User) -> bool:
+    """Return whether another account has the address, confirmed or not."""
+    users = User.objects.filter(email=email).exclude(pk=account.pk)
+    confirmed = EmailAddress.objects.filter(email=email, verified=True)
+    return users.exists() or confirmed.exclude(user=account).exists()

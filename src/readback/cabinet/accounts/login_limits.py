@@ -57,15 +57,20 @@ def minutes_until(request: HttpRequest, action: str, key: str | None = None) -> 
 
 def clear(request: HttpRequest, email: str) -> None:
     """Forget the attempts on an account, and those of this visitor on it."""
-    stranger = f"{ratelimit.get_ip(request)} {email}"
-    for action, key in (("login_failed", stranger), ("login_failed_account", email)):
+    for action, key in _counts_of_stranger(request, email):
         ratelimit.clear(request, app=_APP, action=action, key=key)
 
 
 def _counts(request: HttpRequest, email: str) -> list[tuple[str, str]]:
     """Return the actions that an attempt is counted as, each with its key."""
-    if browser := _known_browser(request, email):
+    browser, tags = _read(request)
+    expected = _tag(browser, email)
+    if any(constant_time_compare(tag, expected) for tag in tags):
         return [("login_failed_known", f"{browser} {email}")]
+    return _counts_of_stranger(request, email)
+
+
+def _counts_of_stranger(request: HttpRequest, email: str) -> list[tuple[str, str]]:
     stranger = f"{ratelimit.get_ip(request)} {email}"
     return [("login_failed", stranger), ("login_failed_account", email)]
 
@@ -84,13 +89,6 @@ def remember_browser(request: HttpRequest, response: HttpResponse, email: str) -
         httponly=True,
         samesite="Lax",
     )
-
-
-def _known_browser(request: HttpRequest, email: str) -> str:
-    """Return the browser's number if it is known for the account, else nothing."""
-    browser, tags = _read(request)
-    expected = _tag(browser, email)
-    return browser if any(constant_time_compare(t, expected) for t in tags) else ""
 
 
 def _read(request: HttpRequest) -> tuple[str, list[str]]:

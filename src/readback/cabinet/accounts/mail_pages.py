@@ -25,10 +25,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from readback.cabinet.accounts import email_changes, invitations
-from readback.cabinet.accounts.email_changes import UndoToken
 from readback.cabinet.accounts.forms import InvitationForm, SignupForm
 from readback.cabinet.accounts.services import ServiceError
-from readback.cabinet.models import Invitation, User
+from readback.cabinet.models import User
 
 # The session's key for the address that asked for a reset.
 RESET_ADDRESS = "reset_address"
@@ -161,21 +160,15 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
         if limited:
             return limited
         if form.is_valid():
-            return _create_account(request, invitation, form)
+            password = form.cleaned_data["password1"]
+            try:
+                account = invitations.invitation_accept(invitation, password)
+            except ServiceError:
+                return _does_not_work(request)
+            response: HttpResponse = complete_signup(request, user=account)
+            return response
     context = {"email": invitation.email, "form": form}
     return render(request, "accounts/invitation.html", context)
-
-
-def _create_account(
-    request: HttpRequest, invitation: Invitation, form: InvitationForm
-) -> HttpResponse:
-    password = form.cleaned_data["password1"]
-    try:
-        account = invitations.invitation_accept(invitation, password)
-    except ServiceError:
-        return _does_not_work(request)
-    response: HttpResponse = complete_signup(request, user=account)
-    return response
 
 
 def _does_not_work(request: HttpRequest) -> HttpResponse:
@@ -192,11 +185,8 @@ def undo_email_change(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, _UNDO_PAGE)
     if request.method != "POST":
         return render(request, _UNDO_PAGE, {"email": undo.email})
-    limited = ratelimit.consume_or_429(request, action="undo_email_change")
-    return limited or _undo(request, undo)
-
-
-def _undo(request: HttpRequest, undo: UndoToken) -> HttpResponse:
+    if limited := ratelimit.consume_or_429(request, action="undo_email_change"):
+        return limited
     try:
         account = email_changes.email_change_undo(undo)
     except email_changes.DeadLinkError:

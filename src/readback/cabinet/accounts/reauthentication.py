@@ -58,11 +58,9 @@ def reauthentication_methods(
     provider = offered_provider()
     if provider_is_only_way():
         methods = [each for each in methods if each["id"] != "reauthenticate"]
-    if (
-        provider is None
-        or not user.is_authenticated
-        or not selectors.account_is_connected(user)
-    ):
+    if not provider or not user.is_authenticated:
+        return methods
+    if not selectors.account_is_connected(user):
         return methods
     again = {
         "id": "single_sign_on",
