@@ -7,6 +7,7 @@ figures together are kept in the cache for a minute.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -50,7 +51,7 @@ _DIFFERENCES_SHOWN = 10
 _PROGRAMS_SHOWN = 3
 # Different pairs of program and differences; a hostile client can send any number.
 _MAX_PAIRS = 1000
-# The name of the count, its words, and the filter of the list that shows the rows.
+# The name of each count, its words, and the filter of the list that shows the rows.
 _ACCOUNTS = (
     ("total", _("in total"), ""),
     ("confirmed", _("with a confirmed address"), "confirmed=yes"),
@@ -64,30 +65,14 @@ _KEYS = (
     ("expiring", _("expire within 7 days"), "state=expiring"),
     ("revoked", _("revoked in total"), "state=revoked"),
 )
-
-
-class AccountCounts(NamedTuple):
-    total: int
-    confirmed: int
-    # Logged in, or used one of their keys, in the last 30 days.
-    active: int
-    new: int
-
-
-class KeyCounts(NamedTuple):
-    active: int
-    used_in_a_day: int
-    used_in_a_month: int
-    expiring: int
-    revoked: int
-
-
-class RefusalCount(NamedTuple):
-    """How often a code was the reason, in the periods of the two charts."""
-
-    code: str
-    day: int
-    month: int
+_MAILS = (
+    ("waiting", _("waiting"), ""),
+    ("failed", _("of them failed, to be tried again"), ""),
+    ("sent", _("sent"), ""),
+    ("refused", _("refused by the mail server"), ""),
+    ("expired", _("expired before they could be sent"), ""),
+    ("unneeded", _("no longer needed"), ""),
+)
 
 
 class ClientDifference(NamedTuple):
@@ -101,26 +86,65 @@ class ClientDifference(NamedTuple):
     programs: list[tuple[str, int]]
 
 
-class MailCounts(NamedTuple):
-    waiting: int
-    since: datetime | None
-    # Of those that wait: tried before, without success.
-    failed: int
-    outcomes: dict[str, int]
-
-
 class Figures(NamedTuple):
     at: datetime
-    accounts: AccountCounts
-    keys: KeyCounts
+    accounts: dict[str, int]
+    keys: dict[str, int]
     day: Chart
     month: Chart
-    refusals: list[RefusalCount]
+    # The code, and its requests in the periods of the two charts.
+    refusals: list[dict[str, Any]]
     differences: list[ClientDifference]
     # By code; None if the API does not keep them.
     unmatched: dict[str, int] | None
-    mails: MailCounts
+    mails: dict[str, int]
+    mails_since: datetime | None
     database: DatabaseFacts
+
+
+def context(request: HttpRequest) -> dict[str, object]:
+    """Return the context of operators/overview.html."""
+    # The API is asked while the database counts.
+    question = ApiQuestion(settings.CONFIG.ops_bind)
+    counted = figures()
+    lifecycle = request.META.get(LIFECYCLE)  # None if not served by our worker
+    return {
+        "figures": counted,
+        "accounts": _linked(counted.accounts, _ACCOUNTS, _list_url(request, User)),
+        "keys": _linked(counted.keys, _KEYS, _list_url(request, Key)),
+        "mails": _linked(counted.mails, _MAILS, ""),
+        "usage_url": _list_url(request, Usage),
+        "differences": [
+            (each, refusals.advice(each.difference)) for each in counted.differences
+        ],
+        # An older release may have written a code that the page of errors lacks.
+        "documented_codes": REFUSALS,
+        "minutes": UNMATCHED_SECONDS // 60,
+        "rows_searched": JOURNAL_ROWS_SEARCHED,
+        "versions": status.versions(),
+        "since": lifecycle and datetime.fromtimestamp(lifecycle.started_at, UTC),
+        "api": question.report(),
+    }
+
+
+def _linked(
+    counts: dict[str, int], rows: Iterable[tuple[str, Any, str]], url: str
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": counts[name],
+            "words": words,
+            "url": url and f"{url}?{query}".rstrip("?"),
+        }
+        for name, words, query in rows
+    ]
+
+
+def _list_url(request: HttpRequest, model: type[Model]) -> str:
+    """Return the URL of a list; empty if the operator may not see it."""
+    label, name = model._meta.app_label, model._meta.model_name
+    allowed = request.user.has_perm(f"{label}.view_{name}")
+    return reverse(f"admin:{label}_{name}_changelist") if allowed else ""
 
 
 def figures() -> Figures:
@@ -135,9 +159,13 @@ def figures() -> Figures:
 
 
 def _count(now: datetime) -> Figures:
-    usage = _usage(now)
+    # (hour, code, requests): hundreds of hours times tens of codes.
+    hours = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
+    usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
     counts = [(hour, not code, requests) for hour, code, requests in usage]
     day, month = chart.last_day(counts, now), chart.last_month(counts, now)
+    waiting = outbox.waiting()
+    failed = OutgoingMail.objects.filter(attempts__gt=0).count()
     return Figures(
         at=now,
         accounts=_accounts(now),
@@ -147,26 +175,24 @@ def _count(now: datetime) -> Figures:
         refusals=_refusals(usage, day.bars[0].start, month.bars[0].start),
         differences=_differences(),
         unmatched=_unmatched(now) if settings.CONFIG.unmatched_requests else None,
-        mails=_mails(),
+        mails={"waiting": waiting.mails, "failed": failed, **outbox.totals()},
+        mails_since=waiting.since,
         database=database_facts(),
     )
 
 
-def _accounts(now: datetime) -> AccountCounts:
+def _accounts(now: datetime) -> dict[str, int]:
     confirmed = EmailAddress.objects.filter(primary=True, verified=True)
     logged_in = User.objects.filter(last_login__gte=now - _MONTH).values_list("pk")
     used = Key.objects.filter(last_used_at__gte=now - _MONTH).values_list("owner")
     new = Count("pk", filter=Q(date_joined__gte=now - _WEEK))
-    accounts = User.objects.aggregate(total=Count("pk"), new=new)
-    return AccountCounts(
-        total=accounts["total"],
-        confirmed=confirmed.count(),
-        active=logged_in.union(used).count(),
-        new=accounts["new"],
-    )
+    return User.objects.aggregate(total=Count("pk"), new=new) | {
+        "confirmed": confirmed.count(),
+        "active": logged_in.union(used).count(),
+    }
 
 
-def _keys(now: datetime) -> KeyCounts:
+def _keys(now: datetime) -> dict[str, int]:
     active = key_is_active()
     conditions = {
         "active": active,
@@ -176,18 +202,12 @@ def _keys(now: datetime) -> KeyCounts:
         "revoked": Q(revoked_at__isnull=False),
     }
     counts = {name: Count("pk", filter=rule) for name, rule in conditions.items()}
-    return KeyCounts(**Key.objects.aggregate(**counts))
-
-
-def _usage(now: datetime) -> list[tuple[datetime, str, int]]:
-    """Return (hour, code, requests) rows: hundreds of hours times tens of codes."""
-    usage = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
-    return list(usage.values_list("hour", "code").annotate(Sum("requests")))
+    return Key.objects.aggregate(**counts)
 
 
 def _refusals(
     usage: list[tuple[datetime, str, int]], day: datetime, month: datetime
-) -> list[RefusalCount]:
+) -> list[dict[str, Any]]:
     """Return the counts since the beginnings of the two charts."""
     in_day: Counter[str] = Counter()
     in_month: Counter[str] = Counter()
@@ -196,14 +216,20 @@ def _refusals(
             in_month[code] += requests
             in_day[code] += requests if hour >= day else 0
     return [
-        RefusalCount(code, in_day[code], requests)
+        {"code": code, "day": in_day[code], "month": requests}
         for code, requests in in_month.most_common()
     ]
 
 
 def _differences() -> list[ClientDifference]:
+    # The primary key bounds the rows that are read, however many of them are accepted.
+    last = JournalEntry.objects.aggregate(last=Max("pk"))["last"] or 0
+    newest = JournalEntry.objects.filter(pk__gt=last - JOURNAL_ROWS_SEARCHED)
+    different = newest.filter(accepted=False).exclude(differences="")
+    pairs = different.values_list("user_agent", "differences").order_by()
+    counted = pairs.annotate(total=Sum("requests")).order_by("-total")
     by_program: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for user_agent, differences, requests in _different_requests():
+    for user_agent, differences, requests in counted[:_MAX_PAIRS]:
         ids = differences.split()
         program = programs.recognise(user_agent, ids)
         for difference in ids:
@@ -221,95 +247,7 @@ def _differences() -> list[ClientDifference]:
     ]
 
 
-def _different_requests() -> list[tuple[str, str, int]]:
-    """Return (user agent, differences, requests) of the newest rows of all journals.
-
-    The primary key bounds the rows that are read, however many of them are accepted.
-    """
-    last = JournalEntry.objects.aggregate(last=Max("pk"))["last"] or 0
-    newest = JournalEntry.objects.filter(pk__gt=last - JOURNAL_ROWS_SEARCHED)
-    different = newest.filter(accepted=False).exclude(differences="")
-    pairs = different.values_list("user_agent", "differences").order_by()
-    counted = pairs.annotate(total=Sum("requests")).order_by("-total")
-    return list(counted[:_MAX_PAIRS])
-
-
 def _unmatched(now: datetime) -> dict[str, int]:
     start = now - timedelta(seconds=UNMATCHED_SECONDS)
     rows = UnmatchedRequest.objects.filter(at__gte=start).values_list("code")
     return dict(rows.annotate(total=Sum("requests")).order_by("-total"))
-
-
-def _mails() -> MailCounts:
-    waiting = outbox.waiting()
-    failed = OutgoingMail.objects.filter(attempts__gt=0).count()
-    return MailCounts(waiting.mails, waiting.since, failed, outbox.totals())
-
-
-class LinkedCount(NamedTuple):
-    number: int
-    words: str
-    url: str
-
-
-def context(request: HttpRequest) -> dict[str, object]:
-    """Return the context of operators/overview.html."""
-    # The API is asked while the database counts.
-    question = ApiQuestion(settings.CONFIG.ops_bind)
-    counted = figures()
-    return {
-        "figures": counted,
-        "accounts": _linked(request, User, counted.accounts, _ACCOUNTS),
-        "keys": _linked(request, Key, counted.keys, _KEYS),
-        "mails": _linked_mails(counted.mails),
-        "usage_url": _list_url(request, Usage),
-        "differences": [
-            (each, refusals.advice(each.difference)) for each in counted.differences
-        ],
-        # An older release may have written a code that the page of errors lacks.
-        "documented_codes": REFUSALS,
-        "minutes": UNMATCHED_SECONDS // 60,
-        "rows_searched": JOURNAL_ROWS_SEARCHED,
-        "versions": status.versions(),
-        "since": _started_at(request),
-        "api": question.report(),
-    }
-
-
-def _linked(
-    request: HttpRequest,
-    model: type[Model],
-    counts: NamedTuple,
-    rows: tuple[tuple[str, Any, str], ...],
-) -> list[LinkedCount]:
-    url = _list_url(request, model)
-    return [
-        LinkedCount(getattr(counts, name), words, url and f"{url}?{query}".rstrip("?"))
-        for name, words, query in rows
-    ]
-
-
-def _linked_mails(mails: MailCounts) -> list[LinkedCount]:
-    counts = (
-        (mails.waiting, _("waiting")),
-        (mails.failed, _("of them failed, to be tried again")),
-        (mails.outcomes["sent"], _("sent")),
-        (mails.outcomes["refused"], _("refused by the mail server")),
-        (mails.outcomes["expired"], _("expired before they could be sent")),
-        (mails.outcomes["unneeded"], _("no longer needed")),
-    )
-    return [LinkedCount(number, str(words), "") for number, words in counts]
-
-
-def _list_url(request: HttpRequest, model: type[Model]) -> str:
-    """Return the URL of a list; empty if the operator may not see it."""
-    label, name = model._meta.app_label, model._meta.model_name
-    allowed = request.user.has_perm(f"{label}.view_{name}")
-    return reverse(f"admin:{label}_{name}_changelist") if allowed else ""
-
-
-def _started_at(request: HttpRequest) -> datetime | None:
-    lifecycle = request.META.get(LIFECYCLE)
-    if lifecycle is None:  # not served by our worker
-        return None
-    return datetime.fromtimestamp(lifecycle.started_at, UTC)
