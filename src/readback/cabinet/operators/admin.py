@@ -23,7 +23,6 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import selectors as account_selectors
-from readback.cabinet.accounts import selectors as second_factor_selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
@@ -43,17 +42,10 @@ class OperatorSite(admin.AdminSite):
     index_title = _("Overview")
     index_template = "operators/overview.html"
 
-    def index(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> TemplateResponse:
+    def index(self, request: HttpRequest, *_: Any, **__: Any) -> TemplateResponse:
         return super().index(request, overview.context(request))
 
-    def app_index(
-        self,
-        request: HttpRequest,
-        app_label: str,
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
+    def app_index(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
         return redirect("admin:index")
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
@@ -61,9 +53,8 @@ class OperatorSite(admin.AdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether an operator is logged in, with a second factor if needed."""
-        return super().has_permission(
-            request
-        ) and not second_factor_login.lacks_second_factor(request)
+        is_allowed = super().has_permission(request)
+        return is_allowed and not second_factor_login.lacks_second_factor(request)
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -75,9 +66,7 @@ class OperatorSite(admin.AdminSite):
         response: HttpResponse = login_view(request, extra_context)
         return response
 
-    def password_change(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> Any:
+    def password_change(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
         return redirect("account_change_password")
 
 
@@ -146,7 +135,7 @@ class AccountAdmin(ReadOnlyAdmin):
         permissions=["operate"],
     )
     def reset_second_factor(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        factors = second_factor_selectors.FACTORS
+        factors = account_selectors.FACTORS
         protected = rows.filter(authenticator__type__in=factors).distinct()
         reset = second_factor_services.second_factor_reset
         self._apply(request, protected, reset, gettext_noop("Second factor reset"))
@@ -163,14 +152,7 @@ class AccountAdmin(ReadOnlyAdmin):
 
 @admin.register(Key, site=operator_site)
 class KeyAdmin(ReadOnlyAdmin):
-    list_display = (
-        "__str__",
-        "owner",
-        "label",
-        "state",
-        "created_at",
-        "last_used_at",
-    )
+    list_display = ("__str__", "owner", "label", "state", "created_at", "last_used_at")
     list_filter = (filters.StateFilter, filters.UsedFilter)
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
@@ -214,17 +196,22 @@ def _count_requests(key: Key, condition: Q) -> str:
     return number_format(total, force_grouping=True)
 
 
-@admin.register(Usage, site=operator_site)
-class UsageAdmin(ReadOnlyAdmin):
-    list_display = ("hour", "key", "owner", "endpoint", "outcome", "requests")
-    list_filter = (filters.HourFilter, filters.CodeFilter, "endpoint")
+class KeyRowAdmin(ReadOnlyAdmin):
+    """Rows that belong to a key."""
+
     list_select_related = ("key__owner",)
     search_fields = ("key__owner__email", "key__last_four")
     search_help_text = _("By e-mail address or last four characters of a key.")
 
     @admin.display(description=_("owner"))
-    def owner(self, usage: Usage) -> User:
-        return usage.key.owner
+    def owner(self, row: Usage | JournalEntry) -> User:
+        return row.key.owner
+
+
+@admin.register(Usage, site=operator_site)
+class UsageAdmin(KeyRowAdmin):
+    list_display = ("hour", "key", "owner", "endpoint", "outcome", "requests")
+    list_filter = (filters.HourFilter, filters.CodeFilter, "endpoint")
 
     @admin.display(description=_("outcome"))
     def outcome(self, usage: Usage) -> str:
@@ -232,7 +219,7 @@ class UsageAdmin(ReadOnlyAdmin):
 
 
 @admin.register(JournalEntry, site=operator_site)
-class JournalAdmin(ReadOnlyAdmin):
+class JournalAdmin(KeyRowAdmin):
     list_display = (
         "at",
         "key",
@@ -244,13 +231,6 @@ class JournalAdmin(ReadOnlyAdmin):
         "requests",
     )
     list_filter = (filters.CodeFilter, "accepted", "endpoint")
-    list_select_related = ("key__owner",)
-    search_fields = ("key__owner__email", "key__last_four")
-    search_help_text = _("By e-mail address or last four characters of a key.")
-
-    @admin.display(description=_("owner"))
-    def owner(self, entry: JournalEntry) -> User:
-        return entry.key.owner
 
 
 @admin.register(LogEntry, site=operator_site)

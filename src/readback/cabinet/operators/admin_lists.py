@@ -7,7 +7,7 @@ takes long if the table is large.
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.contrib import admin, messages
@@ -29,16 +29,10 @@ MAX_ROWS = 1000
 # Keeps a page with long rows below its limit of 60 KB.
 _ROWS_PER_PAGE = 20
 
-if TYPE_CHECKING:  # generic only for the type checker
-    _ModelAdmin = admin.ModelAdmin[Any]
-    _Paginator = Paginator[Any]
-else:
-    _ModelAdmin = admin.ModelAdmin
-    _Paginator = Paginator
 _WEEK = timedelta(days=7)
 
 
-class BoundedPaginator(_Paginator):
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]
     """Counts and shows at most MAX_ROWS rows."""
 
     @cached_property
@@ -51,7 +45,7 @@ class BoundedPaginator(_Paginator):
         return self.count == MAX_ROWS
 
 
-class ReadOnlyAdmin(_ModelAdmin):
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
     The newest rows come first and nothing else can be sorted by, so that a list reads
@@ -68,18 +62,12 @@ class ReadOnlyAdmin(_ModelAdmin):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(
+    def has_add_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
         return False
 
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may run actions: they need the change permission."""

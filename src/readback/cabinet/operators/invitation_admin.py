@@ -1,6 +1,6 @@
 """The operators' page for invitations: invite an address, send again, withdraw."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -21,13 +21,8 @@ from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.operators.admin_lists import ReadOnlyAdmin
 from readback.contract import INVITATION_DAYS
 
-if TYPE_CHECKING:  # generic only for the type checker
-    _ModelForm = forms.ModelForm[Invitation]
-else:
-    _ModelForm = forms.ModelForm
 
-
-class InviteForm(_ModelForm):
+class InviteForm(forms.ModelForm):  # type: ignore[type-arg]
     email = NormalisedEmailField(
         help_text=format_lazy(
             _(
@@ -75,7 +70,7 @@ class InvitationAdmin(ReadOnlyAdmin):
     def state(self, invitation: Invitation) -> str:
         return str(invitation.state.label)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("cabinet.add_invitation"))
 
     def get_fields(
@@ -83,19 +78,11 @@ class InvitationAdmin(ReadOnlyAdmin):
     ) -> tuple[str, ...]:
         return self.list_display if obj else ("email",)
 
-    def add_view(
-        self,
-        request: HttpRequest,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        context = {
-            "title": gettext("Invite somebody"),
-            "show_save_and_continue": False,
-            **(extra_context or {}),
-        }
+    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+        title = gettext("Invite somebody")
+        context = {"title": title, "show_save_and_continue": False}
         try:
-            return super().add_view(request, form_url, context)
+            return super().add_view(request, extra_context=context)
         except ServiceError as error:
             messages.error(request, str(error))
             return redirect("admin:cabinet_invitation_changelist")

@@ -50,8 +50,9 @@ class WorkerPages:
 
     def count(self, request: HttpRequest, status: int, seconds: float) -> None:
         """Count a page; Django has set the view of the request by then."""
-        times = self.counters.times
-        histogram = times.get(_view(request)) or times[OTHER]
+        match, times = request.resolver_match, self.counters.times
+        view = (match.namespace or match.url_name or OTHER) if match else OTHER
+        histogram = times.get(view) or times[OTHER]
         with self._lock:
             self._row.add(status if status in STATUSES else OTHER)
             histogram.observe(self._row, seconds)
@@ -67,11 +68,6 @@ def _names(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[str]:
             yield from _names(pattern.url_patterns)
 
 
-def _view(request: HttpRequest) -> str:
-    match = request.resolver_match
-    return (match.namespace or match.url_name or OTHER) if match else OTHER
-
-
 class CabinetMetrics(Collector):
     """All metrics of the cabinet, as prometheus_client collects them."""
 
@@ -81,7 +77,14 @@ class CabinetMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         if self._pages and self._lifecycle:
-            yield from self._of_the_workers(self._pages, self._lifecycle)
+            counters, config = self._pages.counters, settings.CONFIG
+            yield from metrics.of_both_planes(
+                "cabinet", config, self._lifecycle, counters
+            )
+            statuses = [((str(each),), counters.total(each)) for each in STATUSES]
+            yield metrics.counters_by("pages_total", ("status",), statuses)
+            times = [((view,), each) for view, each in counters.times.items()]
+            yield metrics.histograms("page_seconds", ("view",), times, counters)
         # Without the database, the rest is worth all the more.
         try:
             mails = list(_mails())
@@ -89,18 +92,6 @@ class CabinetMetrics(Collector):
             mails = []
         yield metrics.gauge("cabinet_database_up", bool(mails))
         yield from mails
-
-    def _of_the_workers(
-        self, pages: WorkerPages, lifecycle: Lifecycle
-    ) -> Iterator[Metric]:
-        counters = pages.counters
-        yield from metrics.of_both_planes(
-            "cabinet", settings.CONFIG, lifecycle, counters
-        )
-        statuses = [((str(each),), counters.total(each)) for each in STATUSES]
-        yield metrics.counters_by("pages_total", ("status",), statuses)
-        times = [((view,), each) for view, each in counters.times.items()]
-        yield metrics.histograms("page_seconds", ("view",), times, counters)
 
 
 def _mails() -> Iterator[Metric]:
