@@ -70,12 +70,14 @@ def _due(step: ReminderStep, now: datetime) -> QuerySet[Key]:
     with a short life gets no reminder soon after it was made.
     """
     begins = F("expires_at") - step.notice
+    current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)
+    rotated = Q(replaced_by__isnull=False, last_used_at__gt=now - _ROTATED_IN_USE)
     confirmed = EmailAddress.objects.filter(
         user=OuterRef("owner"), primary=True, verified=True
     )
     return (
         Key.objects.filter(
-            _in_use(now),
+            current | rotated,
             Q(reminded_at=None) | Q(reminded_at__lt=begins),
             Exists(confirmed),
             expires_at__gt=now + step.ends,
@@ -87,9 +89,3 @@ def _due(step: ReminderStep, now: datetime) -> QuerySet[Key]:
         .select_related("owner", "replaced_by")
         .order_by("expires_at")
     )
-
-
-def _in_use(now: datetime) -> Q:
-    current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)
-    rotated = Q(replaced_by__isnull=False, last_used_at__gt=now - _ROTATED_IN_USE)
-    return current | rotated

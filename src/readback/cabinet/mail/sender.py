@@ -124,9 +124,6 @@ class Sender(Thread):
             raise
         else:
             outbox.finish(mail, MailOutcome.SENT)
-        self._succeed()
-
-    def _succeed(self) -> None:
         if self._failures:
             _log.warning("Mail can be sent again.")
         self._failures = 0
