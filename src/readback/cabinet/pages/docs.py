@@ -102,7 +102,9 @@ def _render(name: str, text: str, language: str) -> DocPage:
     tokens = parser.parse(text)
     title = tokens[1].content.replace("`", "")
     for token in tokens:
-        token.children = [_link_to_page(child) for child in _without_images(token)]
+        # Images only show pages of the cabinet.
+        children = [child for child in token.children or [] if child.type != "image"]
+        token.children = [_link_to_page(child) for child in children]
     _add_heading_ids(tokens)
     _stack_on_a_phone(tokens)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
@@ -137,11 +139,6 @@ def _stack_on_a_phone(tokens: "list[Token]") -> None:
             if len(names) < _MAX_STACKED and 0 < column < len(names) - 1:
                 token.attrSet("data-name", names[column])
             column += 1
-
-
-def _without_images(token: "Token") -> "list[Token]":
-    """Return the children without images, which only show pages of the cabinet."""
-    return [child for child in token.children or [] if child.type != "image"]
 
 
 def _link_to_page(token: "Token") -> "Token":

@@ -10,15 +10,10 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from readback.contract import REFUSALS, Refusal
+from readback.contract import REFUSALS
 
 
 def markdown() -> str:
-    parts = [_introduction(), _table(), *(_section(row) for row in REFUSALS.values())]
-    return "\n\n".join(parts) + "\n"
-
-
-def _introduction() -> str:
     title = _("Errors")
     format_ = _(
         'Every refusal has the body `{"error":{"code":"…"}}`. The header '
@@ -37,22 +32,19 @@ def _introduction() -> str:
         "turn on “Explain refusals in the body” on the page of your key. The body then "
         "also has the line as `error.message`."
     )
-    return "\n\n".join([f"# {title}", format_, order, explained])
-
-
-def _table() -> str:
-    rows = [
-        f"| [`{row.code}`](#{row.code}) | {row.status} | {_(row.sentence)} |"
-        for row in REFUSALS.values()
+    table = [
+        "| {} | {} | {} |".format(_("code"), _("status"), _("what happened")),
+        "| --- | --- | --- |",
     ]
-    names = [_("code"), _("status"), _("what happened")]
-    return "\n".join(["| {} | {} | {} |".format(*names), "| --- | --- | --- |", *rows])
-
-
-def _section(row: Refusal) -> str:
+    sections = []
     status, fix = _("Status"), _("How to fix it:")
-    meaning = f"{status} {row.status}. {_(row.sentence)}"
-    return f"## `{row.code}`\n\n{meaning}\n\n**{fix}** {_(row.hint)}"
+    for code, row in REFUSALS.items():
+        sentence = _(row.sentence)
+        table.append(f"| [`{code}`](#{code}) | {row.status} | {sentence} |")
+        sections.append(f"## `{code}`\n\n{status} {row.status}. {sentence}")
+        sections.append(f"**{fix}** {_(row.hint)}")
+    parts = [f"# {title}", format_, order, explained, "\n".join(table), *sections]
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

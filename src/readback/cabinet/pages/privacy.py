@@ -1,7 +1,5 @@
 """The privacy page: what is kept and for how long, with the figures in force."""
 
-from typing import NamedTuple
-
 from allauth.account import app_settings
 from allauth.core.internal.ratelimit import parse_rates
 from django.conf import settings
@@ -20,15 +18,10 @@ from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
 _DAY = 24 * 3600
 
 
-class Cookie(NamedTuple):
-    name: str
-    purpose: str
-    lifetime: str
-
-
 @require_safe
 def privacy(request: HttpRequest) -> HttpResponse:
-    config = settings.CONFIG
+    config, limits = settings.CONFIG, app_settings.RATE_LIMITS.values()
+    longest_limit = max(rate.duration for each in limits for rate in parse_rates(each))
     context = {
         "journal_rows": JOURNAL_ROWS,
         "journal_days": config.journal_days,
@@ -39,7 +32,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,
         "mail_days": outbox.NOTICE_LIFETIME.days,
         "invitation_days": invitations.KEPT.days,
-        "limit_hours": _longest_limit() // 3600,
+        "limit_hours": int(longest_limit) // 3600,
         "cookies": _cookies(),
         "contact": config.contact,
         "contact_name": config.contact.removeprefix("mailto:"),
@@ -47,39 +40,35 @@ def privacy(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/privacy.html", context)
 
 
-def _longest_limit() -> int:
-    limits = app_settings.RATE_LIMITS.values()
-    return int(max(rate.duration for each in limits for rate in parse_rates(each)))
-
-
-def _cookies() -> list[Cookie]:
+def _cookies() -> list[tuple[str, str, str]]:
+    """Return the name, the purpose and the lifetime of each."""
     session = _("%(unused)s after the last use, %(total)s after the login") % {
         "unused": _days(settings.SESSION_COOKIE_AGE),
         "total": _days(settings.SESSION_ABSOLUTE_AGE),
     }
     minutes = shown_once.LIFETIME_SECONDS // 60
     return [
-        Cookie(
+        (
             settings.SESSION_COOKIE_NAME,
             _("keeps you logged in and shows you messages"),
             session,
         ),
-        Cookie(
+        (
             settings.CSRF_COOKIE_NAME,
             _("makes sure that a form comes from this site"),
             _days(settings.CSRF_COOKIE_AGE),
         ),
-        Cookie(
+        (
             settings.KNOWN_BROWSER_COOKIE_NAME,
             _("lets you log in here even if strangers try passwords"),
             _days(login_limits.COOKIE_DAYS * _DAY),
         ),
-        Cookie(
+        (
             settings.LANGUAGE_COOKIE_NAME,
             _("remembers the language that you choose at the bottom of a page"),
             _("until you close the browser"),
         ),
-        Cookie(
+        (
             f"{settings.NEW_KEY_COOKIE_NAME}-…",
             _("hands a new key to the page that shows it"),
             ngettext("%(number)d minute", "%(number)d minutes", minutes)

@@ -5,7 +5,6 @@ what RFC 8615 says; favicon.ico and robots.txt are files in root/.
 """
 
 from datetime import timedelta
-from typing import NamedTuple
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -24,26 +23,22 @@ _MESSAGE = "Ready to copy? Да ✓"
 _SECURITY_DAYS = 180
 
 
-class Character(NamedTuple):
-    text: str
-    octets: list[str]
-
-
 @require_safe
 def landing(request: HttpRequest) -> HttpResponse:
     context = {
         "message": _MESSAGE,
-        "characters": [_character(character) for character in _MESSAGE],
+        "characters": [
+            {
+                "text": "␣" if character == " " else character,
+                "octets": [f"{octet:02x}" for octet in character.encode()],
+            }
+            for character in _MESSAGE
+        ],
         "size": len(_MESSAGE.encode()),
         "path": CHAT_PATH,
         "max_content": MAX_CONTENT_BYTES,
     }
     return render(request, "pages/landing.html", context)
-
-
-def _character(character: str) -> Character:
-    octets = [f"{octet:02x}" for octet in character.encode()]
-    return Character("␣" if character == " " else character, octets)
 
 
 @require_safe
@@ -79,14 +74,10 @@ def change_password(request: HttpRequest) -> HttpResponse:
     return redirect("account_change_password")
 
 
-def _probe_etag(request: HttpRequest) -> str:
-    return f'"{probe_file.checksum()}"'
-
-
 # Caches ask each time whether it is still the same, so that it fits its checksum.
 @require_safe
 @cache_control(no_cache=True)
-@etag(_probe_etag)
+@etag(lambda request: f'"{probe_file.checksum()}"')
 def probe(request: HttpRequest) -> HttpResponse:
     """Return the probe as a file; no account is needed to fetch it."""
     response = HttpResponse(probe_file.content(), "application/octet-stream")
