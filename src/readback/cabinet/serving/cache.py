@@ -25,49 +25,25 @@ _IF_EXPIRED = f"WHERE {_TABLE}.expires < %s"
 
 
 class DatabaseCache(db.DatabaseCache):
-    def set(
-        self,
-        key: str,
-        value: Any,
-        timeout: float | None = DEFAULT_TIMEOUT,
-        version: int | None = None,
-    ) -> None:
-        self._store(_STORE, self._row(key, value, timeout, version))
-
-    def add(
-        self,
-        key: str,
-        value: Any,
-        timeout: float | None = DEFAULT_TIMEOUT,
-        version: int | None = None,
+    def _base_set(
+        self, mode: str, key: str, value: Any, timeout: float | None = DEFAULT_TIMEOUT
     ) -> bool:
-        row = self._row(key, value, timeout, version)
-        return self._store(_STORE + _IF_EXPIRED, [*row, _moment(datetime.now(UTC))])
-
-    def _row(
-        self, key: str, value: Any, timeout: float | None, version: int | None
-    ) -> list[Any]:
+        """Store a value, for Django's `set` and `add`; nothing uses its `touch`."""
         end = self.get_backend_timeout(timeout)
         expires = datetime.max if end is None else datetime.fromtimestamp(end, UTC)
         pickled = pickle.dumps(value, self.pickle_protocol)
-        return [
-            self.make_and_validate_key(key, version=version),
-            base64.b64encode(pickled).decode("ascii"),
-            _moment(expires),
-        ]
-
-    def _store(self, statement: str, values: list[Any]) -> bool:
+        row = [key, base64.b64encode(pickled).decode("ascii"), _moment(expires)]
+        now = datetime.now(UTC).replace(microsecond=0)
         with connection.cursor() as cursor:
-            self._make_room(cursor)
-            cursor.execute(statement, values)
+            cursor.execute(f"SELECT count(*) FROM {_TABLE}")
+            [count] = cursor.fetchone()
+            if count > self._max_entries:
+                self._cull(connection.alias, cursor, now, count)  # type: ignore[attr-defined]
+            if mode == "add":
+                cursor.execute(_STORE + _IF_EXPIRED, [*row, _moment(now)])
+            else:
+                cursor.execute(_STORE, row)
             return bool(cursor.rowcount)
-
-    def _make_room(self, cursor: Any) -> None:
-        cursor.execute(f"SELECT count(*) FROM {_TABLE}")
-        [count] = cursor.fetchone()
-        if count > self._max_entries:
-            now = datetime.now(UTC).replace(microsecond=0)
-            self._cull(connection.alias, cursor, now, count)  # type: ignore[attr-defined]
 
 
 def _moment(moment: datetime) -> Any:

@@ -16,15 +16,11 @@ _CONNECTION_SECONDS = 60
 
 
 def default(config: Config) -> dict[str, Any]:
-    if config.sqlite_path:
-        return _sqlite(str(config.sqlite_path.absolute()))
-    return _postgresql(config.effective_database_url)
-
-
-def _sqlite(path: str) -> dict[str, Any]:
+    if not config.sqlite_path:
+        return _postgresql(config.effective_database_url)
     return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": path,
+        "NAME": str(config.sqlite_path.absolute()),
         "CONN_MAX_AGE": _CONNECTION_SECONDS,
         "OPTIONS": {
             "timeout": LOCK_TIMEOUT_SECONDS,

@@ -45,30 +45,15 @@ def create(path: Path) -> IO[str]:
     return os.fdopen(os.open(path, flags, 0o600), "w")
 
 
-def store(path: Path, text: str) -> None:
-    """Write a private file that is complete even after a power cut."""
-    with create(path) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync(directory: Path) -> None:
-    """Write the names of the files in a directory to the disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def exposed(config: Config) -> list[Path]:
     """Return what is ours and accessible to other users."""
     directory = config.data_dir.absolute()
     ours = _files_in(directory)
     found = [directory, *ours] if ours else []
     if config.sqlite_path:
-        found += _database_files(config.sqlite_path.absolute())
+        # SQLite follows a link and puts its other files next to the database itself.
+        database = config.sqlite_path.absolute().resolve()
+        found += [database.with_name(database.name + suffix) for suffix in _SUFFIXES]
     return [path for path in dict.fromkeys(found) if _is_exposed(path)]
 
 
@@ -102,12 +87,6 @@ def _files_in(directory: Path) -> list[Path]:
         for path in listed
         if path.name.startswith((DATABASE_NAME, SECRET_KEY_NAME))
     ]
-
-
-def _database_files(database: Path) -> list[Path]:
-    # SQLite follows a link and puts its other files next to the database itself.
-    database = database.resolve()
-    return [database.with_name(database.name + suffix) for suffix in _SUFFIXES]
 
 
 def _is_exposed(path: Path) -> bool:
@@ -156,11 +135,19 @@ def _create_secret_key(path: Path) -> None:
     make_directory(path.parent)
     temporary = path.with_name(f"{SECRET_KEY_NAME}.{secrets.token_hex(4)}")
     try:
-        store(temporary, secrets.token_urlsafe(48))
+        # Complete even after a power cut, as its name in the directory is.
+        with create(temporary) as file:
+            file.write(secrets.token_urlsafe(48))
+            file.flush()
+            os.fsync(file.fileno())
         # Linking is atomic and never overwrites, so two processes that start at the
         # same time both read the secret of the faster one.
         os.link(temporary, path)
-        sync(path.parent)
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except FileExistsError:
         pass
     finally:

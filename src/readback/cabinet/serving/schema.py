@@ -6,7 +6,7 @@ the same time.
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -30,18 +30,14 @@ def migrate() -> list[str]:
     Of several processes, the first applies them and the others find none pending.
     """
     with locked():
-        _create_private()
+        path = settings.CONFIG.sqlite_path
+        if path and not path.exists():
+            # SQLite would create a file that others can read.
+            private_files.create(path).close()
         names = pending()
         if names:
             call_command("migrate", interactive=False, verbosity=0)
         return names
-
-
-def _create_private() -> None:
-    # SQLite would create a file that others can read.
-    path = settings.CONFIG.sqlite_path
-    if path and not path.exists():
-        private_files.create(path).close()
 
 
 def is_new(applied: list[str]) -> bool:
@@ -89,12 +85,10 @@ def _applied() -> set[tuple[str, str]]:
     return set(MigrationRecorder(connection).applied_migrations())
 
 
-@contextmanager
-def locked() -> Iterator[None]:
+def locked() -> AbstractContextManager[None]:
     """Hold a lock that all processes and replicas share."""
     path = settings.CONFIG.sqlite_path
-    with _file_lock(path) if path else _advisory_lock():
-        yield
+    return _file_lock(path) if path else _advisory_lock()
 
 
 @contextmanager

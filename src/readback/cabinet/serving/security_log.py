@@ -27,12 +27,14 @@ def record(
 ) -> None:
     """Write one line; the actor and the network address come from the request."""
     request: HttpRequest | None = context.request
+    # The account that is logged in; none is in a command.
+    actor = getattr(request, "user", None)
     line = {
         "time": timezone.now().isoformat(timespec="milliseconds"),
         "event": event,
         "account": account,
         "key": key,
-        "by": _actor(request),
+        "by": actor.pk if actor is not None else None,
         "ip": visitors.client_address(request) if request else None,
     }
     if invitation is not None:
@@ -46,9 +48,3 @@ def write_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     _log.addHandler(handler)
-
-
-def _actor(request: HttpRequest | None) -> int | None:
-    """Return the account that is logged in, or None if none is or it is a command."""
-    user = getattr(request, "user", None)
-    return user.pk if user is not None else None
