@@ -310,9 +310,6 @@ class UnmatchedRequest(models.Model):
     )
     requests = models.BigIntegerField(default=1)
 
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.endpoint} {self.code}"
-
     @property
     def status(self) -> int:
         return REFUSALS[self.code].status.value
@@ -328,9 +325,6 @@ class NetworkKey(models.Model):
     """The key that the addresses of unmatched requests are hashed with; one row."""
 
     key = models.BinaryField(max_length=32)
-
-    def __str__(self) -> str:
-        return "network key"
 
 
 class Address(models.Model):
@@ -381,9 +375,6 @@ class MailTotal(models.Model):
     outcome = models.CharField(max_length=10, primary_key=True)
     mails = models.BigIntegerField(default=0)
 
-    def __str__(self) -> str:
-        return f"{self.outcome}: {self.mails}"
-
 
 class CacheEntry(models.Model):
     """The table of Django's database cache, so that migrations create it."""
@@ -395,6 +386,3 @@ class CacheEntry(models.Model):
     class Meta:
         db_table = "cabinet_cache"
         verbose_name_plural = "cache entries"
-
-    def __str__(self) -> str:
-        return self.cache_key
