@@ -8,7 +8,7 @@ from readback.cabinet.accounts import account_pages, download, mail_pages
 from readback.cabinet.keys import key_list, key_page, new_key, unmatched
 from readback.cabinet.operators import invitation_admin  # noqa: F401  (registers its pages)
 from readback.cabinet.operators.admin import operator_site
-from readback.cabinet.pages import docs, privacy, public
+from readback.cabinet.pages import docs, public
 from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as factors
 from readback.cabinet.single_sign_on import pages as single_sign_on
@@ -108,7 +108,7 @@ urlpatterns = [
     path("probe.pyz.sha256", public.probe_checksum, name="probe_checksum"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),
     path(".well-known/change-password", public.change_password),
-    path("privacy", privacy.privacy, name="privacy"),
+    path("privacy", public.privacy, name="privacy"),
     path("language/", account_pages.language_switch, name="set_language"),
     path("account/", include(_account)),
     path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),

@@ -1,4 +1,4 @@
-"""The landing page, and what programs find at addresses that they know.
+"""Landing page, privacy page, and what programs find at addresses that they know.
 
 The landing page shows one request and its answer byte by byte. Below /.well-known/ is
 what RFC 8615 says; favicon.ico and robots.txt are files in root/.
@@ -6,19 +6,27 @@ what RFC 8615 says; favicon.ico and robots.txt are files in root/.
 
 from datetime import timedelta
 
+from allauth.account import app_settings
+from allauth.core.internal.ratelimit import parse_rates
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import etag, require_safe
 
-from readback.cabinet.keys import probe_file, selectors
-from readback.contract import CHAT_PATH, MAX_CONTENT_BYTES
+from readback import contract
+from readback.cabinet.accounts import invitations, login_limits
+from readback.cabinet.keys import probe_file, selectors, unmatched
+from readback.cabinet.mail import outbox
+from readback.cabinet.serving import shown_once
 
 # Characters of one, two and three bytes, which a wrong encoding would corrupt.
 _MESSAGE = "Ready to copy? Да ✓"
+_DAY = 24 * 3600
 # RFC 9116 recommends less than a year.
 _SECURITY_DAYS = 180
 
@@ -35,10 +43,74 @@ def landing(request: HttpRequest) -> HttpResponse:
             for character in _MESSAGE
         ],
         "size": len(_MESSAGE.encode()),
-        "path": CHAT_PATH,
-        "max_content": MAX_CONTENT_BYTES,
+        "path": contract.CHAT_PATH,
+        "max_content": contract.MAX_CONTENT_BYTES,
     }
     return render(request, "pages/landing.html", context)
+
+
+@require_safe
+def privacy(request: HttpRequest) -> HttpResponse:
+    config, limits = settings.CONFIG, app_settings.RATE_LIMITS.values()
+    longest_limit = max(rate.duration for each in limits for rate in parse_rates(each))
+    context = {
+        "journal_rows": contract.JOURNAL_ROWS,
+        "journal_days": config.journal_days,
+        "usage_days": config.usage_days,
+        "unmatched_is_on": unmatched.is_on(),
+        "unmatched_minutes": contract.UNMATCHED_SECONDS // 60,
+        "session_days": settings.SESSION_COOKIE_AGE // _DAY,
+        "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,
+        "mail_days": outbox.NOTICE_LIFETIME.days,
+        "invitation_days": invitations.KEPT.days,
+        "limit_hours": int(longest_limit) // 3600,
+        "cookies": _cookies(),
+        "contact": config.contact,
+        "contact_name": config.contact.removeprefix("mailto:"),
+    }
+    return render(request, "pages/privacy.html", context)
+
+
+def _cookies() -> list[tuple[str, str, str]]:
+    """Return the name, the purpose and the lifetime of each."""
+    session = _("%(unused)s after the last use, %(total)s after the login") % {
+        "unused": _days(settings.SESSION_COOKIE_AGE),
+        "total": _days(settings.SESSION_ABSOLUTE_AGE),
+    }
+    minutes = shown_once.LIFETIME_SECONDS // 60
+    return [
+        (
+            settings.SESSION_COOKIE_NAME,
+            _("keeps you logged in and shows you messages"),
+            session,
+        ),
+        (
+            settings.CSRF_COOKIE_NAME,
+            _("makes sure that a form comes from this site"),
+            _days(settings.CSRF_COOKIE_AGE),
+        ),
+        (
+            settings.KNOWN_BROWSER_COOKIE_NAME,
+            _("lets you log in here even if strangers try passwords"),
+            _days(login_limits.COOKIE_DAYS * _DAY),
+        ),
+        (
+            settings.LANGUAGE_COOKIE_NAME,
+            _("remembers the language that you choose at the bottom of a page"),
+            _("until you close the browser"),
+        ),
+        (
+            f"{settings.NEW_KEY_COOKIE_NAME}-…",
+            _("hands a new key to the page that shows it"),
+            ngettext("%(number)d minute", "%(number)d minutes", minutes)
+            % {"number": minutes},
+        ),
+    ]
+
+
+def _days(seconds: int) -> str:
+    days = seconds // _DAY
+    return ngettext("%(number)d day", "%(number)d days", days) % {"number": days}
 
 
 @require_safe
@@ -61,7 +133,9 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     fields = {
         "Contact": settings.CONFIG.contact,
         "Expires": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "Preferred-Languages": ", ".join(code for code, _name in settings.LANGUAGES),
+        "Preferred-Languages": ", ".join(
+            code for code, _language in settings.LANGUAGES
+        ),
         "Canonical": settings.CABINET_URL + reverse("security_txt"),
     }
     lines = [f"{name}: {value}\n" for name, value in fields.items()]
