@@ -17,19 +17,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from readback import keys, programs
+from readback import contract, keys, programs
 from readback.cabinet import account_rules
-from readback.cabinet.account_rules import normalise
 from readback.client_address import NETWORK_DIGEST_LENGTH
-from readback.contract import (
-    ENDPOINTS,
-    JOURNAL_ADDRESS_LENGTH,
-    JOURNAL_DIFFERENCES_LENGTH,
-    JOURNAL_USER_AGENT_LENGTH,
-    MAX_DETAIL_LENGTH,
-    MODELS,
-    REFUSALS,
-)
 
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
@@ -37,7 +27,12 @@ CODE_LENGTH = 40
 # The bidirectional classes of Hebrew letters, Arabic letters and Arabic numbers.
 _RIGHT = ("R", "AL", "AN")
 _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
-_ENDPOINT_CHOICES = [(endpoint, endpoint) for endpoint in ENDPOINTS]
+_ENDPOINT_CHOICES = [(endpoint, endpoint) for endpoint in contract.ENDPOINTS]
+
+
+def _text(length: int, **options: Any) -> "models.CharField[str, str]":
+    """Return a column whose text may be empty."""
+    return models.CharField(max_length=length, blank=True, default="", **options)
 
 
 class KeyState(models.TextChoices):
@@ -53,14 +48,14 @@ class UserManager(BaseUserManager["User"]):
         self, email: str, password: str | None = None, **fields: Any
     ) -> "User":
         """Create an account; without a password it cannot log in until one is set."""
-        user = self.model(email=normalise(email), **fields)
+        user = self.model(email=account_rules.normalise(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
         """Create an operator; `manage createsuperuser` prints a ValidationError."""
-        if not account_rules.allows_address(normalise(email)):
+        if not account_rules.allows_address(account_rules.normalise(email)):
             raise ValidationError(account_rules.refusal_for_operators())
         return self.create_user(email, password, is_staff=True, is_superuser=True)
 
@@ -76,7 +71,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField(default=False)
     date_joined = models.DateTimeField(default=timezone.now)
     # Empty means the browser's language.
-    language = models.CharField(max_length=2, blank=True, default="")
+    language = _text(2)
     # When changes of the address were undone: see `accounts/email_changes.py`.
     email_undos = models.JSONField(null=True, editable=False)
 
@@ -145,7 +140,7 @@ class Key(models.Model):
     """A key, of which only the digest and the last four characters are stored."""
 
     owner = models.ForeignKey(User, models.CASCADE, related_name="keys")
-    label = models.CharField(max_length=LABEL_LENGTH, blank=True, default="")
+    label = _text(LABEL_LENGTH)
     digest = models.BinaryField(max_length=keys.DIGEST_LENGTH, unique=True)
     last_four = models.CharField(max_length=keys.SHOWN_LENGTH)
     created_at = models.DateTimeField(default=timezone.now)
@@ -222,7 +217,7 @@ class Usage(models.Model):
     hour = models.DateTimeField()
     endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     # The code of the refusal; empty for an accepted request.
-    code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
+    code = _text(CODE_LENGTH)
     requests = models.BigIntegerField(default=0)
 
     class Meta:
@@ -250,20 +245,14 @@ class JournalEntry(models.Model):
     at = models.DateTimeField()
     endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     status = models.SmallIntegerField()
-    code = models.CharField(max_length=CODE_LENGTH, blank=True, default="")
-    detail = models.CharField(max_length=MAX_DETAIL_LENGTH, blank=True, default="")
+    code = _text(CODE_LENGTH)
+    detail = _text(contract.MAX_DETAIL_LENGTH)
     # Ids of `readback.differences`, with a space in between.
-    differences = models.CharField(
-        max_length=JOURNAL_DIFFERENCES_LENGTH, blank=True, default="", db_default=""
-    )
+    differences = _text(contract.JOURNAL_DIFFERENCES_LENGTH, db_default="")
     request_bytes = models.IntegerField(default=0)
     answer_bytes = models.IntegerField(default=0)
-    user_agent = models.CharField(
-        max_length=JOURNAL_USER_AGENT_LENGTH, blank=True, default=""
-    )
-    client_address = models.CharField(
-        max_length=JOURNAL_ADDRESS_LENGTH, blank=True, default=""
-    )
+    user_agent = _text(contract.JOURNAL_USER_AGENT_LENGTH)
+    client_address = _text(contract.JOURNAL_ADDRESS_LENGTH)
     requests = models.IntegerField(default=1)
 
     class Meta:
@@ -279,7 +268,7 @@ class JournalEntry(models.Model):
 
     @property
     def is_model_list(self) -> bool:
-        return self.endpoint == MODELS
+        return self.endpoint == contract.MODELS
 
     @cached_property
     def recognised(self) -> programs.RecognisedProgram | None:
@@ -304,15 +293,13 @@ class UnmatchedRequest(models.Model):
     at = models.DateTimeField(db_index=True)
     endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     code = models.CharField(max_length=CODE_LENGTH)
-    detail = models.CharField(max_length=MAX_DETAIL_LENGTH, blank=True, default="")
-    user_agent = models.CharField(
-        max_length=JOURNAL_USER_AGENT_LENGTH, blank=True, default=""
-    )
+    detail = _text(contract.MAX_DETAIL_LENGTH)
+    user_agent = _text(contract.JOURNAL_USER_AGENT_LENGTH)
     requests = models.BigIntegerField(default=1)
 
     @property
     def status(self) -> int:
-        return REFUSALS[self.code].status.value
+        return contract.REFUSALS[self.code].status.value
 
     @property
     def program(self) -> str:
