@@ -25,14 +25,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
-from readback.cabinet.account_rules import (
-    normalise,
-    offered_provider,
-    provider_is_only_way,
-    validate_deliverable,
-)
 from readback.cabinet.accounts import services
-from readback.cabinet.accounts.services import ServiceError, checked_name
 from readback.cabinet.models import User
 
 EMAIL_LENGTH = User._meta.get_field("email").max_length
@@ -61,10 +54,10 @@ class NormalisedEmailField(forms.EmailField):
         typed = super().clean(value)
         if not typed.rpartition("@")[0].isascii():
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        address = normalise(typed)
+        address = account_rules.normalise(typed)
         # The ASCII form of a domain is longer, so check the length again.
         self.run_validators(address)
-        validate_deliverable(address)
+        account_rules.validate_deliverable(address)
         return address
 
 
@@ -80,8 +73,8 @@ class NameField(forms.CharField):
 
     def clean(self, value: Any) -> str:
         try:
-            name = checked_name(super().clean(value))
-        except ServiceError as error:
+            name = services.checked_name(super().clean(value))
+        except services.ServiceError as error:
             raise ValidationError(str(error), "invalid") from None
         self.validate(name)  # it may consist of what nobody sees
         return name
@@ -249,7 +242,7 @@ class LanguageForm(forms.Form):
 
 
 def asks_for_password(account: User) -> bool:
-    return account.has_usable_password() and not provider_is_only_way()
+    return account.has_usable_password() and not account_rules.provider_is_only_way()
 
 
 class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
@@ -288,7 +281,7 @@ def _is_first(form: forms.Form) -> bool:
 
     The button of a provider is above it. A form with an error has been chosen.
     """
-    return form.is_bound or offered_provider() is None
+    return form.is_bound or account_rules.offered_provider() is None
 
 
 def _allowed(email: str) -> str:

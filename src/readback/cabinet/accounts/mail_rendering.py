@@ -23,14 +23,7 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import invitations
 from readback.cabinet.accounts.email_changes import UndoToken
-from readback.cabinet.mail.outbox import (
-    CONFIRMATION,
-    EMAIL_CHANGED,
-    INVITATION,
-    KEY_EXPIRES,
-    PASSWORD_RESET,
-    SIGN_UP_CONFIRMATION,
-)
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, OutgoingMail, User
 
 # Returns a URL; or nothing, if the mail would be of no use any more.
@@ -149,17 +142,17 @@ _OPEN_KEY = Action(_("Open the key"), page("key", "key_id"))
 _SET_PASSWORD = Action(_("Set new password"), page("account_reset_password"))
 
 ACTIONS = {
-    CONFIRMATION: _CONFIRM,
-    SIGN_UP_CONFIRMATION: _CONFIRM,
-    PASSWORD_RESET: _SET_PASSWORD._replace(make_link=_reset_link),
-    INVITATION: Action(_("Accept the invitation"), _invitation_link),
+    outbox.CONFIRMATION: _CONFIRM,
+    outbox.SIGN_UP_CONFIRMATION: _CONFIRM,
+    outbox.PASSWORD_RESET: _SET_PASSWORD._replace(make_link=_reset_link),
+    outbox.INVITATION: Action(_("Accept the invitation"), _invitation_link),
     "account/email/account_already_exists": _LOG_IN,
     "account/email/account_deleted": Action(_("Sign up again"), page("account_signup")),
-    EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),
+    outbox.EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),
     "account/email/email_deleted": _OPEN_ACCOUNT,
     "account/email/key_created": _OPEN_KEY,
     "account/email/key_rotated": _OPEN_KEY,
-    KEY_EXPIRES: _OPEN_KEY._replace(make_link=_expiring_key_link),
+    outbox.KEY_EXPIRES: _OPEN_KEY._replace(make_link=_expiring_key_link),
     "account/email/key_revoked": Action(_("Open your keys"), page("keys")),
     "account/email/password_changed": _SET_PASSWORD,
     "account/email/password_reset": _SET_PASSWORD,
