@@ -210,6 +210,26 @@ def unsent_mails(database: str, mail_server: Mailbox) -> Iterator[None]:
 
 
 @pytest.fixture
+def alice(unsent_mails):
+    """An account with a confirmed address and the password of the tests."""
+    from readback.cabinet.accounts import services
+    from tests.cabinet.owners import ALICE
+    from tests.cabinet.visitor import PASSWORD
+
+    return services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+@pytest.fixture
+def owner(alice):
+    """A browser in which Alice is logged in."""
+    from tests.cabinet.visitor import Visitor
+
+    visitor = Visitor()
+    visitor.log_in(alice.email)
+    return visitor
+
+
+@pytest.fixture
 def mails(unsent_mails: None, mail_server: Mailbox) -> Iterator[Mailbox]:
     """A real mail server, empty at the start of every test, and a running sender."""
     mail_server.messages.clear()

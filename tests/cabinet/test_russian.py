@@ -6,13 +6,11 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.utils import translation
 
-from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.invitations import invitation_create
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.models import User
 from tests.cabinet.accounts.test_mail_texts import MAILS, rendered
 from tests.cabinet.sign_up_setting import sign_up_for
-from tests.cabinet.visitor import PASSWORD, Visitor, words_of
+from tests.cabinet.visitor import Visitor, words_of
 from tests.support.mailbox import link_in
 from tests.support.mailbox import text_of as text_of_mail
 
@@ -28,11 +26,6 @@ FOREIGN = {
 }
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-
-
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 def latin_in(text: str) -> set[str]:

@@ -21,20 +21,8 @@ EMAIL = "/accounts/email/"
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
-def visitor(alice) -> Visitor:
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    return visitor
-
-
-def test_the_page_links_to_everything_that_can_be_changed(visitor):
-    page = text_of(visitor.get("/account/"))
+def test_the_page_links_to_everything_that_can_be_changed(owner):
+    page = text_of(owner.get("/account/"))
 
     assert ALICE in page
     for path in (EMAIL, "/accounts/password/change/", "/account/delete/"):
@@ -47,15 +35,15 @@ def test_it_requires_a_login():
         assert response.headers["Location"] == f"/accounts/login/?next={path}"
 
 
-def test_a_new_address_is_used_only_after_it_is_confirmed(alice, visitor, mails):
-    visitor.send(EMAIL, {"email": NEW, "action_add": ""})
+def test_a_new_address_is_used_only_after_it_is_confirmed(alice, owner, mails):
+    owner.send(EMAIL, {"email": NEW, "action_add": ""})
 
-    assert NEW in words_of(visitor.get("/account/"))
+    assert NEW in words_of(owner.get("/account/"))
     alice.refresh_from_db()
     assert alice.email == ALICE
     assert selectors.account_is_confirmed(alice)
 
-    visitor.send(link_in(mails.wait_for(NEW, "Confirm")))
+    owner.send(link_in(mails.wait_for(NEW, "Confirm")))
 
     alice.refresh_from_db()
     assert alice.email == NEW
@@ -70,31 +58,31 @@ def test_a_new_address_is_used_only_after_it_is_confirmed(alice, visitor, mails)
     assert (old.is_logged_in, new.is_logged_in) == (False, True)
 
 
-def test_a_change_can_be_cancelled(alice, visitor):
-    visitor.send(EMAIL, {"email": NEW, "action_add": ""})
+def test_a_change_can_be_cancelled(alice, owner):
+    owner.send(EMAIL, {"email": NEW, "action_add": ""})
 
-    visitor.send(EMAIL, {"email": NEW, "action_remove": ""})
+    owner.send(EMAIL, {"email": NEW, "action_remove": ""})
 
     assert [a.email for a in EmailAddress.objects.filter(user=alice)] == [ALICE]
 
 
-def test_the_address_of_another_account_cannot_be_taken(visitor, mails):
+def test_the_address_of_another_account_cannot_be_taken(owner, mails):
     bob = account_services.account_create("bob@example.org", PASSWORD, confirmed=True)
 
-    response = visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
+    response = owner.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
 
     # The page does not reveal that Bob has an account, and the link does not work.
     assert response.status_code == 302
     link = link_in(mails.wait_for("bob@example.org", "Confirm"))
-    assert "cannot be confirmed" in words_of(visitor.get(link))
-    visitor.send(link, page="/account/")
+    assert "cannot be confirmed" in words_of(owner.get(link))
+    owner.send(link, page="/account/")
     assert selectors.account_find("bob@example.org") == bob
     assert User.objects.get(email=ALICE)
 
 
-def test_an_unconfirmed_address_does_not_block_its_owner(visitor, mails):
+def test_an_unconfirmed_address_does_not_block_its_owner(owner, mails):
     """Mallory claims Bob's address before Bob signs up; Bob is not affected."""
-    visitor.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
+    owner.send(EMAIL, {"email": "bob@example.org", "action_add": ""})
     other_browser = Visitor()
     other_browser.log_in("bob@example.org")
     assert not other_browser.is_logged_in
@@ -111,19 +99,17 @@ def test_an_unconfirmed_address_does_not_block_its_owner(visitor, mails):
     assert User.objects.get(email=ALICE) != User.objects.get(email="bob@example.org")
 
 
-def test_the_link_of_a_replaced_change_no_longer_works(visitor, mails):
-    visitor.send(EMAIL, {"email": "typo@example.net", "action_add": ""})
+def test_the_link_of_a_replaced_change_no_longer_works(owner, mails):
+    owner.send(EMAIL, {"email": "typo@example.net", "action_add": ""})
     link = link_in(mails.wait_for("typo@example.net", "Confirm"))
 
-    visitor.send(EMAIL, {"email": NEW, "action_add": ""})
+    owner.send(EMAIL, {"email": NEW, "action_add": ""})
 
     assert "no longer works" in words_of(Visitor().get(link))
 
 
-def test_the_chosen_language_applies_on_every_device_and_in_mails(
-    alice, visitor, mails
-):
-    visitor.send("/account/language/", {"language": "ru"}, page="/account/")
+def test_the_chosen_language_applies_on_every_device_and_in_mails(alice, owner, mails):
+    owner.send("/account/language/", {"language": "ru"}, page="/account/")
 
     other_browser = Visitor(language="en")
     other_browser.log_in(ALICE)
@@ -132,57 +118,57 @@ def test_the_chosen_language_applies_on_every_device_and_in_mails(
     key_services.key_create(alice)
     assert "Новый ключ" in mails.wait_for(ALICE)["Subject"]
 
-    visitor.send("/account/language/", {"language": ""}, page="/account/")
-    assert 'lang="en"' in text_of(visitor.get("/account/"))
+    owner.send("/account/language/", {"language": ""}, page="/account/")
+    assert 'lang="en"' in text_of(owner.get("/account/"))
 
 
-def test_an_unknown_language_changes_nothing(alice, visitor):
-    visitor.send("/account/language/", {"language": "xx"}, page="/account/")
+def test_an_unknown_language_changes_nothing(alice, owner):
+    owner.send("/account/language/", {"language": "xx"}, page="/account/")
 
     alice.refresh_from_db()
     assert alice.language == ""
 
 
-def test_deleting_an_account_deletes_all_its_data(alice, visitor, mails):
+def test_deleting_an_account_deletes_all_its_data(alice, owner, mails):
     key = key_services.key_create(alice, "mine").key
     used(key, 3)
     entry(key)
     pk = alice.pk
 
-    page = visitor.get("/account/delete/")
+    page = owner.get("/account/delete/")
     assert ALICE in words_of(page)
-    response = visitor.send("/account/delete/", {"password": PASSWORD})
+    response = owner.send("/account/delete/", {"password": PASSWORD})
 
     assert response.headers["Location"] == "/"
-    assert "have been deleted" in words_of(visitor.get("/"))
-    assert not visitor.is_logged_in
+    assert "have been deleted" in words_of(owner.get("/"))
+    assert not owner.is_logged_in
     assert mails.wait_for(ALICE, "has been deleted")
     assert _rows_about(pk) == []
 
 
-def test_an_account_is_not_deleted_without_the_password(alice, visitor):
+def test_an_account_is_not_deleted_without_the_password(alice, owner):
     for fields in ({}, {"password": ""}, {"password": "not the password"}):
-        page = visitor.send("/account/delete/", fields)
+        page = owner.send("/account/delete/", fields)
         assert page.status_code == 200
     assert User.objects.filter(pk=alice.pk).exists()
-    assert visitor.is_logged_in
+    assert owner.is_logged_in
 
 
-def test_the_password_to_delete_cannot_be_guessed(alice, visitor):
+def test_the_password_to_delete_cannot_be_guessed(alice, owner):
     wrong = {"password": "not the password"}
-    seen = [visitor.send("/account/delete/", wrong).status_code for _ in range(6)]
+    seen = [owner.send("/account/delete/", wrong).status_code for _ in range(6)]
 
     assert seen == [200] * 5 + [429]
 
 
 def test_an_account_without_a_password_is_deleted_by_its_address():
     bob = account_services.account_create("bob@example.org", confirmed=True)
-    visitor = Visitor()
-    visitor.client.force_login(bob)
+    owner = Visitor()
+    owner.client.force_login(bob)
 
-    wrong = visitor.send("/account/delete/", {"email": ALICE})
+    wrong = owner.send("/account/delete/", {"email": ALICE})
     assert "not the address of this account" in words_of(wrong)
-    visitor.send("/account/delete/", {"email": "Bob@example.org"})
+    owner.send("/account/delete/", {"email": "Bob@example.org"})
 
     assert not User.objects.exists()
 
@@ -210,15 +196,15 @@ def _count(table: str) -> int:
 
 def test_an_account_without_a_password_is_not_told_about_one(mails):
     alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    assert "whoever knows your password" in words_of(visitor.get("/account/"))
+    owner = Visitor()
+    owner.log_in(ALICE)
+    assert "whoever knows your password" in words_of(owner.get("/account/"))
 
     User.objects.filter(pk=alice.pk).update(password="!")
-    session = visitor.client.session
+    session = owner.client.session
     session["_auth_user_hash"] = User.objects.get().get_session_auth_hash()
     session.save()
 
-    words = words_of(visitor.get("/account/"))
+    words = words_of(owner.get("/account/"))
     assert "Off: a login takes one step." in words
     assert "whoever knows your password" not in words

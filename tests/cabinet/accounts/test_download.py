@@ -59,18 +59,6 @@ COLUMNS_LEFT_OUT = {
 }
 
 
-@pytest.fixture
-def alice() -> User:
-    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
-def visitor(alice) -> Visitor:
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    return visitor
-
-
 def tables_of_an_account() -> set[type[models.Model]]:
     """Return every table whose rows lead to an account, directly or through others."""
     found: set[type[models.Model]] = set()
@@ -119,20 +107,20 @@ def fill(alice: User) -> None:
         )
 
 
-def download(visitor: Visitor) -> dict[str, object]:
-    response = visitor.get(FILE)
+def download(owner: Visitor) -> dict[str, object]:
+    response = owner.get(FILE)
     assert response.status_code == 200
     return json.loads(b"".join(response.streaming_content))
 
 
 @ON_BOTH
-def test_the_file_has_rows_of_every_table_of_an_account(alice, visitor):
+def test_the_file_has_rows_of_every_table_of_an_account(alice, owner):
     fill(alice)
     tables = tables_of_an_account()
     empty = [table._meta.label for table in tables if not table.objects.exists()]
     assert not empty, "fill these tables in this test"
 
-    found = download(visitor)
+    found = download(owner)
 
     exported = {section.model._meta.label for section in account_download.SECTIONS}
     labels = {table._meta.label for table in tables}
@@ -162,7 +150,7 @@ def test_every_column_is_exported_or_left_out_on_purpose():
 
 
 @ON_BOTH
-def test_the_file_has_no_secret_and_nothing_about_others(alice, visitor):
+def test_the_file_has_no_secret_and_nothing_about_others(alice, owner):
     fill(alice)
     bob = User.objects.get(email=BOB)
     entry(key_services.key_create(bob, "of bob").key, user_agent="Bob's program")
@@ -170,7 +158,7 @@ def test_the_file_has_no_secret_and_nothing_about_others(alice, visitor):
     EmailAddress.objects.create(user=alice, email="mallory@example.org")
     outbox.add("account/email/x", "mallory@example.org", timedelta(1))
 
-    text = json.dumps(download(visitor))
+    text = json.dumps(download(owner))
 
     assert ALICE in text and "curl/8.5.0" in text
     session = UserSession.objects.get().session_key
@@ -182,11 +170,11 @@ def test_the_file_has_no_secret_and_nothing_about_others(alice, visitor):
     assert text.count("mallory@example.org") == 1
 
 
-def test_the_documentation_names_every_field(alice, visitor):
+def test_the_documentation_names_every_field(alice, owner):
     fill(alice)
     docs = DOCS.read_text(encoding="utf-8").partition("## Your data")[2]
 
-    for section, rows in download(visitor).items():
+    for section, rows in download(owner).items():
         assert f"`{section}`" in docs
         if section == "made_at":
             continue
@@ -194,12 +182,12 @@ def test_the_documentation_names_every_field(alice, visitor):
             assert f"`{name}`" in docs, (section, name)
 
 
-def test_the_file_is_a_private_download(alice, visitor, caplog):
+def test_the_file_is_a_private_download(alice, owner, caplog):
     caplog.set_level(logging.INFO, logger="readback.security")
-    assert f'href="{FILE}"' in visitor.get(PAGE).content.decode()
-    assert f'href="{PAGE}"' in visitor.get("/account/").content.decode()
+    assert f'href="{FILE}"' in owner.get(PAGE).content.decode()
+    assert f'href="{PAGE}"' in owner.get("/account/").content.decode()
 
-    response = visitor.get(FILE, headers={"accept-encoding": "gzip"})
+    response = owner.get(FILE, headers={"accept-encoding": "gzip"})
 
     name = f'attachment; filename="readback-account-{timezone.now():%Y-%m-%d}.json"'
     assert response.headers["Content-Disposition"] == name
@@ -211,31 +199,31 @@ def test_the_file_is_a_private_download(alice, visitor, caplog):
     assert event["account"] == event["by"] == alice.pk
 
 
-def test_it_needs_a_login_and_the_password_of_the_last_15_minutes(visitor):
+def test_it_needs_a_login_and_the_password_of_the_last_15_minutes(owner):
     for path in (PAGE, FILE):
         stranger = Visitor().get(path)
         assert stranger.headers["Location"] == f"/accounts/login/?next={path}"
-    visitor.get("/account/")
-    session = visitor.client.session
+    owner.get("/account/")
+    session = owner.client.session
     session[SESSION_STARTED] -= 3600
     session.save()
 
     for path in (PAGE, FILE):
-        asked = visitor.get(path)
+        asked = owner.get(path)
         assert asked.headers["Location"].startswith("/accounts/reauthenticate/?next=")
-    page = visitor.get(PAGE).headers["Location"]
+    page = owner.get(PAGE).headers["Location"]
     fields = {"password": PASSWORD, "next": PAGE}
-    back = visitor.send("/accounts/reauthenticate/", fields, page=page)
+    back = owner.send("/accounts/reauthenticate/", fields, page=page)
 
     assert back.headers["Location"] == PAGE
-    assert download(visitor)["account"]["email"] == ALICE
+    assert download(owner)["account"]["email"] == ALICE
 
 
-def test_downloads_are_limited_and_head_is_not_one(visitor):
+def test_downloads_are_limited_and_head_is_not_one(owner):
     for _ in range(10):
-        assert visitor.client.head(FILE).status_code == 405
+        assert owner.client.head(FILE).status_code == 405
     for _ in range(5):
-        download(visitor)
+        download(owner)
 
-    assert visitor.get(FILE).status_code == 429
-    assert "Download as JSON" in words_of(visitor.get(PAGE))
+    assert owner.get(FILE).status_code == 429
+    assert "Download as JSON" in words_of(owner.get(PAGE))

@@ -2,28 +2,14 @@
 
 import re
 
-import pytest
-
-from readback.cabinet.accounts import mail_rendering, services
+from readback.cabinet.accounts import mail_rendering
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of
 
 DATABASES = ["sqlite"]
 
-ALICE, NEW = "alice@example.org", "alice@example.net"
+NEW = "alice@example.net"
 NEW_PASSWORD = "another lamp, another harbour"
-
-
-@pytest.fixture
-def alice(database) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
-def owner(alice) -> Visitor:
-    owner = Visitor()
-    owner.log_in(ALICE)
-    return owner
 
 
 def inputs_of(page: str) -> dict[str, str]:

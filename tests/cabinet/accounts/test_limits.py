@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.test import RequestFactory, override_settings
 
 from readback.cabinet.accounts import services
-from readback.cabinet.models import CacheEntry, User
+from readback.cabinet.models import CacheEntry
 from readback.cabinet.serving import visitors
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
@@ -24,11 +24,6 @@ ALICE = "alice@example.org"
 WRONG = "not the password at all"
 
 in_process = pytest.mark.usefixtures("unsent_mails")
-
-
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 def statuses(visitor: Visitor, email: str, times: int) -> list[int]:

@@ -15,11 +15,6 @@ ALICE = "alice@example.org"
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
 def test_a_confirmed_account_logs_in_with_its_address_in_any_case(alice):
     visitor = Visitor()
 

@@ -24,11 +24,6 @@ RESET = "/accounts/password/reset/"
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
 def ask(email: str = ALICE) -> None:
     Visitor().post(RESET, {"email": email})
 

@@ -26,11 +26,6 @@ GOOD = [
 ]
 
 
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
 def test_any_characters_are_accepted_and_all_of_them_count(
     alice, settings_without_limits
 ):

@@ -7,9 +7,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from readback.cabinet.accounts import services
 from readback.cabinet.accounts.sessions import SESSION_STARTED
-from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import link_in
 
@@ -36,11 +34,6 @@ def clock(monkeypatch) -> Clock:
     moved = Clock()
     monkeypatch.setattr("django.utils.timezone.now", moved)
     return moved
-
-
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 def test_the_id_of_the_session_changes_at_the_login(alice):

@@ -10,7 +10,7 @@ from django.db.models.signals import post_save
 from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet.accounts import services, sessions
-from readback.cabinet.models import Key, User
+from readback.cabinet.models import Key
 from tests.cabinet.accounts.test_security_log import LogLines, log
 from tests.cabinet.accounts.test_sessions import Clock, clock
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -26,11 +26,6 @@ IPHONE = (
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 __all__ = ["Clock", "LogLines", "clock", "log"]
-
-
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
 
 
 def log_in(email: str = ALICE, user_agent: str = FIREFOX, **options) -> Visitor:

@@ -3,12 +3,9 @@
 import pytest
 from django.db import transaction
 
-from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
-from readback.cabinet.models import User
 from tests.cabinet.outgoing import wait_until_sent
-from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import html_of, text_of
 
 DATABASES = ["sqlite"]
@@ -16,20 +13,8 @@ DATABASES = ["sqlite"]
 ALICE = "alice@example.org"
 
 
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
-def visitor(alice) -> Visitor:
-    visitor = Visitor(address="203.0.113.7")
-    visitor.log_in(ALICE)
-    return visitor
-
-
-def test_the_mail_about_a_new_key_does_not_contain_the_key(alice, visitor, mails):
-    visitor.send("/keys/", {"label": "my laptop"})
+def test_the_mail_about_a_new_key_does_not_contain_the_key(alice, owner, mails):
+    owner.send("/keys/", {"label": "my laptop"})
     key = alice.keys.get()
 
     mail = mails.wait_for(ALICE, "New key")
@@ -41,10 +26,10 @@ def test_the_mail_about_a_new_key_does_not_contain_the_key(alice, visitor, mails
     assert mail.as_string().count("sk-echo-") == mail.as_string().count("sk-echo-…")
 
 
-def test_a_revoked_key_is_announced_once(alice, visitor, mails):
+def test_a_revoked_key_is_announced_once(alice, owner, mails):
     key = key_services.key_create(alice, "my laptop").key
     for _ in range(2):
-        visitor.send(f"/keys/{key.pk}/revoke/", page="/account/")
+        owner.send(f"/keys/{key.pk}/revoke/", page="/account/")
 
     wait_until_sent()
     assert len([m for m in mails.to(ALICE) if "revoked" in m["Subject"]]) == 1
@@ -79,9 +64,9 @@ def test_a_command_without_a_mail_server_prints_no_mail(
     assert (printed.out, printed.err) == ("", "")
 
 
-def test_markup_in_a_label_is_text_in_the_mail(alice, visitor, mails):
+def test_markup_in_a_label_is_text_in_the_mail(alice, owner, mails):
     hostile = "<img src=x onerror=alert(1)>"
-    visitor.send("/keys/", {"label": hostile})
+    owner.send("/keys/", {"label": hostile})
 
     mail = mails.wait_for(ALICE, "New key")
 

@@ -27,11 +27,6 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.fixture
-def alice(unsent_mails) -> User:
-    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
 def key(alice) -> Key:
     created = key_services.key_create(alice, "the key of alice").key
     used(created, 7)

@@ -11,7 +11,7 @@ from django.test import RequestFactory, override_settings
 from django.utils.html import escape
 
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.models import LABEL_LENGTH, User
+from readback.cabinet.models import LABEL_LENGTH
 from readback.cabinet.second_factor import passkeys
 from readback.cabinet.second_factor import services as second_factor_services
 from tests.cabinet.second_factor.factors import (
@@ -35,18 +35,6 @@ LOGIN = "/accounts/login/"
 DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-
-
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
-def owner(alice) -> Visitor:
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    return visitor
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tests.cabinet.second_factor.factors import (
     log_in,
     recovery_codes_in,
 )
-from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.mailbox import link_in
 from tests.support.mailbox import text_of as body_of
@@ -35,18 +35,6 @@ PERIOD = 30
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 __all__ = ["LogLines", "log"]
-
-
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
-
-
-@pytest.fixture
-def owner(alice) -> Visitor:
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    return visitor
 
 
 @pytest.fixture
