@@ -29,7 +29,7 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from readback.cabinet.operators import admin_lists as filters
 from readback.cabinet.operators import overview
-from readback.cabinet.operators.admin_lists import ReadOnlyAdmin
+from readback.cabinet.operators.admin_lists import ReadOnlyAdmin, operation
 from readback.cabinet.second_factor import login as second_factor_login
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.single_sign_on import services as single_sign_on_services
@@ -115,35 +115,26 @@ class AccountAdmin(ReadOnlyAdmin):
     def operator(self, account: User) -> str:
         return str(yesno(account.is_staff))
 
-    @admin.action(
-        description=_("Deactivate: stop its keys and block login"),
-        permissions=["operate"],
-    )
+    @operation(_("Deactivate: stop its keys and block login"))
     def deactivate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         # Operators who deactivate themselves could not log in to undo it.
         others = rows.exclude(email=request.user.get_username())
         message = gettext_noop("Deactivated")
         self._apply(request, others, account_services.account_deactivate, message)
 
-    @admin.action(description=_("Activate"), permissions=["operate"])
+    @operation(_("Activate"))
     def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         message = gettext_noop("Activated")
         self._apply(request, rows, account_services.account_activate, message)
 
-    @admin.action(
-        description=_("Reset the second factor: remove it and end all sessions"),
-        permissions=["operate"],
-    )
+    @operation(_("Reset the second factor: remove it and end all sessions"))
     def reset_second_factor(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         factors = account_selectors.FACTORS
         protected = rows.filter(authenticator__type__in=factors).distinct()
         reset = second_factor_services.second_factor_reset
         self._apply(request, protected, reset, gettext_noop("Second factor reset"))
 
-    @admin.action(
-        description=_("Disconnect from single sign-on: end all sessions"),
-        permissions=["operate"],
-    )
+    @operation(_("Disconnect from single sign-on: end all sessions"))
     def disconnect(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         connected = rows.filter(socialaccount__isnull=False).distinct()
         service = single_sign_on_services.account_disconnect
@@ -185,7 +176,7 @@ class KeyAdmin(ReadOnlyAdmin):
     def refused(self, key: Key) -> str:
         return _count_requests(key, ~Q(code=""))
 
-    @admin.action(description=_("Revoke permanently"), permissions=["operate"])
+    @operation(_("Revoke permanently"))
     def revoke(self, request: HttpRequest, rows: QuerySet[Key]) -> None:
         self._apply(request, rows, key_services.key_revoke, gettext_noop("Revoked"))
 
@@ -197,8 +188,6 @@ def _count_requests(key: Key, condition: Q) -> str:
 
 
 class KeyRowAdmin(ReadOnlyAdmin):
-    """Rows that belong to a key."""
-
     list_select_related = ("key__owner",)
     search_fields = ("key__owner__email", "key__last_four")
     search_help_text = _("By e-mail address or last four characters of a key.")

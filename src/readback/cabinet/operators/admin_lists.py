@@ -101,6 +101,11 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return changed
 
 
+def operation(title: Any) -> Callable[[Any], Any]:
+    """Return a decorator for actions, which need the permission to change rows."""
+    return admin.action(description=title, permissions=["operate"])
+
+
 class ChoiceFilter(admin.SimpleListFilter):
     """A filter with fixed choices: the value in the URL, the title, the condition."""
 
@@ -190,8 +195,6 @@ class HourFilter(ChoiceFilter):
 
 
 class CodeFilter(ChoiceFilter):
-    """By the code of a refusal."""
-
     title, parameter_name = _("code"), "code"
     choice_list = (
         ("accepted", _("accepted"), lambda: Q(code="")),

@@ -18,7 +18,7 @@ from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation, User
 from readback.cabinet.operators.admin import operator_site
-from readback.cabinet.operators.admin_lists import ReadOnlyAdmin
+from readback.cabinet.operators.admin_lists import ReadOnlyAdmin, operation
 from readback.contract import INVITATION_DAYS
 
 
@@ -100,10 +100,7 @@ class InvitationAdmin(ReadOnlyAdmin):
         page = "add" if "_addanother" in request.POST else "changelist"
         return redirect(f"admin:cabinet_invitation_{page}")
 
-    @admin.action(
-        description=_("Send again: a new link, and earlier ones stop working"),
-        permissions=["operate"],
-    )
+    @operation(_("Send again: a new link, and earlier ones stop working"))
     def send_again(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
         def send(row: Invitation) -> None:
             _invite(request, row)
@@ -111,9 +108,7 @@ class InvitationAdmin(ReadOnlyAdmin):
         if self._apply(request, rows, send, gettext_noop("Invited again")):
             messages.info(request, _mail_note())
 
-    @admin.action(
-        description=_("Withdraw: the link stops working"), permissions=["operate"]
-    )
+    @operation(_("Withdraw: the link stops working"))
     def withdraw(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
         service = invitations.invitation_withdraw
         self._apply(request, rows, service, gettext_noop("Withdrawn"))

@@ -156,7 +156,6 @@ class DatabaseFacts(NamedTuple):
 
 
 def versions() -> dict[str, str]:
-    """Return the version of each part of the cabinet, by name."""
     return {
         "Readback": __version__,
         "Python": platform.python_version(),
