@@ -85,7 +85,6 @@ class SingleSignOn(NamedTuple):
 
 
 def offered_provider() -> SingleSignOn | None:
-    """Return what to show, or None if no provider is configured."""
     config: Config = settings.CONFIG
     if not config.oidc_issuer:
         return None

@@ -348,8 +348,6 @@ class OutgoingMail(models.Model):
 
 
 class MailOutcome(models.TextChoices):
-    """What became of a mail."""
-
     SENT = "sent"
     REFUSED = "refused"  # by the mail server, permanently
     EXPIRED = "expired"  # too late to be useful

@@ -159,7 +159,6 @@ def _moment(invitation: Invitation) -> int:
 
 
 def invitations() -> QuerySet[Invitation]:
-    """Return all invitations, newest first."""
     return Invitation.objects.select_related("invited_by").order_by("-created_at")
 
 

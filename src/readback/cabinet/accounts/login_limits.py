@@ -37,7 +37,6 @@ def consume(request: HttpRequest, email: str) -> ratelimit.RateLimitUsage | None
 
 
 def minutes_to_wait(request: HttpRequest, email: str) -> int:
-    """Return when another attempt is allowed."""
     return max(minutes_until(request, *count) for count in _counts(request, email))
 
 

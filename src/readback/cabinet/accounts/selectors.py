@@ -76,8 +76,6 @@ def account_is_connected(account: User) -> bool:
 
 
 class SecondFactors(NamedTuple):
-    """The second factors of an account."""
-
     app: Authenticator | None
     passkeys: list[Authenticator]
     recovery_codes_left: int

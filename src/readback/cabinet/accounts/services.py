@@ -28,8 +28,6 @@ class ServiceError(Exception):
 
 
 class AccountExistsError(ServiceError):
-    """There is an account with this address."""
-
     def __init__(self) -> None:
         super().__init__(_("An account with this address already exists."))
 
@@ -109,7 +107,6 @@ def account_set_language(account: User, language: str) -> None:
 
 @transaction.atomic
 def account_delete(account: User) -> None:
-    """Delete the account and everything that belongs to it."""
     account_lock(account)
     # The API writes usage and journal rows at any time. These reference their key's
     # row, so while the keys are locked no new rows can appear during the deletion.

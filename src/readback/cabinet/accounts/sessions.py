@@ -108,7 +108,6 @@ def sessions_end(account: User, kept_key: str | None = None) -> int:
 
 
 def sessions_end_surplus(account: int) -> None:
-    """End the account's oldest sessions."""
     rows = UserSession.objects.filter(user_id=account).order_by("-last_seen_at", "-pk")
     surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS:])
     if surplus:
@@ -116,7 +115,6 @@ def sessions_end_surplus(account: int) -> None:
 
 
 def expired_rows() -> QuerySet[UserSession]:
-    """Return the rows of sessions that have expired."""
     # The hour is longer than a session in use can go without being written.
     lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE, hours=1)
     return UserSession.objects.filter(last_seen_at__lt=timezone.now() - lifetime)
