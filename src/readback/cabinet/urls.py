@@ -6,7 +6,6 @@ from django.views.generic import RedirectView
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import account_pages, download, mail_pages
 from readback.cabinet.keys import key_list, key_page, new_key, unmatched
-from readback.cabinet.operators import invitation_admin  # noqa: F401  (registers its pages)
 from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.pages import docs, public
 from readback.cabinet.second_factor import login

@@ -120,7 +120,7 @@ def test_the_pages_need_no_scripts_and_styles_but_our_own(operator, key):
 
 @ON_BOTH
 def test_a_list_counts_and_shows_a_bounded_number_of_rows(operator, alice, monkeypatch):
-    monkeypatch.setattr("readback.cabinet.operators.admin_lists.MAX_ROWS", 40)
+    monkeypatch.setattr("readback.cabinet.operators.admin_site.MAX_ROWS", 40)
     row = {"owner": alice, "last_four": "abcd"}
     Key.objects.bulk_create(Key(digest=bytes([n]) * 32, **row) for n in range(60))
 

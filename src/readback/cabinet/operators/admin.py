@@ -1,4 +1,4 @@
-"""The operators' pages: find accounts and keys, deactivate or revoke them, see usage.
+"""The operators' lists: accounts, keys, usage, journal, invitations, audit trail.
 
 Django's admin, read-only: changes are made by actions, which call a service and write
 an entry to the audit trail. No column holds a key, so no page here can show one.
@@ -6,69 +6,35 @@ an entry to the audit trail. No column holds a key, so no page here can show one
 
 from typing import Any
 
-from allauth.account.decorators import secure_admin_login
-from allauth.account.utils import get_next_redirect_url
-from django.contrib import admin
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
+from readback.cabinet.accounts import invitations
 from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import services as account_services
+from readback.cabinet.accounts.forms import NormalisedEmailField
+from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.models import JournalEntry, Key, Usage, User
-from readback.cabinet.operators import admin_lists as filters
-from readback.cabinet.operators import overview
-from readback.cabinet.operators.admin_lists import ReadOnlyAdmin, operation
-from readback.cabinet.second_factor import login as second_factor_login
+from readback.cabinet.models import Invitation, JournalEntry, Key, Usage, User
+from readback.cabinet.operators import admin_site as filters
+from readback.cabinet.operators.admin_site import OperatorSite, ReadOnlyAdmin, operation
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.single_sign_on import services as single_sign_on_services
-
-
-class OperatorSite(admin.AdminSite):
-    """The admin site, which uses the cabinet's login and password pages."""
-
-    site_header = site_title = "Readback"
-    index_title = _("Overview")
-    index_template = "operators/overview.html"
-
-    def index(self, request: HttpRequest, *_: Any, **__: Any) -> TemplateResponse:
-        return super().index(request, overview.context(request))
-
-    def app_index(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
-        return redirect("admin:index")
-
-    def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        return super().each_context(request) | {"nav": "operators"}
-
-    def has_permission(self, request: HttpRequest) -> bool:
-        """Return whether an operator is logged in, with a second factor if needed."""
-        is_allowed = super().has_permission(request)
-        return is_allowed and not second_factor_login.lacks_second_factor(request)
-
-    def login(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        if request.user.is_staff and second_factor_login.lacks_second_factor(request):
-            path = get_next_redirect_url(request) or reverse("admin:index")
-            return second_factor_login.ask_for_second_factor(request, path)
-        login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
-        response: HttpResponse = login_view(request, extra_context)
-        return response
-
-    def password_change(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
-        return redirect("account_change_password")
-
+from readback.contract import INVITATION_DAYS
 
 operator_site = OperatorSite(name="admin")
 
@@ -220,6 +186,111 @@ class JournalAdmin(KeyRowAdmin):
         "requests",
     )
     list_filter = (filters.CodeFilter, "accepted", "endpoint")
+
+
+class InviteForm(forms.ModelForm):  # type: ignore[type-arg]
+    email = NormalisedEmailField(
+        help_text=format_lazy(
+            _(
+                "They receive a link that works once, for {days} days. If you have "
+                "invited them before, earlier links stop working."
+            ),
+            days=INVITATION_DAYS,
+        )
+    )
+
+    class Meta:
+        model = Invitation
+        fields = ("email",)
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        try:
+            invitations.check_invitable(email)
+        except ServiceError as error:
+            raise ValidationError(str(error)) from None
+        return email
+
+    def validate_unique(self) -> None:
+        """Allow an address that has been invited: it is invited again."""
+
+
+@admin.register(Invitation, site=operator_site)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = (
+        "email",
+        "state",
+        "invited_by",
+        "created_at",
+        "expires_at",
+        "accepted_at",
+    )
+    list_filter = ("created_at", "accepted_at")
+    list_select_related = ("invited_by",)
+    search_fields = ("email",)
+    ordering = ("-created_at",)
+    form = InviteForm
+    actions = ("send_again", "withdraw")
+
+    @admin.display(description=_("state"))
+    def state(self, invitation: Invitation) -> str:
+        return str(invitation.state.label)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.has_perm("cabinet.add_invitation"))
+
+    def get_fields(
+        self, request: HttpRequest, obj: Invitation | None = None
+    ) -> tuple[str, ...]:
+        return self.list_display if obj else ("email",)
+
+    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+        title = gettext("Invite somebody")
+        context = {"title": title, "show_save_and_continue": False}
+        try:
+            return super().add_view(request, extra_context=context)
+        except ServiceError as error:
+            messages.error(request, str(error))
+            return redirect("admin:cabinet_invitation_changelist")
+
+    def save_model(
+        self, request: HttpRequest, obj: Invitation, form: Any, change: bool
+    ) -> None:
+        obj.pk = _invite(request, obj).pk
+
+    def response_add(
+        self, request: HttpRequest, obj: Invitation, post_url_continue: Any = None
+    ) -> HttpResponse:
+        invited = gettext("Invited %(email)s.") % {"email": obj.email}
+        messages.success(request, f"{invited} {_mail_note()}")
+        page = "add" if "_addanother" in request.POST else "changelist"
+        return redirect(f"admin:cabinet_invitation_{page}")
+
+    @operation(_("Send again: a new link, and earlier ones stop working"))
+    def send_again(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
+        def send(row: Invitation) -> None:
+            _invite(request, row)
+
+        if self._apply(request, rows, send, gettext_noop("Invited again")):
+            messages.info(request, _mail_note())
+
+    @operation(_("Withdraw: the link stops working"))
+    def withdraw(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
+        service = invitations.invitation_withdraw
+        self._apply(request, rows, service, gettext_noop("Withdrawn"))
+
+
+def _invite(request: HttpRequest, invitation: Invitation) -> Invitation:
+    operator = request.user if isinstance(request.user, User) else None
+    return invitations.invitation_create(invitation.email, by=operator)
+
+
+def _mail_note() -> str:
+    if settings.CONFIG.smtp_url:
+        return gettext("The e-mail is on its way.")
+    return gettext(
+        "There is no mail server, so the server prints the e-mail to its terminal."
+    )
 
 
 @admin.register(LogEntry, site=operator_site)

@@ -1,6 +1,6 @@
-"""What the operators' lists have in common: read-only, of bounded length, with filters.
+"""The operators' admin site, and what its lists share: read-only, short, with filters.
 
-Only what Django's `ModelAdmin`s share lives here; each list is in `admin.py`.
+Each list is in `admin.py`.
 The choices of a filter are fixed. Django's own filters read them from the table, which
 takes long if the table is large.
 """
@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from allauth.account.decorators import secure_admin_login
 from allauth.account.models import EmailAddress
+from allauth.account.utils import get_next_redirect_url
 from django.contrib import admin, messages
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
@@ -22,6 +27,8 @@ from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
+from readback.cabinet.operators import overview
+from readback.cabinet.second_factor import login as second_factor_login
 from readback.contract import REFUSALS
 
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
@@ -30,6 +37,41 @@ MAX_ROWS = 1000
 _ROWS_PER_PAGE = 20
 
 _WEEK = timedelta(days=7)
+
+
+class OperatorSite(admin.AdminSite):
+    """The admin site, which uses the cabinet's login and password pages."""
+
+    site_header = site_title = "Readback"
+    index_title = _("Overview")
+    index_template = "operators/overview.html"
+
+    def index(self, request: HttpRequest, *_: Any, **__: Any) -> TemplateResponse:
+        return super().index(request, overview.context(request))
+
+    def app_index(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
+        return redirect("admin:index")
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        return super().each_context(request) | {"nav": "operators"}
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Return whether an operator is logged in, with a second factor if needed."""
+        is_allowed = super().has_permission(request)
+        return is_allowed and not second_factor_login.lacks_second_factor(request)
+
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if request.user.is_staff and second_factor_login.lacks_second_factor(request):
+            path = get_next_redirect_url(request) or reverse("admin:index")
+            return second_factor_login.ask_for_second_factor(request, path)
+        login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
+        response: HttpResponse = login_view(request, extra_context)
+        return response
+
+    def password_change(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
+        return redirect("account_change_password")
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
