@@ -12,7 +12,7 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox, reminders
 from readback.cabinet.mail import sender as mail_sender
 from readback.cabinet.models import Key, OutgoingMail, User
-from tests.cabinet.accounts.test_sessions import Clock
+from tests.cabinet.accounts.test_sessions import clock
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account
 from tests.cabinet.parallel import in_parallel
@@ -22,15 +22,8 @@ from tests.support.mailbox import html_of, link_in, text_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
-
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture
-def clock(monkeypatch) -> Clock:
-    moved = Clock()
-    monkeypatch.setattr("django.utils.timezone.now", moved)
-    return moved
+__all__ = ["clock"]
 
 
 @pytest.fixture
