@@ -168,10 +168,6 @@ class UsageAdmin(KeyRowAdmin):
     list_display = ("hour", "key", "owner", "endpoint", "outcome", "requests")
     list_filter = (filters.HourFilter, filters.CodeFilter, "endpoint")
 
-    @admin.display(description=_("outcome"))
-    def outcome(self, usage: Usage) -> str:
-        return usage.outcome
-
 
 @admin.register(JournalEntry, site=operator_site)
 class JournalAdmin(KeyRowAdmin):

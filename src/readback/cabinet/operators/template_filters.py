@@ -40,6 +40,7 @@ _NAMES = {
     "hour": _("hour"),
     "endpoint": _("endpoint"),
     "code": _("code"),
+    "outcome": _("outcome"),
     "requests": _("requests"),
     "at": _("time"),
     "status": _("status"),
