@@ -68,7 +68,7 @@ def security_headers(get_response: Handler) -> Handler:
 def _answering(
     answer: Callable[[HttpRequest], HttpResponse | None],
 ) -> Callable[[Handler], Handler]:
-    """Make a middleware of a function that answers some requests by itself."""
+    """Make a middleware of what answers some requests itself, or only prepares them."""
 
     def middleware(get_response: Handler) -> Handler:
         return lambda request: answer(request) or get_response(request)

@@ -78,7 +78,6 @@ class User(AbstractBaseUser, PermissionsMixin):
     objects: ClassVar[UserManager] = UserManager()
 
     EMAIL_FIELD = USERNAME_FIELD = "email"
-    REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     class Meta:
         constraints = [

@@ -64,16 +64,9 @@ class DeadlineClient(smtplib.SMTP):
 
     _timer: Timer | None = None
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        *,
-        context: ssl.SSLContext | None = None,
-        **rest: str,
-    ) -> None:
-        self._tls = context
-        super().__init__(host, port, **rest)  # type: ignore[arg-type]
+    def __init__(self, *args: Any, context: Any = None, **options: Any) -> None:
+        self._tls: ssl.SSLContext | None = context
+        super().__init__(*args, **options)
 
     def _get_socket(
         self, host: str, port: int, timeout: float

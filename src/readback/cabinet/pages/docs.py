@@ -1,8 +1,6 @@
 """The documentation pages: docs/*.md, ordered and rendered as HTML.
 
-The wheel contains docs/ inside the package; a clone has it at its root. The list of
-errors is generated from the contract, so it exists in every language. "How to connect"
-ends with programs to copy.
+The wheel contains docs/ inside the package; a clone has it at its root.
 
 The OpenAPI document gets the addresses of this installation; the file in docs/ has the
 default ones. Tools that import it do not remember where they got it, so every link in

@@ -13,8 +13,7 @@ from readback.cabinet.serving import outages
 
 # The window of all limits that allauth itself applies; a test holds it.
 ALLAUTH_MINUTES = 1
-OUTAGE_RETRY_AFTER_SECONDS = 60
-BUSY_RETRY_AFTER_SECONDS = 60
+RETRY_AFTER_SECONDS = 60
 # The shorter window of the limits on mails; the longer one is a day.
 MAIL_RETRY_AFTER_SECONDS = 3600
 
@@ -33,7 +32,7 @@ def too_many_mails(request: HttpRequest) -> HttpResponse:
 
 
 def too_many_passwords(request: HttpRequest) -> HttpResponse:
-    return _limited(request, "serving/busy.html", BUSY_RETRY_AFTER_SECONDS)
+    return _limited(request, "serving/busy.html", RETRY_AFTER_SECONDS)
 
 
 def _limited(
@@ -60,5 +59,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
     # Without the request: its session and its user are in the database.
     page = render_to_string("503.html")
     response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
-    response["Retry-After"] = str(OUTAGE_RETRY_AFTER_SECONDS)
+    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
