@@ -14,10 +14,8 @@ from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -82,16 +80,10 @@ class CabinetAdapter(DefaultAccountAdapter):
             self.add_message(request, messages.ERROR, template, context)
             return False
 
-    def save_user(
-        self,
-        request: HttpRequest,
-        user: AbstractBaseUser,
-        form: Any,
-        commit: bool = True,
-    ) -> AbstractBaseUser:
+    def save_user(self, request: Any, user: Any, form: Any, commit: bool = True) -> Any:
         """Save the account with the language of the sign-up page, for its e-mails."""
         super().save_user(request, user, form, commit=False)
-        user.language = translation.get_language()  # type: ignore[attr-defined]
+        user.language = translation.get_language()
         user.password = form.password_hash
         user.save()
         return user
@@ -106,15 +98,13 @@ class CabinetAdapter(DefaultAccountAdapter):
         # allauth undoes the count if the password is right.
         self._login_failed_rl_usage = usage
 
-    def authenticate(
-        self, request: HttpRequest, **credentials: Any
-    ) -> AbstractBaseUser | None:
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Authenticate by the account's own address, not by one still unconfirmed."""
         user = super().authenticate(request, **credentials)
         is_own_address = user and user.get_username() == credentials.get("email")
         return user if is_own_address else None
 
-    def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
+    def login(self, request: HttpRequest, user: Any) -> None:
         """Start a session, and delete some of what has expired."""
         is_only_way = account_rules.provider_is_only_way()
         if is_only_way and not reauthentication.used_provider(request, user):
@@ -125,10 +115,8 @@ class CabinetAdapter(DefaultAccountAdapter):
         sessions.session_record(request)
         sessions.sessions_end_surplus(user.pk)
 
-    def post_login(
-        self, request: HttpRequest, user: AbstractBaseUser, **options: Any
-    ) -> HttpResponse:
-        response: HttpResponse = super().post_login(request, user, **options)
+    def post_login(self, request: HttpRequest, user: Any, **options: Any) -> Any:
+        response = super().post_login(request, user, **options)
         login_limits.remember_browser(request, response, user.get_username())
         return response
 
@@ -153,9 +141,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             raise ReauthenticationRequired
         return is_required
 
-    def get_reauthentication_methods(
-        self, user: AbstractBaseUser | AnonymousUser
-    ) -> list[dict[str, Any]]:
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """Offer the provider, too; if it is the only way, no password."""
         methods = super().get_reauthentication_methods(user)
         url = reverse("log_in_again")
@@ -171,25 +157,17 @@ class CabinetAdapter(DefaultAccountAdapter):
         template = outbox.SIGN_UP_CONFIRMATION if signup else outbox.CONFIRMATION
         self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
 
-    def send_password_reset_mail(
-        self, user: AbstractBaseUser, email: str, context: dict[str, Any]
-    ) -> None:
+    def send_password_reset_mail(self, user: Any, email: str, context: Any) -> None:
         """Queue the mail without the link in the context: it is a secret."""
         security_log.record("password_reset_requested", account=user.pk)
         self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user)
 
-    def send_mail(
-        self, template_prefix: str, email: str, context: dict[str, Any]
-    ) -> None:
+    def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
         """Queue a mail without a secret: the address has an account, or has none."""
         self._add_to_outbox(template_prefix, email, _CONFIRMATION)
 
     def send_notification_mail(
-        self,
-        template_prefix: str,
-        user: AbstractBaseUser,
-        context: dict[str, str] | None = None,
-        email: str | None = None,
+        self, template_prefix: str, user: Any, context: Any = None, email: Any = None
     ) -> None:
         """Notify the owner, unless there have been very many notices."""
         request, to = allauth_context.request, email or user.get_username()
@@ -204,7 +182,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             to,
             outbox.NOTICE_LIFETIME,
             details={"ip": ip, "account": str(user.pk), **(context or {})},
-            language=user.language,  # type: ignore[attr-defined]
+            language=user.language,
         )
 
     def _add_to_outbox(
