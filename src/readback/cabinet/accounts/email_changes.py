@@ -109,9 +109,7 @@ def _undo(token: UndoToken) -> User:
     account.set_unusable_password()
     account.save(update_fields=["email_undos", "email", "password"])
     EmailAddress.objects.filter(user=account).delete()
-    EmailAddress.objects.create(
-        user=account, email=token.email, primary=True, verified=True
-    )
+    services.email_add(account)
     since = token.changed - _BEFORE_THE_CHANGE
     Authenticator.objects.filter(user=account, created_at__gte=since).delete()
     delete_dangling_recovery_codes(account)

@@ -10,7 +10,6 @@ earlier links stop working. When a link expires and whether it was used is in th
 
 from datetime import timedelta
 
-from allauth.account.models import EmailAddress
 from allauth.core import context
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
@@ -94,9 +93,7 @@ def invitation_accept(invitation: Invitation, password: str) -> User:
         with transaction.atomic():
             services.account_discard_unused(account.email)
             account.save()
-            EmailAddress.objects.create(
-                user=account, email=account.email, primary=True, verified=True
-            )
+            services.email_add(account)
             invitation_close(invitation, account)
     except IntegrityError:
         raise AccountExistsError from None

@@ -57,12 +57,17 @@ def account_create(
     try:
         with transaction.atomic():
             account = User.objects.create_user(email, password)
-            EmailAddress.objects.create(
-                user=account, email=email, primary=True, verified=confirmed
-            )
+            email_add(account, confirmed=confirmed)
     except IntegrityError:
         raise AccountExistsError from None
     return account
+
+
+def email_add(account: User, *, confirmed: bool = True) -> None:
+    """Add the row of allauth's table for the address of the account."""
+    EmailAddress.objects.create(
+        user=account, email=account.email, primary=True, verified=confirmed
+    )
 
 
 def check_domain(email: str) -> None:

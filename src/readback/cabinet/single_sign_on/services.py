@@ -8,7 +8,6 @@ on requests or pages.
 from enum import StrEnum
 from typing import NamedTuple
 
-from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -106,9 +105,7 @@ def _create(person: Identity) -> SocialAccount:
         raise LoginRefusedError(LoginRefusal.CLOSED)
     language = translation.get_language() or ""
     account = User.objects.create_user(person.email, language=language)
-    EmailAddress.objects.create(
-        user=account, email=person.email, primary=True, verified=True
-    )
+    services.email_add(account)
     if invitation := invitations.invitation_open(person.email):
         invitations.invitation_close(invitation, account)
     notices.record("account_created", account=account.pk)
