@@ -11,34 +11,28 @@ from django.shortcuts import render
 from django.urls import Resolver404, resolve
 
 # Forms whose answer needs the hash of a password. A test fails if one is missing.
-_HASHING = frozenset(
-    {
-        "account_signup",
-        "account_invitation",
-        "account_login",
-        "account_reauthenticate",
-        "account_change_password",
-        "account_set_password",
-        "account_reset_password_from_key",
-        "account_delete",
-    }
-)
+_HASHING = {
+    "account_signup",
+    "account_invitation",
+    "account_login",
+    "account_reauthenticate",
+    "account_change_password",
+    "account_set_password",
+    "account_reset_password_from_key",
+    "account_delete",
+}
 # The pages that have no purpose if single sign-on is the only way to log in.
-_PASSWORD_PAGES = frozenset(
-    {
-        "account_signup",
-        "account_signup_by_passkey",
-        "account_reset_password",
-        "account_reset_password_done",
-        "account_reset_password_from_key",
-        "account_reset_password_from_key_done",
-        "account_change_password",
-        "account_set_password",
-        "mfa_login_webauthn",
-    }
-)
+_PASSWORD_PAGES = {
+    "account_signup",
+    "account_reset_password",
+    "account_reset_password_done",
+    "account_reset_password_from_key",
+    "account_reset_password_from_key_done",
+    "account_change_password",
+    "account_set_password",
+}
 # These ask for a password beside something else.
-_PASSWORD_FORMS = frozenset({"account_login", "account_reauthenticate"})
+_PASSWORD_FORMS = {"account_login", "account_reauthenticate"}
 
 
 def hashes_password(method: str, path: str) -> bool:
