@@ -235,9 +235,7 @@ class InvitationAdmin(ReadOnlyAdmin):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("cabinet.add_invitation"))
 
-    def get_fields(
-        self, request: HttpRequest, obj: Invitation | None = None
-    ) -> tuple[str, ...]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return self.list_display if obj else ("email",)
 
     def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:

@@ -15,7 +15,7 @@ from allauth.account.utils import get_next_redirect_url
 from django.contrib import admin, messages
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -60,9 +60,7 @@ class OperatorSite(admin.AdminSite):
         is_allowed = super().has_permission(request)
         return is_allowed and not second_factor_login.lacks_second_factor(request)
 
-    def login(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if request.user.is_staff and second_factor_login.lacks_second_factor(request):
             path = get_next_redirect_url(request) or reverse("admin:index")
             return second_factor_login.ask_for_second_factor(request, path)
@@ -104,9 +102,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 
-    def has_add_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     has_change_permission = has_delete_permission = has_add_permission
