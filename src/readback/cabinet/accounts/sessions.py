@@ -6,7 +6,6 @@ Of what a browser sends, only its name and that of its system are stored.
 """
 
 from datetime import timedelta
-from ipaddress import ip_address, ip_network
 
 from allauth.usersessions.models import UserSession
 from django.conf import settings
@@ -62,9 +61,11 @@ def session_record(request: HttpRequest) -> None:
     """Write where and when this session was used last."""
     session, now = request.session, timezone.now()
     agent = request.headers.get("user-agent", "")
+    network = shorten(visitors.client_address(request))
     values = {
         "session_key": session.session_key,
-        "ip": _stored_address(visitors.client_address(request)),
+        # The network alone, because the page shows no more of it.
+        "ip": network.replace(".x", ".0") or _UNKNOWN_ADDRESS,
         # A name that is not known is empty.
         "data": {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)},
         "last_seen_at": now,
@@ -127,17 +128,6 @@ def _end(rows: QuerySet[UserSession]) -> int:
     Session.objects.filter(session_key__in=keys).delete()
     UserSession.objects.filter(session_key__in=keys).delete()
     return len(keys)
-
-
-def _stored_address(address: str) -> str:
-    """Return the network of an address: the page shows no more of it."""
-    try:
-        ip = ip_address(address.partition("%")[0])
-    except ValueError:
-        return _UNKNOWN_ADDRESS
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    length = 24 if ip.version == 4 else 48
-    return str(ip_network((int(ip), length), strict=False).network_address)
 
 
 def shown_address(row: UserSession) -> str:
