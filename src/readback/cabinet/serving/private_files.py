@@ -62,18 +62,14 @@ def protect(config: Config) -> Iterator[str]:
     repaired = []
     for path in exposed(config):
         try:
-            _protect(path)
+            if path.is_dir() and set(path.iterdir()) != set(_files_in(path)):
+                raise OSError(0, "it contains files that are not Readback's")
+            path.chmod(path.stat().st_mode & ~_OTHERS & 0o7777)
             repaired.append(str(path))
         except OSError as error:
             yield f"Other users can still access {path}: {error.strerror}."
     if repaired:
         yield f"Other users could access {', '.join(repaired)}; now they cannot."
-
-
-def _protect(path: Path) -> None:
-    if path.is_dir() and set(path.iterdir()) != set(_files_in(path)):
-        raise OSError(0, "it contains files that are not Readback's")
-    path.chmod(path.stat().st_mode & ~_OTHERS & 0o7777)
 
 
 def _files_in(directory: Path) -> list[Path]:
