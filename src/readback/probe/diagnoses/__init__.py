@@ -8,36 +8,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.diagnoses.address import ADDRESS
+from readback.probe.common.results import (
+    Diagnosis,
+    Fact,
+    FailureFamily,
+    ProbeError,
+    Verdict,
+)
 from readback.probe.diagnoses.between import BETWEEN
-from readback.probe.diagnoses.contract import CONTRACT, ECHO
+from readback.probe.diagnoses.connection import NETWORK, PROXIES
 from readback.probe.diagnoses.endpoint import CLIENTS, ENDPOINT
-from readback.probe.diagnoses.http import HTTP
-from readback.probe.diagnoses.key import KEY
-from readback.probe.diagnoses.network import NETWORK
-from readback.probe.diagnoses.proxies import PROXIES
-from readback.probe.diagnoses.run import COMPARE, RUN
+from readback.probe.diagnoses.entered import ADDRESS, KEY
+from readback.probe.diagnoses.run import RUN
+from readback.probe.diagnoses.service import CONTRACT, ECHO, HTTP
 from readback.probe.diagnoses.tls import CERTIFICATES, STORES, TLS
 
+# Each with the family of its failures.
 TABLES = (
-    ADDRESS,
-    KEY,
-    PROXIES,
-    NETWORK,
-    TLS,
-    CERTIFICATES,
-    STORES,
-    HTTP,
-    CONTRACT,
-    ECHO,
-    BETWEEN,
-    ENDPOINT,
-    CLIENTS,
-    COMPARE,
-    RUN,
+    (ADDRESS, FailureFamily.ADDRESS),
+    (KEY, FailureFamily.KEY),
+    (PROXIES, FailureFamily.NETWORK),
+    (NETWORK, FailureFamily.NETWORK),
+    (TLS, FailureFamily.TLS),
+    (CERTIFICATES, FailureFamily.TLS),
+    (STORES, FailureFamily.TLS),
+    (HTTP, FailureFamily.HTTP),
+    (CONTRACT, FailureFamily.HTTP),
+    (ECHO, FailureFamily.ECHO),
+    (BETWEEN, FailureFamily.HTTP),
+    (ENDPOINT, FailureFamily.HTTP),
+    (CLIENTS, FailureFamily.LIBRARY),
+    (RUN, FailureFamily.PROBE),
 )
-TEMPLATES = {template.id: template for table in TABLES for template in table}
+TEMPLATES = {
+    id: replace(row, id=id, family=row.family or family)
+    if row.verdict == Verdict.FAIL
+    else replace(row, id=id)
+    for table, family in TABLES
+    for id, row in table.items()
+}
 
 
 def diagnose(id: str, *, figure: str = "", **facts: Fact) -> Diagnosis:

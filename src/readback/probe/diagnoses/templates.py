@@ -1,6 +1,7 @@
-"""Short constructors for the rows of the tables, one for each verdict.
+"""The rows of the tables: diagnoses whose sentence and hint are templates.
 
-A row is a diagnosis whose sentence and hint are templates for `str.format`.
+A row has no id, which is its place in a table, and a failure has the family of its
+table unless it names another one.
 """
 
 from __future__ import annotations
@@ -14,36 +15,36 @@ CHECK_BETWEEN = (
     "Check everything between your program and the service: a proxy, a gateway, a "
     "filter, a wrapper around the client."
 )
+_NONE = FailureFamily.NONE
 
 
-def ok(id: str, sentence: str) -> Diagnosis:
-    return Diagnosis(id, Verdict.OK, FailureFamily.NONE, Culprit.NONE, sentence)
+def ok(sentence: str) -> Diagnosis:
+    return Diagnosis("", Verdict.OK, _NONE, Culprit.NONE, sentence)
 
 
-def skip(id: str, sentence: str, hint: str = "") -> Diagnosis:
-    return Diagnosis(id, Verdict.SKIP, FailureFamily.NONE, Culprit.NONE, sentence, hint)
+def skip(sentence: str, hint: str = "") -> Diagnosis:
+    return Diagnosis("", Verdict.SKIP, _NONE, Culprit.NONE, sentence, hint)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Makes the rows of a table for one culprit: where to look first."""
+    """Makes the rows for one culprit: where to look first."""
 
-    family: FailureFamily
     culprit: Culprit
 
-    def warn(self, id: str, sentence: str, hint: str) -> Diagnosis:
-        return Diagnosis(
-            id, Verdict.WARN, FailureFamily.NONE, self.culprit, sentence, hint
-        )
+    def warn(self, sentence: str, hint: str) -> Diagnosis:
+        return Diagnosis("", Verdict.WARN, _NONE, self.culprit, sentence, hint)
 
     def fail(
-        self, id: str, sentence: str, hint: str, family: FailureFamily | None = None
+        self, sentence: str, hint: str, family: FailureFamily = _NONE
     ) -> Diagnosis:
-        return Diagnosis(
-            id, Verdict.FAIL, family or self.family, self.culprit, sentence, hint
-        )
+        return Diagnosis("", Verdict.FAIL, family, self.culprit, sentence, hint)
 
 
-def rows(family: FailureFamily, *culprits: Culprit) -> tuple[Rows, ...]:
-    """Return what makes the rows of each culprit; failures are of this family."""
-    return tuple(Rows(family, culprit) for culprit in culprits)
+entered = Rows(Culprit.INPUT)
+machine = Rows(Culprit.MACHINE)
+network = Rows(Culprit.NETWORK)
+proxy = Rows(Culprit.PROXY)
+service = Rows(Culprit.SERVICE)
+library = Rows(Culprit.LIBRARY)
+probe = Rows(Culprit.PROBE)

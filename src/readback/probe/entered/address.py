@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from readback.keys import KEY_LIKE
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.diagnoses.address import ADDRESS
+from readback.probe.diagnoses.entered import ADDRESS
 from readback.probe.entered.address_corrections import (
     IMPLIED,
     PARTS,
@@ -40,7 +40,7 @@ from readback.probe.entered.corrections import (
 )
 
 # The table lists the most important mistakes first.
-_RANK = {row.id: rank for rank, row in enumerate(ADDRESS)}
+_RANK = list(ADDRESS)
 _MAX_LENGTH = 2000
 
 _PLACEHOLDER = re.compile(r"[<>{}$]|%(?![0-9a-f]{2})[a-z_]\w+%", re.IGNORECASE)
@@ -87,7 +87,7 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
         raise ProbeError("address.has_key")
     if _CONTAINED_KEY.search(_readable(text)):
         ids.append("address.contains_key")
-    ids.sort(key=_RANK.__getitem__)
+    ids.sort(key=_RANK.index)
     return base_url, {id: mistakes.get(id, "") for id in ids}
 
 

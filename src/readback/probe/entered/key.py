@@ -15,7 +15,7 @@ from getpass import getpass
 from readback import keys
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.diagnoses.key import KEY
+from readback.probe.diagnoses.entered import KEY
 from readback.probe.entered.corrections import (
     DASHES,
     foreign_letter,
@@ -32,7 +32,7 @@ from readback.probe.entered.secret import (
 )
 
 # The table lists the most important mistakes first.
-_RANK = {row.id: rank for rank, row in enumerate(KEY)}
+_RANK = list(KEY)
 _MASKED = re.compile(r"[•●∙◦○…⋯█■▪]|\*{2,}|\.{3,}")
 _VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|process\.env|os\.environ")
 _OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
@@ -66,7 +66,7 @@ def _diagnose(found: PastedKey, key: Secret) -> list[Diagnosis]:
             count=len(found.keys),
             **(_FACTS[id](found.mistakes[id]) if id in _FACTS else {}),
         )
-        for id in sorted(found.mistakes, key=_RANK.__getitem__)
+        for id in sorted(found.mistakes, key=_RANK.index)
     ]
 
 
