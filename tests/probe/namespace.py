@@ -26,7 +26,7 @@ _PROBE = """
 import ctypes, json, resource, sys
 from concurrent.futures import ThreadPoolExecutor
 from readback.probe.transport.context import ProbeContext
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
 from tests.probe.displays import SilentDisplay

@@ -1,7 +1,7 @@
 """Runs the probe in this process, for tests that check only the report."""
 
 from readback.probe.common.results import Diagnosis
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS

@@ -11,7 +11,7 @@ import pytest
 
 from readback.probe.common.results import Diagnosis, FailureFamily
 from readback.probe.comparison import Comparison, FinishedRun
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
 from readback.probe.transport.context import ProbeContext

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from readback.probe.common.results import Service
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe

@@ -1,7 +1,7 @@
 """What was corrected in the address and the key is what the remaining steps use."""
 
 from readback.probe.common.results import Verdict
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
 from readback.probe.transport.context import ProbeContext

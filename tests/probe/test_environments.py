@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from readback.probe.common.results import FailureFamily
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
 from readback.probe.transport.context import ProbeContext

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from readback.contract import REFUSALS
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS

@@ -17,7 +17,7 @@ from readback.probe import runner
 from readback.probe.command import signals_interrupt
 from readback.probe.common.results import FailureFamily, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.output.console import ProgressLine
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe

@@ -18,7 +18,7 @@ from readback.contract import MAX_CONTENT_BYTES, MODEL
 from readback.probe.common.results import ProbeError
 from readback.probe.connection import dns, failed_handshake
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.service import echo, timing, user_agents
 from readback.probe.service.endpoint import EventStream

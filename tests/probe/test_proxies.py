@@ -12,7 +12,7 @@ from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.connection import proxies
 from readback.probe.diagnoses import from_error
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from readback import keys
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import TEMPLATES, diagnose, from_error
-from readback.probe.entered.key import check
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret, check
 
 # Constants, because test names must be the same in every process.
 KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"

@@ -4,7 +4,7 @@ import pytest
 
 from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.output import formats
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS

@@ -25,7 +25,7 @@ from readback.probe.connection.stores import (
     StoreKind,
 )
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.transport import handshake
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.route import Route

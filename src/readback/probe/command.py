@@ -237,7 +237,7 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
 def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
     from readback.probe.comparison import FinishedRun
-    from readback.probe.entered.secret import Secret
+    from readback.probe.entered.key import Secret
     from readback.probe.output.console import ProgressLine, terminal
     from readback.probe.runner import run_probe
     from readback.probe.steps import RUN_PROGRAMS, STEPS

@@ -6,14 +6,13 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
 from typing import Protocol
 
 from readback.probe import diagnoses
 from readback.probe.common.background import BackgroundCall
-from readback.probe.common.formatting import format_seconds, printable
+from readback.probe.common.formatting import printable
 from readback.probe.common.results import Diagnosis, ProbeError, StepResult, Verdict
 from readback.probe.diagnoses import diagnose
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
@@ -71,7 +70,7 @@ class ProbeRun:
         except KeyboardInterrupt:
             self._end(diagnose(INTERRUPTED))
         except _RunTooLong:
-            self._end(diagnose("probe.time_limit", limit=format_seconds(self._limit)))
+            self._end(diagnose("probe.time_limit", limit=f"{self._limit:g}"))
         finally:
             self._progress.clear()
 
@@ -101,7 +100,7 @@ class ProbeRun:
         if not is_advice or facts.pop("base_url", final) == final:
             return result
         advice = diagnose(result.diagnosis.id, figure="", base_url=final, **facts)
-        return result._replace(diagnosis=self._shown(advice))
+        return result._replace(diagnosis=self._context.secret.redact(advice))
 
     @property
     def _limit(self) -> float:
@@ -152,20 +151,10 @@ class ProbeRun:
             self._keep(step, [diagnosis if step is waited else skipped])
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
+        redact = self._context.secret.redact
         self._found[step.id] = [
-            StepResult(step.id, step.title, self._shown(one)) for one in diagnoses
+            StepResult(step.id, step.title, redact(one)) for one in diagnoses
         ]
-
-    def _shown(self, diagnosis: Diagnosis) -> Diagnosis:
-        """Return the diagnosis without the key or what a terminal would interpret."""
-        safe = self._context.secret.redact(diagnosis)
-        return replace(
-            safe,
-            sentence=printable(safe.sentence),
-            hint=printable(safe.hint),
-            figure=printable(safe.figure),
-            details=tuple(map(printable, safe.details)),
-        )
 
     def _diagnose(self, step: Step) -> list[Diagnosis]:
         # A returned diagnosis lets later steps run, even if it is a failure (the probe

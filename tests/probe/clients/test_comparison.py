@@ -13,7 +13,7 @@ from readback.probe.clients.comparison import (
 )
 from readback.probe.common.results import Diagnosis
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
 from tests.probe.clients.machines import NOWHERE, machine
 

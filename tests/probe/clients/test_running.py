@@ -11,7 +11,7 @@ from readback.keys import mint
 from readback.probe.clients.installed import ClientRequest, find_programs
 from readback.probe.command import main
 from readback.probe.common.results import FailureFamily
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe

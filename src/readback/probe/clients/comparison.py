@@ -26,7 +26,7 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
 
 

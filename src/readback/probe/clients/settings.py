@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from readback.probe.common.formatting import sanitize
 from readback.probe.entered.base_url import PORTS, BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 
 _MAX_FILE_BYTES = 1 << 20
 _NETRC_NAMES = (".netrc", "_netrc")

@@ -34,10 +34,6 @@ def format_offset(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def format_seconds(value: float) -> str:
-    return f"{value:g}"
-
-
 def printable(text: str) -> str:
     """Replace every character that a terminal would interpret."""
     return "".join(c if c.isprintable() else "�" for c in text)

@@ -86,32 +86,24 @@ class Fixer(_Word):
 
 
 class Culprit(_Word):
-    """Where to look first."""
+    """Where to look first, and who can fix it."""
 
-    NONE = ""
-    INPUT = "the address or key you entered"
-    MACHINE = "this machine"
-    NETWORK = "the network between you and the service"
-    PROXY = "a proxy or gateway between you and the service"
-    SERVICE = "the service or its operator"
-    LIBRARY = "the client library"
-    PROBE = "the probe itself"
+    fixer: Fixer
 
-    @property
-    def fixer(self) -> Fixer:
-        return _FIXERS[self]
+    def __new__(cls, words: str, fixer: Fixer) -> Culprit:
+        culprit = str.__new__(cls, words)
+        culprit._value_ = words
+        culprit.fixer = fixer
+        return culprit
 
-
-_FIXERS = {
-    Culprit.NONE: Fixer.NOBODY,
-    Culprit.INPUT: Fixer.YOU,
-    Culprit.MACHINE: Fixer.YOU,
-    Culprit.LIBRARY: Fixer.YOU,
-    Culprit.NETWORK: Fixer.NETWORK,
-    Culprit.PROXY: Fixer.NETWORK,
-    Culprit.SERVICE: Fixer.OPERATOR,
-    Culprit.PROBE: Fixer.AUTHORS,
-}
+    NONE = "", Fixer.NOBODY
+    INPUT = "the address or key you entered", Fixer.YOU
+    MACHINE = "this machine", Fixer.YOU
+    NETWORK = "the network between you and the service", Fixer.NETWORK
+    PROXY = "a proxy or gateway between you and the service", Fixer.NETWORK
+    SERVICE = "the service or its operator", Fixer.OPERATOR
+    LIBRARY = "the client library", Fixer.YOU
+    PROBE = "the probe itself", Fixer.AUTHORS
 
 
 @dataclass(frozen=True)

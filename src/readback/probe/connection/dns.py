@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Union
 
-from readback.probe.common.formatting import format_duration, format_seconds, sanitize
+from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address
@@ -45,7 +45,7 @@ def _resolve(route: Route, timeout: float) -> list[str]:
     try:
         addresses = resolve_within(route.host, route.port, timeout)
     except (socket.timeout, TimeoutError):
-        raise _error("dns.silent", route, timeout=format_seconds(timeout)) from None
+        raise _error("dns.silent", route, timeout=f"{timeout:g}") from None
     except OSError as error:
         reason = sanitize(error.strerror or str(error))
         if error.errno in (errno.EMFILE, errno.ENFILE):

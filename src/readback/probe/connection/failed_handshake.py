@@ -7,7 +7,7 @@ import ssl
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
-from readback.probe.common.formatting import format_seconds, sanitize
+from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.connection import certificates
 from readback.probe.connection.certificates import Certificate
@@ -164,7 +164,7 @@ def _no_response(context: ProbeContext, handshake: Handshake) -> ProbeError:
     if not handshake.is_answered and _depends_on_name(context):
         return ProbeError("tls.filtered_name", host=context.base_url.host)
     if handshake.is_late:
-        return ProbeError("tls.silent", timeout=format_seconds(context.timeout))
+        return ProbeError("tls.silent", timeout=f"{context.timeout:g}")
     if not handshake.is_answered and _is_plain_http(context):
         return ProbeError("tls.plain_http", port=context.base_url.port)
     return ProbeError("tls.cut")

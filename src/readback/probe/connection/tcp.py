@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from readback.probe.common.formatting import format_duration, format_seconds
+from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
 from readback.probe.diagnoses import diagnose
@@ -95,7 +95,7 @@ def _no_connection(
         "port": route.port,
         "addresses": ", ".join(one.address for one in attempts),
         "reason": reported.reason,
-        "timeout": format_seconds(timeout),
+        "timeout": f"{timeout:g}",
         "setting": route.unused_proxy,
         "attempts": [
             {"address": one.address, "result": one.reason} for one in attempts

@@ -1,38 +1,43 @@
-"""The step "key": reads the key, finds it in what was pasted, and checks its form.
+"""The step "key": finds the key in what was pasted, and checks its form.
 
-Nothing is sent from here. A key of another service is not a mistake: which service
-responds at the address is not known yet.
+A whole Readback key is proved by its checksum, whatever surrounds it. A key of another
+service cannot be proved, and is not a mistake: which service responds at the address is
+not known yet. So only what certainly does not belong to it is removed. A `Secret` is
+sent in a request header and appears nowhere else. Nothing is sent from here.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from getpass import getpass
+from typing import NamedTuple
+from urllib.parse import unquote
 
 from readback import keys
-from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.common.formatting import printable
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.diagnoses.entered import KEY
 from readback.probe.entered.corrections import (
+    BRACKETS,
     DASHES,
+    QUOTES,
+    Correction,
+    correct,
     foreign_letter,
     invisible_in,
+    remove_invisible,
     replace_look_alikes,
+    replacing,
     script_of,
-)
-from readback.probe.entered.secret import (
-    MAX_KEY_LENGTH,
-    PastedKey,
-    Secret,
-    find_readback_keys,
-    unwrap,
+    without_implied,
 )
 
-# The table lists the most important mistakes first.
-_RANK = list(KEY)
 _MASKED = re.compile(r"[•●∙◦○…⋯█■▪]|\*{2,}|\.{3,}")
 _VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|process\.env|os\.environ")
 _OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
@@ -40,6 +45,76 @@ _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
 # Many times as long as any key; a device such as /dev/zero has no end.
 _MAX_FILE_BYTES = 65_536
+# A shorter text is a part of many words, and replacing it would spoil the report.
+_SHORTEST_REDACTED = 6
+# Enough for a file of settings, in which a Readback key is searched.
+_SEARCHED_LENGTH = 50_000
+# More does not fit into the request headers that servers accept.
+_MAX_KEY_LENGTH = 8000
+_AROUND_LENGTH = 200
+# Line breaks inside a key, with the sign of a continued line in front.
+_GAP = r"(?:[=\\]?\s)*"
+_SECRET_LENGTH = keys.LENGTH - len(keys.PREFIX)
+# A lookahead, because a part of a wrong key can begin a right one.
+_SPACED_KEY = re.compile(
+    f"(?=({_GAP.join(keys.PREFIX)}(?:{_GAP}[0-9A-Za-z]){{{_SECRET_LENGTH}}}))"
+)
+_PREFIX = re.compile(keys.PREFIX, re.IGNORECASE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+_PERCENT = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
+_HYPHENS = str.maketrans(dict.fromkeys(DASHES, "-"))
+
+# The marker replaces the key while its surroundings are examined.
+_MARKER = "\0"
+_QUOTE = re.escape(QUOTES + "`\\")
+_BRACKET = re.escape(BRACKETS)
+_EXPORT = r"(?:(?:export|setx?|env|declare|const|let|var)\s+(?:-\w+\s+)*|\$env:)"
+
+_AROUND = (
+    replacing("key.spaces", r"^\s+|\s+$|(?<=\0)(?:\\[nrt])+"),
+    replacing(
+        "key.json",
+        rf"^.*[{_QUOTE}][\w .-]+[{_QUOTE}]+\s*:\s*[{_QUOTE}]+\0[{_QUOTE}]+.*$",
+        _MARKER,
+        re.DOTALL,
+    ),
+    replacing("key.quoted", rf"[{_QUOTE}]+(?=\0)|(?<=\0)[{_QUOTE}]+"),
+    replacing("key.quoted", rf"^[{_QUOTE}]+|[{_QUOTE}]+$"),
+    replacing("key.brackets", rf"[{_BRACKET}]+(?=\0)|(?<=\0)[{_BRACKET}]+"),
+    replacing("key.brackets", rf"^[{_BRACKET}]+|[{_BRACKET}]+$"),
+    replacing("key.bearer", r"(?:\bbearer[\s:=]*)+(?=\0)"),
+    replacing("key.header", r"(?:(?:proxy-)?authorization\s*[:=]|-H)\s*(?=\0)"),
+    replacing("key.export", rf"{_EXPORT}\w+\s*[=:\s]\s*(?=\0)"),
+    replacing("key.assignment", r"[\w.\[\]-]+\s*(?::=|=>?|:)\s*(?=\0)"),
+    replacing("key.punctuation", r"(?<=\0)[,;.:!?…]+(?=\s|$)"),
+)
+_ATTACHED = re.compile(r"[\w-]\0|\0[\w-]")
+
+_AROUND_FOREIGN = (
+    Correction("key.invisible", remove_invisible),
+    replacing("key.spaces", r"^\s+|\s+$|(?:\\[nrt])+$"),
+    replacing(
+        "key.json",
+        r"""^\{?\s*["']\w{0,60}?(?:key|token)\w{0,60}["']\s*:\s*["']([^"'\s]+)["']\s*,?\s*\}?$""",
+        r"\1",
+    ),
+    replacing("key.quoted", rf"^[{_QUOTE}]+|[{_QUOTE}]+$"),
+    replacing("key.brackets", r"^[<(\[{](.*)[>)\]}]$", r"\1"),
+    replacing("key.header", r"^(?:(?:proxy-)?authorization\s*[:=]|-H\s)\s*"),
+    replacing("key.bearer", r"^(?:bearer[\s:]+)+"),
+    replacing("key.export", rf"^{_EXPORT}\w+\s*[=\s]\s*(?=\S)"),
+    replacing(
+        "key.assignment", r"^\w{0,60}?(?:key|token|secret)\w{0,60}\s*[:=]\s*(?=\S)"
+    ),
+    replacing("key.punctuation", "[,;]+$"),
+)
+# What is only a part of another mistake.
+_IMPLIED = {
+    "key.json": ("key.quoted", "key.brackets", "key.punctuation"),
+    "key.export": ("key.quoted", "key.punctuation"),
+    "key.assignment": ("key.quoted",),
+    "key.header": ("key.bearer", "key.quoted"),
+}
 
 
 def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
@@ -48,7 +123,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     if found := find_readback_keys(text):
         key = Secret(found.keys[0])
         return _diagnose(found, key) or [diagnose("key.ok", key=key.mask)], key
-    if len(text) > MAX_KEY_LENGTH:
+    if len(text) > _MAX_KEY_LENGTH:
         raise ProbeError("key.unsendable", problem=f"{len(text)} characters")
     rest = unwrap(text)
     if not rest.keys[0]:
@@ -59,6 +134,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
 
 
 def _diagnose(found: PastedKey, key: Secret) -> list[Diagnosis]:
+    # The table lists the most important mistakes first.
     return [
         diagnose(
             id,
@@ -66,19 +142,19 @@ def _diagnose(found: PastedKey, key: Secret) -> list[Diagnosis]:
             count=len(found.keys),
             **(_FACTS[id](found.mistakes[id]) if id in _FACTS else {}),
         )
-        for id in sorted(found.mistakes, key=_RANK.index)
+        for id in sorted(found.mistakes, key=list(KEY).index)
     ]
-
-
-def _look_alike(text: str) -> str:
-    return next(
-        one for one in text if replace_look_alikes(one) != one and one not in DASHES
-    )
 
 
 _FACTS: dict[str, Callable[[str], dict[str, str]]] = {
     "key.invisible": lambda text: {"characters": invisible_in(text)},
-    "key.letters": lambda text: {"script": script_of(_look_alike(text))},
+    "key.letters": lambda text: {
+        "script": next(
+            script_of(one)
+            for one in text
+            if replace_look_alikes(one) != one and one not in DASHES
+        )
+    },
 }
 
 
@@ -89,7 +165,7 @@ def _refuse(text: str) -> None:
     if _VARIABLE.match(text):
         raise ProbeError("key.variable")
     # Look-alikes are replaced one by one, so places in the text stay the same.
-    plain = replace_look_alikes(text.translate(dict.fromkeys(map(ord, DASHES), "-")))
+    plain = replace_look_alikes(text.translate(_HYPHENS))
     if begin := _OUR_PREFIX.search(plain):
         raise _wrong_readback_key(text[begin.start() :])
     if _SENDABLE.fullmatch(text):
@@ -124,6 +200,161 @@ def _wrong_key_id(key: str) -> str:
         return "key.cut" if len(key) < keys.LENGTH else "key.long"
     rest = key[len(keys.PREFIX) :]
     return "key.typo" if set(rest) <= set(keys.ALPHABET) else "key.characters"
+
+
+class Secret:
+    """A key that appears neither in printed output nor in a traceback."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        masks = dict.fromkeys((text, text.strip(), *unwrap(text).keys), "[key]")
+        if found := find_readback_keys(text):
+            for key in found.keys:
+                masks[key] = keys.masked(keys.last_characters(key))
+        longest_first = sorted(masks, key=len, reverse=True)
+        self._masks = {
+            form: masks[form]
+            for form in longest_first
+            if len(form) >= _SHORTEST_REDACTED
+        }
+        """The forms in which the key could be shown."""
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __repr__(self) -> str:
+        return self.mask
+
+    @property
+    def is_readback_key(self) -> bool:
+        """Whether this is exactly a Readback key, with the right checksum."""
+        return keys.why_invalid(self._text.encode("utf-8", "replace")) is None
+
+    @property
+    def mask(self) -> str:
+        if not self._text:
+            return "none"
+        if not self.is_readback_key:
+            return "not a Readback key"
+        return keys.masked(keys.last_characters(self._text))
+
+    def reveal(self) -> str:
+        """Return the key itself; use it only in a request header."""
+        return self._text
+
+    def redact(self, diagnosis: Diagnosis) -> Diagnosis:
+        """Return the diagnosis without the key or what a terminal would interpret."""
+
+        def shown(text: str) -> str:
+            return printable(self._redact_text(text))
+
+        return replace(
+            diagnosis,
+            sentence=shown(diagnosis.sentence),
+            hint=shown(diagnosis.hint),
+            figure=shown(diagnosis.figure),
+            facts={
+                name: self._redact_fact(fact) for name, fact in diagnosis.facts.items()
+            },
+            details=tuple(map(shown, diagnosis.details)),
+        )
+
+    def _redact_fact(self, fact: Fact) -> Fact:
+        if isinstance(fact, str):
+            return self._redact_text(fact)
+        if isinstance(fact, list):
+            return [self._redact_fact(item) for item in fact]
+        if isinstance(fact, dict):
+            return {name: self._redact_fact(item) for name, item in fact.items()}
+        return fact
+
+    def _redact_text(self, text: str) -> str:
+        for form, mask in self._masks.items():
+            text = text.replace(form, mask)
+        return text
+
+
+class PastedKey(NamedTuple):
+    keys: list[str]
+    """The different keys; only Readback keys can be told apart from other text."""
+    mistakes: dict[str, str]
+    """The ids of what was wrong, each with the text before it was corrected."""
+
+
+_Reading = tuple[str, dict[str, str]]
+"""One way to read the pasted text, and the mistakes that it assumes."""
+
+
+def find_readback_keys(text: str) -> PastedKey | None:
+    """Return the whole Readback keys in the text, or None if there is none."""
+    for plain, mistakes in _readings(text[:_SEARCHED_LENGTH]):
+        # Start, end and key, if its checksum is right.
+        spans = [
+            (*match.span(1), key)
+            for match in _SPACED_KEY.finditer(plain)
+            if keys.why_invalid((key := re.sub(r"[\s=\\]", "", match[1])).encode())
+            is None
+        ]
+        if spans:
+            return _describe(plain, mistakes, spans)
+    return None
+
+
+def unwrap(text: str) -> PastedKey:
+    """Return what is left of the text without what surrounds a key."""
+    rest, mistakes = correct(text[:_MAX_KEY_LENGTH], _AROUND_FOREIGN)
+    ids = without_implied(mistakes, _IMPLIED)
+    return PastedKey([rest], {id: mistakes[id] for id in ids})
+
+
+def _readings(text: str) -> Iterator[_Reading]:
+    """Yield the text as it is, then with more and more of it corrected."""
+    reading = _changed((text, {}), "key.invisible", remove_invisible(text))
+    if _PERCENT.search(reading[0]):
+        reading = _changed(reading, "key.percent_encoded", unquote(reading[0]))
+    yield reading
+    for match in _BASE64.finditer(reading[0]):
+        word = match[0].rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            plain = base64.b64decode(word + "=" * (-len(word) % 4)).decode("ascii")
+        except ValueError:
+            continue
+        yield _changed(reading, "key.base64", reading[0].replace(match[0], plain))
+    hyphens = reading[0].translate(_HYPHENS)
+    reading = _changed(reading, "key.dash", hyphens)
+    reading = _changed(reading, "key.letters", replace_look_alikes(hyphens))
+    yield reading
+    yield _changed(reading, "key.case", _PREFIX.sub(keys.PREFIX, reading[0]))
+    yield _changed(reading, "key.case", reading[0].swapcase())
+
+
+def _changed(reading: _Reading, id: str, text: str) -> _Reading:
+    before, mistakes = reading
+    return reading if text == before else (text, {**mistakes, id: before})
+
+
+def _describe(
+    text: str, assumed: dict[str, str], spans: list[tuple[int, int, str]]
+) -> PastedKey:
+    found = list(dict.fromkeys(key for _, _, key in spans))
+    mistakes = dict(assumed)
+    if any(end - start > keys.LENGTH for start, end, _ in spans):
+        mistakes["key.broken"] = ""
+    if len(found) > 1:
+        mistakes["key.several"] = ""
+        return PastedKey(found, mistakes)
+    if len(spans) > 1:
+        mistakes["key.twice"] = ""
+    first, last = spans[0][0], spans[-1][1]
+    before = text[max(first - _AROUND_LENGTH, 0) : first]
+    after = text[last : last + _AROUND_LENGTH]
+    # Percent-encoding can also produce the marker.
+    before, after = before.replace(_MARKER, " "), after.replace(_MARKER, " ")
+    rest, around = correct(before + _MARKER + after, _AROUND)
+    ids = without_implied(around, _IMPLIED)
+    if rest != _MARKER:
+        ids.append("key.extra" if _ATTACHED.search(rest) else "key.surrounded")
+    return PastedKey(found, {**dict.fromkeys(ids, ""), **mistakes})
 
 
 def key_from_file(name: str) -> str:

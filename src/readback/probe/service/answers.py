@@ -20,7 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from readback.contract import REFUSALS
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeResponse
 
 _MAX_MESSAGE = 2000

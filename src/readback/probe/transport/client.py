@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from email.message import Message
 
 from readback import __version__
-from readback.probe.common.formatting import format_seconds, sanitize
+from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import DeadlineSocket
 from readback.probe.transport.handshake import is_certificate_request
@@ -256,7 +256,7 @@ class ProbeClient:
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
-        return ProbeError(id, timeout=format_seconds(self._answer_seconds))
+        return ProbeError(id, timeout=f"{self._answer_seconds:g}")
 
 
 def _head_error(error: Exception) -> ProbeError:

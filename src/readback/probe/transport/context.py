@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.probe.common.results import Service
 from readback.probe.entered.base_url import BaseUrl
-from readback.probe.entered.secret import Secret
+from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeClient, ProbeResponse, RequestBudget
 from readback.probe.transport.route import Route
 
