@@ -11,6 +11,7 @@ import secrets
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Union
 
 from readback.probe.common.formatting import format_duration, sanitize
@@ -27,23 +28,9 @@ _Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
     started = time.monotonic()
-    addresses = _resolve(route, timeout)
-    elapsed = time.monotonic() - started
-    if is_ip_address(route.host):
-        return diagnose("dns.literal", host=route.host), addresses
-    diagnosis = diagnose(
-        _diagnosis_id(route, addresses, timeout),
-        figure=format_duration(elapsed),
-        host=route.host,
-        addresses=", ".join(addresses),
-        milliseconds=round(elapsed * 1000, 3),
-    )
-    return diagnosis, addresses
-
-
-def _resolve(route: Route, timeout: float) -> list[str]:
     try:
-        addresses = resolve_within(route.host, route.port, timeout)
+        found = resolve_within(route.host, route.port, timeout)
+        elapsed, addresses = time.monotonic() - started, found[:_MAX_ADDRESSES]
     except (socket.timeout, TimeoutError):
         raise _error("dns.silent", route, timeout=f"{timeout:g}") from None
     except OSError as error:
@@ -54,11 +41,19 @@ def _resolve(route: Route, timeout: float) -> list[str]:
         if error.errno in _UNKNOWN and route.proxy:
             id = "proxy.unknown_host"
         elif error.errno in _UNKNOWN:
-            is_private = bool(private_name(route.host))
-            id = "dns.unknown_private" if is_private else "dns.unknown"
+            id = "dns.unknown_private" if private_name(route.host) else "dns.unknown"
             id = "dns.unknown_mdns" if is_mdns_name(route.host) else id
         raise _error(id, route, reason=reason) from None
-    return addresses[:_MAX_ADDRESSES]
+    if is_ip_address(route.host):
+        return diagnose("dns.literal", host=route.host), addresses
+    diagnosis = diagnose(
+        _diagnosis_id(route, addresses, timeout),
+        figure=format_duration(elapsed),
+        host=route.host,
+        addresses=", ".join(addresses),
+        milliseconds=round(elapsed * 1000, 3),
+    )
+    return diagnosis, addresses
 
 
 def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
@@ -79,19 +74,13 @@ def _diagnosis_id(route: Route, addresses: list[str], timeout: float) -> str:
     is_local = are_this_machine(addresses)
     if not is_local and not are_private(addresses):
         return "dns.ok"
-    if _has_same_answer_for_any_name(addresses, timeout):
-        return "dns.answers_everything"
+    # A name that does not exist. The last dot keeps the resolver from adding the domain
+    # of this network.
+    nowhere = f"x{secrets.token_hex(12)}.com."
+    with suppress(OSError):
+        if set(addresses) & set(resolve_within(nowhere, 443, timeout)):
+            return "dns.answers_everything"
     return "dns.this_machine" if is_local else "dns.private"
-
-
-def _has_same_answer_for_any_name(addresses: list[str], timeout: float) -> bool:
-    """Return whether a name that does not exist has the same addresses."""
-    try:
-        # The last dot keeps the resolver from adding the domain of this network.
-        found = resolve_within(f"x{secrets.token_hex(12)}.com.", 443, timeout)
-    except OSError:
-        return False
-    return bool(set(addresses) & set(found))
 
 
 def _networks(*texts: str) -> tuple[_Network, ...]:

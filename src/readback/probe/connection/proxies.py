@@ -38,6 +38,7 @@ _SHOWABLE = re.compile(r"([a-z][a-z0-9+.-]{0,15}://)?[\w.-]{1,253}(:\d{1,5})?/?"
 _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 # A user name or password with one of these characters ends the host part of the URL.
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
+# Programs may read a user name or password with one of these differently.
 _AMBIGUOUS = re.compile(r"@|%(?![0-9a-f]{2})", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
 # These programs take some milliseconds, and far longer on a machine that is busy.
@@ -73,7 +74,7 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
         bypassed = diagnose("proxies.bypassed", variable=variable)
         return [bypassed, *warnings], Route(base_url)
     proxy = read_setting(value, variable, base_url.host)
-    if is_ambiguous(value):
+    if _AMBIGUOUS.search(value.rpartition("://")[2].rpartition("@")[0]):
         warnings.append(diagnose("proxies.password_ambiguous", variable=variable))
     excluded = filter(None, _SEPARATORS.split(configured.get("no", "")))
     if entry := next((one for one in excluded if _seems_to_mean(one, base_url)), ""):
@@ -97,26 +98,8 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
         raise ProbeError("proxies.password", **facts)
     if scheme.lower() not in _PORTS:
         raise ProbeError("proxies.unusable", proxy=_shown(clean), **facts)
-    return _proxy(f"{scheme}://{rest}", variable, facts)
-
-
-def is_ambiguous(value: str) -> bool:
-    """Return whether programs may read the user name or password differently."""
-    login = value.rpartition("://")[2].rpartition("@")[0]
-    return bool(_AMBIGUOUS.search(login))
-
-
-def _shown(value: str) -> str:
-    """Return the value as far as it is certain that no password is shown."""
-    before, separator, after = value.rpartition("@")
-    scheme = f"{before.partition('://')[0]}://" if "://" in before else ""
-    safe = f"{scheme}{after}" if separator else value
-    return safe if _SHOWABLE.fullmatch(safe) else "a value that is not shown here"
-
-
-def _proxy(url: str, variable: str, facts: dict[str, Fact]) -> Proxy:
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(f"{scheme}://{rest}")
         port = parts.port
     except ValueError:
         raise ProbeError("proxies.bad_port", **facts) from None
@@ -135,6 +118,14 @@ def _proxy(url: str, variable: str, facts: dict[str, Fact]) -> Proxy:
         login,
         stores.together() if parts.scheme == "https" else None,
     )
+
+
+def _shown(value: str) -> str:
+    """Return the value as far as it is certain that no password is shown."""
+    before, separator, after = value.rpartition("@")
+    scheme = f"{before.partition('://')[0]}://" if "://" in before else ""
+    safe = f"{scheme}{after}" if separator else value
+    return safe if _SHOWABLE.fullmatch(safe) else "a value that is not shown here"
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
@@ -172,8 +163,7 @@ def _macos() -> str:
     settings = dict(re.findall(r"(\w+) : (.*)", _output("scutil", "--proxy")))
     if settings.get("ProxyAutoConfigEnable") == "1":
         return _pac_file(settings.get("ProxyAutoConfigURLString", ""))
-    is_discovered = settings.get("ProxyAutoDiscoveryEnable") == "1"
-    return _DISCOVERY if is_discovered else ""
+    return _DISCOVERY if settings.get("ProxyAutoDiscoveryEnable") == "1" else ""
 
 
 def _windows() -> str:

@@ -12,14 +12,12 @@ from __future__ import annotations
 import ipaddress
 import ssl
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from readback.probe import diagnoses
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import certificates, failed_handshake, stores
-from readback.probe.connection.certificates import Certificate
 from readback.probe.connection.stores import (
     CertificateStore,
     CertificateStores,
@@ -44,19 +42,16 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 def check_with(context: ProbeContext, found: CertificateStores) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
-    opinion = ask(context, found.usable[0])
-    handshake = opinion.handshake
+    opinions = [ask(context, found.usable[0])]
+    handshake = opinions[0].handshake
     if handshake.error is not None and handshake.verification_error is None:
         raise failed_handshake.explain_broken(context, handshake)
-    opinions = [opinion]
     opinions += [ask(context, store) for store in found.usable[1:]]
-    trusting = [one for one in opinions if one.trusts]
+    trusting = [one.store.trust for one in opinions if one.trusts]
     if not trusting:
-        raise found.trouble or failed_handshake.explain_untrusted(
-            context, opinions[0].handshake
-        )
-    context.trusted = trusting[0].store.trust
-    return _Findings(context, found, opinions, trusting[0]).diagnoses()
+        raise found.trouble or failed_handshake.explain_untrusted(context, handshake)
+    context.trusted = trusting[0]
+    return _findings(context, found, opinions)
 
 
 def speaks_tls(context: ProbeContext) -> bool:
@@ -67,89 +62,59 @@ def speaks_tls(context: ProbeContext) -> bool:
         return False
 
 
-class _Findings:
-    """What there is to say about a server that at least one store trusts."""
+def _findings(
+    context: ProbeContext, found: CertificateStores, opinions: list[Opinion]
+) -> list[Diagnosis]:
+    """Return what there is to say about a server that at least one store trusts."""
+    best = next(one for one in opinions if one.trusts)
+    chain = failed_handshake.read_chain(context, best.handshake)
+    own = chain[0]
+    refusing = {one.store.kind for one in opinions if one.handshake.verification_error}
+    # The authority is not in the public list, even if that is old.
+    is_private = StoreKind.CERTIFI in refusing and not own.is_public
+    is_intercepted = any(one.is_interception for one in chain)
+    by_machine, has_store = StoreKind.MACHINE in refusing, found.has_machine_store
+    # The worst first.
+    faults = {
+        "tls.strict" if IS_STRICT_HERE else "tls.strict_newer": not best.since_3_13,
+        "tls.partial_older" if IS_STRICT_HERE else "tls.partial": not best.before_3_13,
+        "tls.intercepted_trusted": is_intercepted,
+        "tls.private_authority": is_private
+        and not is_intercepted
+        and _is_public_host(context),
+        "tls.store_refuses": StoreKind.VARIABLE in refusing,
+        "tls.only_certifi": by_machine and has_store,
+        "tls.no_machine_store": by_machine and not has_store,
+        "tls.only_system": best.store.kind is StoreKind.MACHINE,
+        "tls.only_common_name": not own.hosts and own is not certificates.UNREADABLE,
+        "tls.chain_order": certificates.is_out_of_order(chain),
+        "tls.expires_soon": own.days_left is not None
+        and own.days_left < _EXPIRES_SOON_DAYS,
+    }
+    ids = [id for id, is_found in faults.items() if is_found]
+    facts: dict[str, Fact] = {
+        **failed_handshake.describe(own),
+        "host": context.base_url.host,
+        "version": best.handshake.version,
+        "milliseconds": round(best.handshake.seconds * 1000, 3),
+        "days": own.days_left,
+    }
+    if error := best.strict_error:
+        facts["reason"] = sanitize(error.verify_message)
+    figure = format_duration(best.handshake.seconds)
+    fine = "tls.ok_private" if is_private else "tls.ok"
+    said = [diagnose(id, figure=figure, **facts) for id in ids or [fine]]
+    return [diagnoses.from_error(found.trouble), *said] if found.trouble else said
 
-    def __init__(
-        self,
-        context: ProbeContext,
-        found: CertificateStores,
-        opinions: list[Opinion],
-        best: Opinion,
-    ) -> None:
-        self._context = context
-        self._found = found
-        self._opinions = {one.store.kind: one for one in opinions}
-        self._best = best
-        self._chain = failed_handshake.read_chain(context, best.handshake)
 
-    def diagnoses(self) -> list[Diagnosis]:
-        ids = [*self._ids()]
-        fine = "tls.ok_private" if self._is_private else "tls.ok"
-        found = [self._diagnose(id) for id in ids or [fine]]
-        trouble = self._found.trouble
-        return [diagnoses.from_error(trouble), *found] if trouble else found
-
-    def _ids(self) -> Iterator[str]:
-        """Yield the ids of everything that is not as it should be, the worst first."""
-        if not self._best.since_3_13:
-            yield "tls.strict" if IS_STRICT_HERE else "tls.strict_newer"
-        if not self._best.before_3_13:
-            yield "tls.partial_older" if IS_STRICT_HERE else "tls.partial"
-        if any(one.is_interception for one in self._chain):
-            yield "tls.intercepted_trusted"
-        elif self._is_private and self._is_public_host:
-            yield "tls.private_authority"
-        if self._refused_by(StoreKind.VARIABLE):
-            yield "tls.store_refuses"
-        if self._refused_by(StoreKind.MACHINE):
-            is_there = self._found.has_machine_store
-            yield "tls.only_certifi" if is_there else "tls.no_machine_store"
-        elif self._best.store.kind is StoreKind.MACHINE:
-            yield "tls.only_system"
-        own = self._own
-        if not own.hosts and own is not certificates.UNREADABLE:
-            yield "tls.only_common_name"
-        if certificates.is_out_of_order(self._chain):
-            yield "tls.chain_order"
-        if own.days_left is not None and own.days_left < _EXPIRES_SOON_DAYS:
-            yield "tls.expires_soon"
-
-    @property
-    def _own(self) -> Certificate:
-        return self._chain[0]
-
-    @property
-    def _is_private(self) -> bool:
-        """Whether the authority is not in the public list, even if that is old."""
-        return self._refused_by(StoreKind.CERTIFI) and not self._own.is_public
-
-    @property
-    def _is_public_host(self) -> bool:
-        """Whether the service seems to be on the Internet, not on a private network."""
-        host, route = self._context.base_url.host, self._context.route
-        if is_local(host):
-            return False
-        if is_ip_address(host) or route.proxy:
-            return True
-        return any(ipaddress.ip_address(one).is_global for one in route.addresses)
-
-    def _refused_by(self, kind: StoreKind) -> bool:
-        opinion = self._opinions.get(kind)
-        return bool(opinion and opinion.handshake.verification_error)
-
-    def _diagnose(self, id: str) -> Diagnosis:
-        handshake = self._best.handshake
-        facts: dict[str, Fact] = {
-            **failed_handshake.describe(self._own),
-            "host": self._context.base_url.host,
-            "version": handshake.version,
-            "milliseconds": round(handshake.seconds * 1000, 3),
-            "days": self._own.days_left,
-        }
-        if error := self._best.strict_error:
-            facts["reason"] = sanitize(error.verify_message)
-        return diagnose(id, figure=format_duration(handshake.seconds), **facts)
+def _is_public_host(context: ProbeContext) -> bool:
+    """Return whether the service seems to be on the Internet."""
+    host, route = context.base_url.host, context.route
+    if is_local(host):
+        return False
+    if is_ip_address(host) or route.proxy:
+        return True
+    return any(ipaddress.ip_address(one).is_global for one in route.addresses)
 
 
 @dataclass(frozen=True)

@@ -148,9 +148,8 @@ class ProbeClient:
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
-        if self._sends_whole_url and self.route.proxy:
-            proxy, target = self.route.proxy, self.route.target
-            opening.raise_if_unresolved(proxy, target, response.headers)
+        if proxy := self.route.forwarder:
+            opening.raise_if_unresolved(proxy, self.route.target, response.headers)
         content = _decompress(response.headers.get("Content-Encoding"), content)
         if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
             raise ProbeError("tls.client_certificate")
@@ -172,39 +171,30 @@ class ProbeClient:
         if key is not None:
             self.key_destinations.add(self.route.key_destination)
             headers["Authorization"] = f"Bearer {key.reveal()}"
-        if self._sends_whole_url and self.route.proxy:
-            headers.update(self.route.proxy.authorization)
+        if proxy := self.route.forwarder:
+            headers.update(proxy.authorization)
         return headers
-
-    @property
-    def _sends_whole_url(self) -> bool:
-        """Whether a proxy forwards single requests, which then name the target."""
-        return self.route.proxy is not None and not self.route.uses_tunnel
 
     def _connected(self, timing: Timing) -> socket.socket:
         """Return the open connection, or a new one if the other side has closed it."""
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
-        if self._socket is None:
-            self._socket = self._open(timing)
-        return self._socket
-
-    def _open(self, timing: Timing) -> socket.socket:
-        started = time.monotonic()
+        if self._socket is not None:
+            return self._socket
+        target, started = self.route.target, time.monotonic()
         try:
             sock = opening.open_socket(self.route, self.timeout)
             timing.connect = time.monotonic() - started
-            if not self.route.target.is_encrypted:
-                return sock
-            started = time.monotonic()
-            host = self.route.target.host
-            assert self.trusted is not None
-            encrypted = self.trusted.wrap_socket(sock, server_hostname=host)
-            timing.tls = time.monotonic() - started
-            return encrypted
+            if target.is_encrypted:
+                started = time.monotonic()
+                assert self.trusted is not None
+                sock = self.trusted.wrap_socket(sock, server_hostname=target.host)
+                timing.tls = time.monotonic() - started
         except OSError as error:
             reason = sanitize(error.strerror or str(error)) or "no response"
             raise ProbeError("http.no_connection", reason=reason) from None
+        self._socket = sock
+        return sock
 
     def _send(
         self,
@@ -217,7 +207,7 @@ class ProbeClient:
         target = self.route.target
         connection = http.client.HTTPConnection(target.host, target.port)
         connection.sock = sock
-        url = f"{target.origin}{path}" if self._sends_whole_url else path
+        url = f"{target.origin}{path}" if self.route.forwarder else path
         connection.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
         for name, value in headers.items():
             connection.putheader(name, value)

@@ -72,7 +72,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
     with selectors.DefaultSelector() as selector:
         race = _Race(selector, port, timeout)
         try:
-            while waiting or race.is_running:
+            while waiting or race.running:
                 if waiting:
                     race.start(waiting.pop(0))
                 winners = race.wait(_STAGGER_SECONDS if waiting else timeout)
@@ -99,10 +99,11 @@ def try_all(
         try:
             for address in addresses:
                 race.start(address)
-            while race.is_running:
+            while race.running:
                 for sock in race.wait(timeout):
                     sock.close()
-                    race.shorten(_GRACE_SECONDS)
+                    grace = time.monotonic() + _GRACE_SECONDS
+                    race.deadline = min(race.deadline, grace)
         finally:
             race.close()
     return sorted(race.attempts, key=lambda one: addresses.index(one.address))
@@ -117,16 +118,8 @@ class _Race:
         self.attempts: list[ConnectAttempt] = []
         self._selector = selector
         self._port = port
-        self._deadline = time.monotonic() + timeout
-        self._running: dict[socket.socket, tuple[str, float]] = {}
-
-    @property
-    def is_running(self) -> bool:
-        return bool(self._running)
-
-    def shorten(self, seconds: float) -> None:
-        """Let the attempts that are under way take at most this long from now."""
-        self._deadline = min(self._deadline, time.monotonic() + seconds)
+        self.deadline = time.monotonic() + timeout
+        self.running: dict[socket.socket, tuple[str, float]] = {}
 
     def start(self, address: str) -> None:
         try:
@@ -137,7 +130,7 @@ class _Race:
             self.attempts.append(ConnectAttempt(address, 0.0, error))
             return
         sock.setblocking(False)
-        self._running[sock] = (address, time.monotonic())
+        self.running[sock] = (address, time.monotonic())
         code = sock.connect_ex(target)
         if code in (0, EINPROGRESS, EWOULDBLOCK):
             self._selector.register(sock, selectors.EVENT_WRITE)
@@ -146,9 +139,9 @@ class _Race:
 
     def wait(self, seconds: float) -> list[socket.socket]:
         """Return the sockets that connect within this time, none after the deadline."""
-        if not self._running:
+        if not self.running:
             return []
-        left = self._deadline - time.monotonic()
+        left = self.deadline - time.monotonic()
         ready = self._selector.select(max(0.0, min(left, seconds)))
         winners = []
         for key, _ in ready:
@@ -160,17 +153,17 @@ class _Race:
             else:
                 winners.append(sock)
                 self._end(sock)
-        if not ready and time.monotonic() >= self._deadline:
-            for sock in list(self._running):
+        if not ready and time.monotonic() >= self.deadline:
+            for sock in list(self.running):
                 self._end(sock, socket.timeout("timed out"))
         return winners
 
     def close(self) -> None:
-        for sock in self._running:
+        for sock in self.running:
             sock.close()
 
     def _end(self, sock: socket.socket, error: OSError | None = None) -> None:
-        address, started = self._running.pop(sock)
+        address, started = self.running.pop(sock)
         seconds = time.monotonic() - started
         self.attempts.append(ConnectAttempt(address, seconds, error))
         if error:

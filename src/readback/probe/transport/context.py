@@ -101,25 +101,16 @@ class ProbeContext:
     def get(
         self, path: str, *, with_key: bool = True, client: ProbeClient | None = None
     ) -> ProbeResponse:
-        return self._request(client, "GET", path, key=self.key if with_key else None)
+        whole, key = f"{self.base_url.path}{path}", self.key if with_key else None
+        response = (client or self.client).request("GET", whole, key=key)
+        self.responses.append(response)
+        return response
 
     def post_chat(
         self, body: bytes, client: ProbeClient | None = None
     ) -> ProbeResponse:
-        return self._request(client, "POST", CHAT, key=self.key, body=body)
-
-    def _request(
-        self,
-        client: ProbeClient | None,
-        method: str,
-        path: str,
-        *,
-        key: Secret | None,
-        body: bytes | None = None,
-    ) -> ProbeResponse:
-        response = (client or self.client).request(
-            method, f"{self.base_url.path}{path}", key=key, body=body
-        )
+        whole, client = f"{self.base_url.path}{CHAT}", client or self.client
+        response = client.request("POST", whole, key=self.key, body=body)
         self.responses.append(response)
         return response
 

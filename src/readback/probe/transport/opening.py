@@ -15,6 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from email import message_from_string
 from email.message import Message
 
@@ -118,18 +119,14 @@ def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
     copies the bytes until one side closes.
     """
     near, far = socket.socketpair()
-    copying = threading.Thread(target=_copy, args=(encrypted, far), daemon=True)
-    copying.start()
-    return near
 
-
-def _copy(encrypted: ssl.SSLSocket, plain: socket.socket) -> None:
-    with encrypted, plain:
-        try:
-            while _copy_some(encrypted, plain):
+    def copy() -> None:
+        with encrypted, far, suppress(OSError, ValueError):
+            while _copy_some(encrypted, far):
                 pass
-        except (OSError, ValueError):
-            return
+
+    threading.Thread(target=copy, daemon=True).start()
+    return near
 
 
 def _copy_some(encrypted: ssl.SSLSocket, plain: socket.socket) -> bool:
@@ -197,13 +194,11 @@ def _read_page(sock: DeadlineSocket, head: str) -> bytes:
     length = _CONTENT_LENGTH.search(head)
     size = min(int(length[1]) if length else _MAX_PAGE_BYTES, _MAX_PAGE_BYTES)
     page = b""
-    try:
+    with suppress(OSError):
         while len(page) < size and b"</html>" not in page.lower():
             if not (part := sock.recv(4096)):
                 break
             page += part
-    except OSError:
-        pass
     return page
 
 

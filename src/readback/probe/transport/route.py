@@ -68,9 +68,13 @@ class Route:
     @property
     def key_destination(self) -> str:
         """Who can read a key that is sent on this route, safe to show."""
-        if self.proxy is None or self.uses_tunnel:
-            return self.target.origin
-        return f"{self.target.origin} through the proxy {self.proxy}"
+        origin = self.target.origin
+        return f"{origin} through the proxy {self.proxy}" if self.forwarder else origin
+
+    @property
+    def forwarder(self) -> Proxy | None:
+        """The proxy that forwards single requests, which then name the target."""
+        return None if self.uses_tunnel else self.proxy
 
     @property
     def uses_tunnel(self) -> bool:
