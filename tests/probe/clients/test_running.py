@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from readback.keys import mint
-from readback.probe.clients.installed import ClientRequest, find_programs
+from readback.probe.clients.running import ClientRequest, find_programs
 from readback.probe.command import main
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret

@@ -15,10 +15,9 @@ from urllib.parse import urlsplit
 from readback.probe.clients.settings import Machine
 from readback.probe.common.formatting import sanitize
 from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address
+from readback.probe.transport import socks
 
 HTTP = {"http": "", "https": ""}
-_PORTS = {"http": 80, "https": 443}
-_SOCKS_PORT = 1080
 _REQUESTS_KINDS = {
     **HTTP,
     **dict.fromkeys(("socks4", "socks4a", "socks5", "socks5h"), "PySocks"),
@@ -28,7 +27,6 @@ _CURL_KINDS = {
     **HTTP,
     **dict.fromkeys(("socks", "socks4", "socks4a", "socks5", "socks5h"), ""),
 }
-_CURL_DEFAULT_PORT = 1080
 # Java also sends whatever resolves to a loopback literal directly.
 _JAVA_DIRECT = "localhost|127.*|[::1]"
 
@@ -61,11 +59,7 @@ DIRECT = ProxyChoice()
 
 
 def through(
-    value: str,
-    variable: str,
-    kinds: Mapping[str, str],
-    *,
-    default_port: int | None = None,
+    value: str, variable: str, kinds: Mapping[str, str], default_port: int | None = None
 ) -> ProxyChoice:
     """Return the choice of a program that supports these kinds of proxy.
 
@@ -76,9 +70,16 @@ def through(
     scheme, separator, rest = value.partition("://")
     if not separator:
         scheme, rest = "http", value
-    server = _server(scheme.lower(), rest, default_port)
-    if server is None:
+    try:
+        # A password may contain characters that end the host in a URL.
+        parts = urlsplit(f"//{rest.rpartition('@')[2]}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host:
         return ProxyChoice("", variable, f"{variable} is not the address of a proxy")
+    port = port or default_port or PORTS.get(scheme.lower(), socks.PORT)
+    server = sanitize(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
     if scheme.lower() not in kinds:
         kind = sanitize(scheme) or "such"
         return ProxyChoice(server, variable, f"no support for {kind} proxies")
@@ -86,21 +87,6 @@ def through(
     return ProxyChoice(
         server, variable, note=f"with the package {package}" if package else ""
     )
-
-
-def _server(scheme: str, rest: str, default_port: int | None) -> str | None:
-    """Return host and port without a login, or None if there is no host."""
-    # A password may contain characters that end the host in a URL.
-    authority = rest.rpartition("@")[2]
-    try:
-        parts = urlsplit(f"//{authority}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if not host:
-        return None
-    port = port or default_port or _PORTS.get(scheme, _SOCKS_PORT)
-    return sanitize(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
 
 def requests_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
@@ -116,31 +102,24 @@ def requests_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
 
 
 def httpx_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
-    entries = _no_proxy_entries(machine)
-    if "*" in entries:
-        return DIRECT
     # httpx reads NO_PROXY whenever a client is made, even if no proxy is set.
-    if any(map(_breaks_httpx, entries)):
+    entries = _no_proxy_entries(machine)
+    if "*" not in entries and any(map(_breaks_httpx, entries)):
         variable = _variable(machine, "no")[0]
         return ProxyChoice("", variable, f"{variable} cannot be parsed")
-    return _httpx_choice(target, machine, entries, _httpx_excludes)
+    return _httpx_choice(target, machine, _httpx_excludes)
 
 
 def httpx2_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
-    entries = _no_proxy_entries(machine)
-    if "*" in entries:
-        return DIRECT
-    return _httpx_choice(target, machine, entries, _httpx2_excludes)
+    return _httpx_choice(target, machine, _httpx2_excludes)
 
 
 def _httpx_choice(
-    target: BaseUrl,
-    machine: Machine,
-    entries: list[str],
-    excludes: Callable[[str, BaseUrl], bool],
+    target: BaseUrl, machine: Machine, excludes: Callable[[str, BaseUrl], bool]
 ) -> ProxyChoice:
     variable, value = _configured(target, machine)
-    if not value or any(excludes(entry, target) for entry in entries):
+    entries = _no_proxy_entries(machine)
+    if not value or "*" in entries or any(excludes(one, target) for one in entries):
         return DIRECT
     return through(value, variable, _HTTPX_KINDS)
 
@@ -276,8 +255,8 @@ def curl_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
     variable, value = machine.first(*names, "all_proxy", "ALL_PROXY")
     if not value or _curl_excludes(machine.first("no_proxy", "NO_PROXY")[1], target):
         return DIRECT
-    port = None if value.lower().startswith("https://") else _CURL_DEFAULT_PORT
-    return through(value, variable, _CURL_KINDS, default_port=port)
+    port = None if value.lower().startswith("https://") else socks.PORT
+    return through(value, variable, _CURL_KINDS, port)
 
 
 def _curl_excludes(no_proxy: str, target: BaseUrl) -> bool:

@@ -2,29 +2,48 @@
 
 The key is sent only if the probe's own request with it was accepted; otherwise the
 programs are asked with a word that is not a key, to see whether they get a response.
+
+Each runs in a process of its own with a deadline. Most run a small program in scripts/,
+which reads four lines from standard input (the base URL, the key, a timeout in seconds,
+the body of a chat request or nothing) and prints lines that begin with `version`,
+`models` and a status, `chat` and a status and the body in Base64, or `error`. A key is
+never on a command line, because other users of a machine can see those.
 """
 
 from __future__ import annotations
 
+import base64
 import json
-from dataclasses import replace
+import os
+import pkgutil
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from readback.contract import MODEL, ROLE
-from readback.probe.clients.installed import (
-    ClientRequest,
-    ProgramAnswer,
-    find_programs,
-)
 from readback.probe.common.background import BackgroundCall
+from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
+from readback.probe.service.answers import parse_json
 from readback.probe.service.echo import MARKS
 from readback.probe.transport.context import ProbeContext
 
 _NO_KEY = "no-key"
 _NO_RESPONSE = "no response"
+_PACKAGE = "readback.probe.clients"
+_START_SECONDS = 20.0
+_COMPILE_SECONDS = 60.0
+_PACKAGES = ("requests", "httpx", "openai")
 
 
 def check(context: ProbeContext) -> Diagnosis:
@@ -41,7 +60,22 @@ def check(context: ProbeContext) -> Diagnosis:
     if request.key != _NO_KEY:
         echoed = ", then 200 with the same text" if request.body else ""
         outcomes["this probe"] = f"status 200{echoed}"
-    return _with_table(_compare(outcomes), answers)
+    diagnosis = _compare(outcomes)
+    programs: dict[str, Fact] = {
+        name: {
+            "version": answer.version,
+            "outcome": outcomes[name],
+            "error": answer.error,
+        }
+        for name, answer in answers.items()
+    }
+    lines = (
+        f"{name} {answer.version}: {outcomes[name]}"
+        + (f": {answer.error}" if answer.error else "")
+        for name, answer in answers.items()
+    )
+    facts = {**diagnosis.facts, "programs": programs}
+    return replace(diagnosis, details=tuple(lines), facts=facts)
 
 
 def _request(context: ProbeContext) -> ClientRequest:
@@ -94,17 +128,248 @@ def _compare(outcomes: dict[str, str]) -> Diagnosis:
     return diagnose("run.differs", outcomes=" ".join(said))
 
 
-def _with_table(diagnosis: Diagnosis, answers: dict[str, ProgramAnswer]) -> Diagnosis:
-    lines, facts = [], dict(diagnosis.facts)
-    programs: dict[str, Fact] = {}
-    for name, answer in answers.items():
-        outcome = _outcome(answer)
-        error = f": {answer.error}" if answer.error else ""
-        lines.append(f"{name} {answer.version}: {outcome}{error}")
-        programs[name] = {
-            "version": answer.version,
-            "outcome": outcome,
-            "error": answer.error,
-        }
-    facts["programs"] = programs
-    return replace(diagnosis, details=tuple(lines), facts=facts)
+@dataclass(frozen=True)
+class ClientRequest:
+    """What every program sends."""
+
+    base_url: str
+    key: str
+    timeout: float
+    body: str = ""
+    """The body of a chat request, as one line of JSON; empty for none."""
+    start_seconds: float = _START_SECONDS
+    """How long a program may take beside its two requests."""
+
+    @property
+    def limit(self) -> float:
+        return 2 * self.timeout + self.start_seconds
+
+    @property
+    def lines(self) -> str:
+        return "\n".join((self.base_url, self.key, f"{self.timeout:g}", self.body, ""))
+
+    def redact(self, text: str) -> str:
+        """Remove the key from what a program printed, such as an error message."""
+        return text.replace(self.key, "[key]")
+
+
+@dataclass(frozen=True)
+class ProgramAnswer:
+    """What a program printed."""
+
+    version: str = ""
+    models: int = 0
+    """The status of the response, 0 if there was none."""
+    chat: int = 0
+    content: object = None
+    """The body of the response to the chat request, if it was JSON."""
+    error: str = ""
+
+
+class InstalledProgram(NamedTuple):
+    name: str
+    send: Callable[[ClientRequest], ProgramAnswer]
+
+
+def find_programs() -> list[InstalledProgram]:
+    """Return the programs that are installed, each once."""
+    programs = [
+        InstalledProgram(name, partial(send, path))
+        for name, send in _BINARIES.items()
+        if (path := shutil.which(name))
+    ]
+    return programs + _python_programs()
+
+
+def _python_programs() -> list[InstalledProgram]:
+    """Return one for each package, with the first Python that has it."""
+    names = ("python3", "python", sys.executable or "")
+    found = filter(None, map(shutil.which, names))
+    # Several names of one program in one folder have the same packages.
+    paths = {(os.path.dirname(path), os.path.realpath(path)): path for path in found}
+    calls = [
+        (path, BackgroundCall(partial(_packages, path))) for path in paths.values()
+    ]
+    programs: dict[str, InstalledProgram] = {}
+    for path, call in calls:
+        for package, version in call.result().items():
+            send = partial(_send_with_python, path, package, version)
+            programs.setdefault(package, InstalledProgram(f"Python {package}", send))
+    return list(programs.values())
+
+
+def _packages(python: str) -> dict[str, str]:
+    """Return the versions of the packages that this Python has."""
+    printed, _ = _run([python, "-c", _source("ask.py")], "", _START_SECONDS)
+    found = (line.split() for line in printed.splitlines())
+    return {
+        words[1]: words[2]
+        for words in found
+        if len(words) == 3 and words[0] == "has" and words[1] in _PACKAGES
+    }
+
+
+def _send_with_python(
+    python: str, package: str, version: str, request: ClientRequest
+) -> ProgramAnswer:
+    command = [python, "-c", _source("ask.py"), package]
+    return _parse(*_communicate(command, request), version)
+
+
+def _send_with_node(node: str, request: ClientRequest) -> ProgramAnswer:
+    command = [node, "--input-type=module", "--eval", _source("ask.mjs")]
+    return _parse(*_communicate(command, request))
+
+
+def _send_with_java(java: str, request: ClientRequest) -> ProgramAnswer:
+    with _file("Ask.java") as path:
+        return _parse(*_communicate([java, str(path)], request))
+
+
+def _send_with_go(go: str, request: ClientRequest) -> ProgramAnswer:
+    with _file("ask.go") as path:
+        # The compiler must not look for another version of itself in the network.
+        local = {"GO111MODULE": "off", "GOTOOLCHAIN": "local"}
+        command = [go, "run", str(path)]
+        patient = replace(request, start_seconds=_COMPILE_SECONDS)
+        return _parse(*_communicate(command, patient, local))
+
+
+def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
+    version, _ = _run([curl, "--version"], "", _START_SECONDS)
+    config = _curl_config(request)
+    printed, complaint = _communicate([curl, "--config", "-"], request, given=config)
+    models = re.match(r"models (\d+)\n", printed)
+    status = int(models[1]) if models else 0
+    chat = re.search(r"\nchat (\d+)\n\Z", printed)
+    content = printed[models.end() : chat.start()] if models and chat else ""
+    error = "" if status else re.sub(r"^curl: ", "", complaint)
+    return ProgramAnswer(
+        sanitize((version.split() + ["", ""])[1]),
+        status,
+        int(chat[1]) if chat else 0,
+        parse_json(content.encode()),
+        sanitize(error),
+    )
+
+
+_BINARIES = {
+    "curl": _send_with_curl,
+    "node": _send_with_node,
+    "java": _send_with_java,
+    "go": _send_with_go,
+}
+
+
+def _curl_config(request: ClientRequest) -> str:
+    """Return the options for one or two requests; curl reads them as a file."""
+    common = [
+        "silent",
+        "globoff",
+        "show-error",
+        f"max-time = {request.timeout:g}",
+        f'header = "Authorization: Bearer {_quoted(request.key)}"',
+    ]
+    lines = [
+        f'url = "{_quoted(request.base_url)}/models"',
+        f'output = "{_quoted(os.devnull)}"',
+        'write-out = "models %{http_code}\\n"',
+        *common,
+    ]
+    if request.body:
+        lines += [
+            "next",
+            f'url = "{_quoted(request.base_url)}/chat/completions"',
+            'header = "Content-Type: application/json"',
+            f'data-binary = "{_quoted(request.body)}"',
+            'write-out = "\\nchat %{http_code}\\n"',
+            *common,
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _parse(printed: str, complaint: str, version: str = "") -> ProgramAnswer:
+    found: dict[str, str] = {}
+    for line in printed.splitlines():
+        name, _, rest = line.partition(" ")
+        found[name] = rest
+    chat, _, content = found.get("chat", "").partition(" ")
+    models = _status(found.get("models", ""))
+    error = found.get("error", "")
+    if not models and not error:
+        error = complaint.strip().rpartition("\n")[2] or "it printed nothing"
+    try:
+        body = base64.b64decode(content)
+    except ValueError:
+        body = b""
+    return ProgramAnswer(
+        sanitize(version or found.get("version", "")),
+        models,
+        _status(chat),
+        parse_json(body),
+        sanitize(error),
+    )
+
+
+def _status(text: str) -> int:
+    return int(text) if re.fullmatch("[1-5][0-9]{2}", text) else 0
+
+
+def _communicate(
+    command: list[str],
+    request: ClientRequest,
+    more: Mapping[str, str] | None = None,
+    given: str = "",
+) -> tuple[str, str]:
+    """Let a program send the request; return what it printed, without the key."""
+    printed = _run(command, given or request.lines, request.limit, more)
+    return request.redact(printed[0]), request.redact(printed[1])
+
+
+def _run(
+    command: list[str], given: str, limit: float, more: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """Return what a program printed on its two outputs; never raise an error."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **(more or {})},
+            # Its children are stopped together with it.
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return "", str(error)
+    try:
+        out, err = process.communicate(given.encode("utf-8", "replace"), limit)
+    except subprocess.TimeoutExpired:
+        return "", f"no end within {limit:g} s"
+    finally:
+        if process.poll() is None:
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+            pipe.close()
+    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+
+def _source(name: str) -> str:
+    # Also works inside a zipapp.
+    return (pkgutil.get_data(_PACKAGE, f"scripts/{name}") or b"").decode()
+
+
+@contextmanager
+def _file(name: str) -> Iterator[Path]:
+    """Yield a temporary file with a script; it contains no secret."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(_source(name), encoding="utf-8")
+        yield path

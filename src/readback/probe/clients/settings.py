@@ -206,7 +206,7 @@ def requests_store(machine: Machine) -> StoreChoice:
     variable, path = machine.first("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
     if not path:
         return StoreChoice(CERTIFI)
-    return _only(path, variable, _why_unreadable(path, folders=True))
+    return _named(path, variable, _why_unreadable(path, folders=True))
 
 
 def httpx_store(machine: Machine) -> StoreChoice:
@@ -224,9 +224,7 @@ def curl_store(machine: Machine) -> StoreChoice:
         return StoreChoice(SYSTEM)
     if variable == "SSL_CERT_DIR":
         return _beside(SYSTEM, [path] if os.path.isdir(path) else [])
-    if problem := _why_unreadable(path):
-        return StoreChoice("", problem=f"{variable} {problem}")
-    return _beside(SYSTEM, [path])
+    return _named(path, variable, _why_unreadable(path), SYSTEM)
 
 
 def node_store(machine: Machine) -> StoreChoice:
@@ -244,17 +242,17 @@ def node_store(machine: Machine) -> StoreChoice:
 
 def _from_openssl_variables(machine: Machine) -> StoreChoice | None:
     if file := machine.variables.get("SSL_CERT_FILE"):
-        return _only(file, "SSL_CERT_FILE", _why_unreadable(file))
+        return _named(file, "SSL_CERT_FILE", _why_unreadable(file))
     if folder := machine.variables.get("SSL_CERT_DIR"):
         problem = "" if os.path.isdir(folder) else "is not a folder"
-        return _only(folder, "SSL_CERT_DIR", problem)
+        return _named(folder, "SSL_CERT_DIR", problem)
     return None
 
 
-def _only(path: str, variable: str, problem: str) -> StoreChoice:
+def _named(path: str, variable: str, problem: str, base: str = "") -> StoreChoice:
     if problem:
         return StoreChoice("", problem=f"{variable} {problem}")
-    return _beside("", [path])
+    return _beside(base, [path])
 
 
 def _beside(base: str, paths: list[str]) -> StoreChoice:
