@@ -273,7 +273,7 @@ def _compare(
 ) -> int:
     """Test both addresses, each with its own key; the exit code is the first one's."""
     from readback.probe.comparison import Comparison
-    from readback.probe.output import formats as output
+    from readback.probe.output.formats import FORMS, show_comparison
 
     first = run(options.base_url, key)
     if first.report.interrupted:
@@ -282,45 +282,37 @@ def _compare(
     second = run(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
     both = Comparison((first, second))
     if options.form:
-        print(output.COMPARISONS[options.form](both), flush=True)
+        print(FORMS[options.form][1](both), flush=True)
     else:
-        # A display of its own for each: a second report would be a line of a chart.
-        output.show_comparison(both, lambda report: _output(None)(report))
+        show_comparison(both, _show)
     return (second if second.report.interrupted else first).report.family
 
 
 def _output(form: str | None) -> Callable[[ProbeReport], None]:
     """Return the function that prints the report of each run."""
-    from readback.probe.output import formats
-    from readback.probe.output.console import is_terminal
+    from readback.probe.output.formats import FORMS
     from readback.probe.watch import Trend
 
-    forms = {
-        "json": formats.as_json,
-        "markdown": formats.as_markdown,
-        "short": formats.as_short,
-    }
-    if form:
-        return _printer(forms[form])
-    in_terminal = is_terminal(sys.stdout)
-    return Trend(_show_in_terminal if in_terminal else _printer(formats.as_text)).show
+    if form is None:
+        return Trend(_show).show
+    return lambda report: print(FORMS[form][0](report), flush=True)
 
 
-def _show_in_terminal(report: ProbeReport) -> None:
-    from readback.probe.output import formats
+def _show(report: ProbeReport) -> None:
+    from readback.probe.output.console import is_terminal
+    from readback.probe.output.formats import as_text
 
-    try:
-        from readback.probe.output import terminal
+    if is_terminal(sys.stdout):
+        try:
+            from readback.probe.output import terminal
 
-        terminal.show(report)
-    except OSError:
-        raise
-    except Exception:  # rich is missing, or cannot handle this terminal.
-        _printer(formats.as_text)(report)
-
-
-def _printer(render: Callable[[ProbeReport], str]) -> Callable[[ProbeReport], None]:
-    return lambda report: print(render(report), flush=True)
+            terminal.show(report)
+            return
+        except OSError:
+            raise
+        except Exception:  # rich is missing, or cannot handle this terminal.
+            pass
+    print(as_text(report), flush=True)
 
 
 @contextmanager

@@ -10,14 +10,14 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from readback.probe.common.results import Culprit, Diagnosis, Fact, StepResult, Verdict
+from readback.probe.common.results import Culprit, Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
 from readback.probe.report import ProbeReport
-from readback.probe.steps import STEPS
+from readback.probe.steps import RUN_PROGRAMS, STEPS
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.route import Route
 
-_ORDER = {step.id: place for place, step in enumerate(STEPS)}
+_ORDER = {step.id: n for n, step in enumerate((*STEPS, RUN_PROGRAMS))}
 _ON_THE_WAY = ("proxies", "dns", "tcp", "tls")
 _IN_BETWEEN = (Culprit.MACHINE, Culprit.NETWORK, Culprit.PROXY)
 
@@ -32,15 +32,6 @@ class FinishedRun:
     @property
     def url(self) -> str:
         return self.report.base_url
-
-    @property
-    def failure(self) -> StepResult | None:
-        results = self.report.results
-        failed = (one for one in results if one.diagnosis.verdict == Verdict.FAIL)
-        return next(failed, None)
-
-    def has(self, step: str) -> bool:
-        return any(one.step == step for one in self.report.results)
 
 
 @dataclass(frozen=True)
@@ -60,41 +51,31 @@ def _diagnose(
 ) -> Diagnosis:
     if first.report.interrupted or second.report.interrupted:
         return diagnose("compare.unfinished", common=common)
-    one, other = first.failure, second.failure
-    if one and other and one.step == other.step:
-        is_same = one.diagnosis.id == other.diagnosis.id
-        id = "compare.same_failure" if is_same else "compare.other_failure"
-        return diagnose(id, common=common, **_facts(one, first, second))
-    if other and (one is None or _ORDER[other.step] < _ORDER[one.step]):
-        return _parted(other, second, first, common)
-    if one:
-        return _parted(one, first, second, common)
-    return diagnose("compare.same", first=first.url, second=second.url, common=common)
-
-
-def _parted(
-    failure: StepResult,
-    fails: FinishedRun,
-    passes: FinishedRun,
-    common: dict[str, Fact],
-) -> Diagnosis:
+    pairs = ((first, second), (second, first))
+    failures = [
+        (failure, *pair) for pair in pairs if (failure := pair[0].report.failure)
+    ]
+    if not failures:
+        urls = {"first": first.url, "second": second.url}
+        return diagnose("compare.same", common=common, **urls)
+    failure, fails, passes = min(failures, key=lambda one: _ORDER[one[0].step])
+    other = passes.report.failure
     is_before = failure.step in _ON_THE_WAY or failure.diagnosis.culprit in _IN_BETWEEN
     id = "compare.parts_at" if is_before else "compare.parts_at_service"
-    if not passes.has(failure.step):
+    if other and other.step == failure.step:
+        is_same = other.diagnosis.id == failure.diagnosis.id
+        id = "compare.same_failure" if is_same else "compare.other_failure"
+    elif all(one.step != failure.step for one in passes.report.results):
         id = "compare.parts_after"
-    return diagnose(id, common=common, **_facts(failure, fails, passes))
-
-
-def _facts(
-    failure: StepResult, fails: FinishedRun, passes: FinishedRun
-) -> dict[str, str]:
-    return {
-        "step": failure.title,
-        "found": failure.diagnosis.id,
-        "next_step": failure.diagnosis.hint,
-        "fails": fails.url,
-        "passes": passes.url,
-    }
+    return diagnose(
+        id,
+        common=common,
+        step=failure.title,
+        found=failure.diagnosis.id,
+        next_step=failure.diagnosis.hint,
+        fails=fails.url,
+        passes=passes.url,
+    )
 
 
 def _in_common(first: ProbeContext, second: ProbeContext) -> dict[str, str]:

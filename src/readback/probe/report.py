@@ -45,9 +45,13 @@ class ProbeReport:
     """The program behind an endpoint, if it names itself."""
 
     @property
+    def failure(self) -> StepResult | None:
+        return next(iter(self._with(Verdict.FAIL)), None)
+
+    @property
     def decisive(self) -> StepResult | None:
         """The first failure, or else the first warning."""
-        return next(iter(self._with(Verdict.FAIL) + self._with(Verdict.WARN)), None)
+        return self.failure or next(iter(self._with(Verdict.WARN)), None)
 
     @property
     def interrupted(self) -> StepResult | None:
@@ -136,13 +140,10 @@ class ProbeReport:
     @property
     def _others(self) -> str:
         """How many findings there are beside the decisive one."""
-        failures, warnings = (
-            len(self._with(one)) for one in (Verdict.FAIL, Verdict.WARN)
-        )
-        if self.verdict == Verdict.FAIL:
+        failures, warnings = map(len, map(self._with, (Verdict.FAIL, Verdict.WARN)))
+        others = [_count(warnings - 1, "more warning")]
+        if failures:
             others = [_count(failures - 1, "more failure"), _count(warnings, "warning")]
-        else:
-            others = [_count(warnings - 1, "more warning")]
         named = ", ".join(filter(None, others))
         return f" ({named}.)" if named else ""
 

@@ -204,10 +204,11 @@ def comparison_as_short(comparison: Comparison) -> str:
     return "\n".join(cut(line, 240) if n else line for n, line in enumerate(lines))
 
 
-COMPARISONS = {
-    "json": comparison_as_json,
-    "markdown": comparison_as_markdown,
-    "short": comparison_as_short,
+# By the names of their options: a report, and a comparison of two.
+FORMS = {
+    "json": (as_json, comparison_as_json),
+    "markdown": (as_markdown, comparison_as_markdown),
+    "short": (as_short, comparison_as_short),
 }
 
 
