@@ -20,7 +20,7 @@ from readback.probe.connection import dns, failed_handshake
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.service import echo, timing, user_agents
+from readback.probe.service import between, echo, timing
 from readback.probe.service.endpoint import EventStream
 from readback.probe.transport import opening
 from readback.probe.transport.client import (
@@ -306,7 +306,7 @@ def test_a_service_that_closes_in_the_moment_of_a_request_is_not_blamed(
 def test_a_request_that_is_answered_late_is_not_refused(
     match: Match, id: str, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(user_agents, "_BRIEFLY", 0.3)
+    monkeypatch.setattr(between, "_BRIEFLY", 0.3)
     arrange = through_relay(held_back(match, {1}))
     with arrange(resources) as given:
         report = probed(given, "latency")

@@ -11,16 +11,15 @@ from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import address, key
 from readback.probe.service import (
+    between,
     contract_checks,
     echo,
     endpoint,
     recognition,
-    rewriting,
     timing,
-    user_agents,
 )
+from readback.probe.service.between import Check, asking_again
 from readback.probe.service.contract_checks import check_access
-from readback.probe.service.user_agents import Check, asking_again
 from readback.probe.transport.context import ProbeContext
 
 Condition = Callable[[ProbeContext], bool]
@@ -105,8 +104,8 @@ COMMON = (
 )
 READBACK = (
     Step("idle", "idle connection", timing.check_idle, ("http",), True),
-    Step("agents", "User-Agent", user_agents.check_agents, ("http",), True),
-    Step("expect", "Expect", user_agents.check_expect, ("http",), True),
+    Step("agents", "User-Agent", between.check_agents, ("http",), True),
+    Step("expect", "Expect", between.check_expect, ("http",), True),
     Step("access", "key accepted", asking_again(check_access), ("http", "key")),
     Step("models", "model list", contract_checks.check_models, ("access",)),
     Step("echo.ascii", "echo: ASCII", asking_again(_echo), ("access",)),
@@ -122,7 +121,7 @@ READBACK = (
     Step("cabinet", "cabinet", contract_checks.check_cabinet, ("http",)),
     Step("latency", "latency", timing.check_latency, ("echo.ascii",)),
     Step("clock", "clock", timing.check_clock, ("http",)),
-    Step("between", "in between", rewriting.check, ("http",)),
+    Step("between", "in between", between.check_changes, ("http",)),
 )
 ENDPOINT = (
     Step("access", "key accepted", endpoint.check_access, ("http",)),

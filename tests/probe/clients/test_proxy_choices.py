@@ -1,11 +1,13 @@
 """The predicted proxy is the one that the real program was seen to use."""
 
+from dataclasses import replace
+
 import pytest
 
 from readback.probe.clients.comparison import PROGRAMS
 from readback.probe.clients.proxies import ProxyChoice
 from readback.probe.clients.settings import Machine
-from readback.probe.entered.base_url import PORTS, BaseUrl, split
+from readback.probe.entered.base_url import BaseUrl, split
 from tests.probe.clients.machines import machine
 from tests.probe.clients.observed import COLUMNS, OBSERVED
 
@@ -19,9 +21,7 @@ LETTERS = {
 
 
 def target(url: str) -> BaseUrl:
-    parts = split(url)
-    host, scheme = parts.hostname or "", parts.scheme
-    return BaseUrl(scheme, host, parts.port or PORTS[scheme], "/v1")
+    return replace(split(url), path="/v1")
 
 
 def letter(choice: ProxyChoice) -> str:

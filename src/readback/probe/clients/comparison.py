@@ -22,7 +22,7 @@ from readback.probe.clients.settings import (
     openai_settings,
     replaces_authorization,
 )
-from readback.probe.common.formatting import sanitize
+from readback.probe.common.formatting import listed, sanitize
 from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import BaseUrl
@@ -66,8 +66,12 @@ Groups = dict[str, list[OtherProgram]]
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     machine = Machine.here()
+    try:
+        openai_version = metadata.version("openai")
+    except Exception:  # A damaged installation must not matter here.
+        openai_version = ""
     found = [
-        *differences(context.base_url, machine, programs(_openai_version())),
+        *differences(context.base_url, machine, programs(openai_version)),
         *openai_differences(context.base_url, machine, context.secret),
     ]
     if found:
@@ -161,7 +165,7 @@ def _store_differences(
     private = _group((program, choice.private) for program, choice in usable)
     others = [program for program, choice in usable if not choice.private]
     if target.is_encrypted and private and others:
-        without = _listed(others)
+        without = listed(program.name for program in others)
         found.append(
             _diagnose("clients.store_differs", private, details, without=without)
         )
@@ -173,7 +177,7 @@ def _diagnose(id: str, groups: Groups, details: Groups, **facts: str) -> Diagnos
         program.name: action for action, those in details.items() for program in those
     }
     who = " ".join(
-        f"{action[0].upper()}{action[1:]}: {_listed(those)}."
+        f"{action[0].upper()}{action[1:]}: {listed(one.name for one in those)}."
         for action, those in groups.items()
     )
     diagnosis = diagnose(id, who=who, programs=table, **facts)
@@ -190,19 +194,6 @@ def _group(actions: Iterable[tuple[OtherProgram, str]]) -> Groups:
         if action:
             groups.setdefault(action, []).append(program)
     return groups
-
-
-def _listed(those: list[OtherProgram]) -> str:
-    *rest, last = (program.name for program in those)
-    return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def _openai_version() -> str:
-    """Return the version of openai that this Python would import, or ""."""
-    try:
-        return metadata.version("openai")
-    except Exception:  # A damaged installation must not matter here.
-        return ""
 
 
 def programs(openai_version: str) -> list[OtherProgram]:

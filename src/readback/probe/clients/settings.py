@@ -19,13 +19,13 @@ import re
 import shlex
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from readback.probe.common.formatting import sanitize
-from readback.probe.entered.base_url import PORTS, BaseUrl
+from readback.probe.common.results import ProbeError
+from readback.probe.entered.base_url import BaseUrl, split
 from readback.probe.entered.key import Secret
 
 _MAX_FILE_BYTES = 1 << 20
@@ -125,22 +125,20 @@ class OpenAISettings:
     key: Secret
 
     def names(self, target: BaseUrl) -> bool:
-        return _parts(self.base_url) == (
-            target.scheme,
-            target.host,
-            target.port,
-            target.path,
-        )
+        try:
+            url = split(self.base_url)
+            return replace(url, path=url.path.rstrip("/")) == target
+        except ProbeError:
+            return False
 
     def shown_url(self, target: BaseUrl) -> str:
         """Return the host; a path may contain something secret."""
-        parts = _parts(self.base_url)
-        if parts is None:
+        try:
+            origin = split(self.base_url).origin
+        except ProbeError:
             return "something that is not an address"
-        scheme, host, port, _ = parts
-        if (scheme, host, port) == (target.scheme, target.host, target.port):
-            return "another path of this host"
-        return sanitize(str(BaseUrl(scheme, host, port, "")))
+        is_here = origin == target.origin
+        return "another path of this host" if is_here else sanitize(origin)
 
     @property
     def shown_key(self) -> str:
@@ -179,17 +177,6 @@ def replaces_authorization(machine: Machine) -> bool:
     lines = machine.variables.get(CUSTOM_HEADERS, "").splitlines()
     names = (line.partition(":")[0].strip().lower() for line in lines)
     return "authorization" in names
-
-
-def _parts(url: str) -> tuple[str, str, int, str] | None:
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in PORTS or not host:
-        return None
-    return parts.scheme, host, port or PORTS[parts.scheme], parts.path.rstrip("/")
 
 
 class StoreChoice(NamedTuple):

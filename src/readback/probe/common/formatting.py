@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from readback.keys import KEY_LIKE
 
@@ -44,6 +45,12 @@ def sanitize(text: str) -> str:
     # Everything that looks like a key is replaced, ours or another service's.
     safe = printable(" ".join(KEY_LIKE.sub("sk-…", text).split()))
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a person would write them: "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def page_title(page: bytes) -> str:

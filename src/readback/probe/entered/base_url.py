@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, replace
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from readback.contract import VERSION_PREFIX
 from readback.probe.common.formatting import sanitize
@@ -59,18 +59,20 @@ class BaseUrl:
         return f"{self.origin}{self.path}"
 
 
-def split(url: str) -> SplitResult:
-    """Split an http or https URL; raise `ProbeError` if it is not one."""
+def split(url: str) -> BaseUrl:
+    """Return the parts of an http or https URL; raise `ProbeError` if it is not one."""
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - reading it is the check
+        port = parts.port
     except ValueError:
         raise ProbeError("address.host") from None
     if parts.scheme not in PORTS:
         raise ProbeError("address.scheme", scheme=shown_scheme(parts.scheme))
-    if not parts.hostname or parts.port == 0:
+    if not parts.hostname or port == 0:
         raise ProbeError("address.host")
-    return parts
+    return BaseUrl(
+        parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path
+    )
 
 
 def is_ip_address(host: str) -> bool:

@@ -141,14 +141,10 @@ def has_models(response: ProbeResponse) -> bool:
     return is_from_api(response) and response.status not in _NO_SUCH_PATH
 
 
-def explanation(response: ProbeResponse, key: Secret | None) -> str:
-    """Return what the error in a response says, safe to show."""
-    error = parse_error(response)
-    return safe_message(error, key) if error else "no explanation"
-
-
-def safe_message(error: ApiError, key: Secret | None) -> str:
+def safe_message(error: ApiError | None, key: Secret | None) -> str:
     """Return the message of an error without anything that it repeats of the key."""
+    if error is None:
+        return "no explanation"
     message = _STARRED.sub("…", error.message[:_MAX_MESSAGE])
     if key:
         message = _hide_parts(message, key.reveal())
@@ -307,18 +303,12 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _DECODED:
         return ProbeError("between.coding", coding=sanitize(coding))
-    if rest := _trailing_bytes(response.body):
-        return ProbeError("between.trailing", bytes=rest)
-    return None
-
-
-def _trailing_bytes(body: bytes) -> int:
-    """Return how many bytes follow a JSON object; 0 if the body starts with none."""
-    text = body.decode("utf-8-sig", "replace").lstrip()
+    text = response.body.decode("utf-8-sig", "replace").lstrip()
     if not text.startswith("{"):
-        return 0
+        return None
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
-        return 0
-    return len(text[end:].strip().encode())
+        return None
+    rest = len(text[end:].strip().encode())
+    return ProbeError("between.trailing", bytes=rest) if rest else None

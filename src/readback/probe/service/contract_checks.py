@@ -11,14 +11,7 @@ from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, base_url
-from readback.probe.entered.base_url import BaseUrl
-from readback.probe.service.answers import (
-    parse_json,
-    parse_refusal,
-    refusal_error,
-    unexpected_response,
-    without_added,
-)
+from readback.probe.service import answers
 from readback.probe.service.echo import request_body
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS, ProbeContext
@@ -35,15 +28,15 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if not context.key.is_readback_key:
         raise ProbeError("key.prefix")
     response = context.get(MODELS)
-    is_list = isinstance(parse_json(response.body), dict)
+    is_list = isinstance(answers.parse_json(response.body), dict)
     if response.status != HTTPStatus.OK or not is_list:
-        refusal = parse_refusal(response)
+        refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise unexpected_response(response, f"{context.base_url}{MODELS}")
+            raise answers.unexpected_response(response, f"{context.base_url}{MODELS}")
         if refusal.code != "invalid_key":
-            raise refusal_error(response, refusal)
+            raise answers.refusal_error(response, refusal)
         id = "key.refused"
-        if refusal == parse_refusal(context.models_without_key):
+        if refusal == answers.parse_refusal(context.models_without_key):
             id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
         elif refusal.is_explained and _OF_FORM.search(refusal.detail):
             # The form of the key has been checked, so the service should accept it.
@@ -56,15 +49,14 @@ def check_access(context: ProbeContext) -> Diagnosis:
 
 def check_models(context: ProbeContext) -> Diagnosis:
     # Added fields are a finding of the step "in between".
-    models = without_added(parse_json(context.models.body), MODEL_LIST)
-    is_right = models == MODEL_LIST
-    return diagnose("models.ok" if is_right else "models.changed")
+    models = answers.without_added(answers.parse_json(context.models.body), MODEL_LIST)
+    return diagnose("models.ok" if models == MODEL_LIST else "models.changed")
 
 
 def check_limit(context: ProbeContext) -> Diagnosis:
     response = context.post_chat(request_body("x" * (MAX_CONTENT_BYTES + 1)))
     _raise_if_transient(response)
-    refusal = parse_refusal(response)
+    refusal = answers.parse_refusal(response)
     if refusal and refusal.code == "content_too_large":
         return diagnose("limit.refused", figure=str(response.status))
     if response.status == HTTPStatus.OK:
@@ -75,11 +67,11 @@ def check_limit(context: ProbeContext) -> Diagnosis:
 def check_parameter(context: ProbeContext) -> Diagnosis:
     response = context.get(f"{MODELS}?probe=1")
     _raise_if_transient(response)
-    refusal = parse_refusal(response)
+    refusal = answers.parse_refusal(response)
     if refusal and refusal.code == "not_found":
         return diagnose("parameter.refused", figure=str(response.status))
     if response.status != HTTPStatus.OK and not refusal:
-        raise unexpected_response(response, f"{context.base_url}{MODELS}")
+        raise answers.unexpected_response(response, f"{context.base_url}{MODELS}")
     return diagnose("parameter.ignored", status=response.status)
 
 
@@ -87,10 +79,9 @@ def check_reuse(context: ProbeContext) -> Diagnosis:
     with context.new_client() as client:
         first, second = (context.get(MODELS, client=client) for _ in range(2))
     is_kept = second.timing.connect is None
-    figure = format_duration(second.timing.total)
     return diagnose(
         "reuse.ok" if is_kept else "reuse.closed",
-        figure=figure,
+        figure=format_duration(second.timing.total),
         first_milliseconds=round(first.timing.total * 1000, 3),
         second_milliseconds=round(second.timing.total * 1000, 3),
     )
@@ -98,9 +89,9 @@ def check_reuse(context: ProbeContext) -> Diagnosis:
 
 def _raise_if_transient(response: ProbeResponse) -> None:
     """Raise `ProbeError` if the service is only busy or temporarily unavailable."""
-    refusal = parse_refusal(response)
+    refusal = answers.parse_refusal(response)
     if refusal and refusal.code in _TRANSIENT:
-        raise refusal_error(response, refusal)
+        raise answers.refusal_error(response, refusal)
 
 
 def check_cabinet(context: ProbeContext) -> Diagnosis:
@@ -120,35 +111,26 @@ def check_cabinet(context: ProbeContext) -> Diagnosis:
 
 
 def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
+    """Ask the cabinet, without the key, through the proxy set for its host."""
     try:
-        response = _get_from_cabinet(context, f"{cabinet}/address.json")
+        target = base_url.split(f"{cabinet}/address.json")
+        _, route = proxies.check(target)
+        # The cabinet may use https even if the API does not.
+        needs_trust = target.is_encrypted and context.trusted is None
+        trusted = stores.together() if needs_trust else None
+        with context.new_client(route, trusted=trusted) as client:
+            context.cabinet = response = client.request("GET", target.path)
+        context.cabinet_host = target.host
     except ProbeError as error:
         if error.id == "skipped.budget":
             raise
-        raise _unreachable(cabinet, "it cannot be reached") from None
-    content = parse_json(response.body)
-    if response.status != HTTPStatus.OK or not isinstance(content, dict):
-        raise _unreachable(cabinet, f"it responded with {response.status}")
-    return content
-
-
-def _get_from_cabinet(context: ProbeContext, url: str) -> ProbeResponse:
-    """Send the request without the key, through the proxy set for that host."""
-    parts = base_url.split(url)
-    port = parts.port or base_url.PORTS[parts.scheme]
-    target = BaseUrl(parts.scheme, parts.hostname or "", port, parts.path)
-    _, route = proxies.check(target)
-    # The cabinet may use https even if the API does not.
-    needs_trust = target.is_encrypted and context.trusted is None
-    trusted = stores.together() if needs_trust else None
-    with context.new_client(route, trusted=trusted) as client:
-        context.cabinet = client.request("GET", target.path)
-    context.cabinet_host = target.host
-    return context.cabinet
-
-
-def _unreachable(cabinet: str, reason: str) -> ProbeError:
-    return ProbeError("cabinet.unreachable", cabinet=sanitize(cabinet), reason=reason)
+        reason = "it cannot be reached"
+    else:
+        content = answers.parse_json(response.body)
+        if response.status == HTTPStatus.OK and isinstance(content, dict):
+            return content
+        reason = f"it responded with {response.status}"
+    raise ProbeError("cabinet.unreachable", cabinet=sanitize(cabinet), reason=reason)
 
 
 def _normalize(url: object) -> str:

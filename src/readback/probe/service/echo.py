@@ -18,7 +18,6 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import compress, product
@@ -29,12 +28,7 @@ from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
 from readback.probe.common.formatting import code_points, format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service.answers import (
-    parse_json,
-    parse_refusal,
-    refusal_error,
-    unexpected_response,
-)
+from readback.probe.service import answers
 from readback.probe.transport.client import ProbeClient, ProbeResponse
 from readback.probe.transport.context import CHAT, ProbeContext
 
@@ -101,9 +95,8 @@ def check(
     context: ProbeContext, text: str, client: ProbeClient | None = None
 ) -> Diagnosis:
     response = send_text(context, text, client)
-    size = len(text.encode())
     figure = format_duration(response.timing.answer)
-    return diagnose("echo.same", figure=figure, bytes=size)
+    return diagnose("echo.same", figure=figure, bytes=len(text.encode()))
 
 
 def send_text(
@@ -112,12 +105,12 @@ def send_text(
     """Send a text; raise `ProbeError` unless it is returned unchanged."""
     response = context.post_chat(request_body(text), client)
     if response.status != HTTPStatus.OK:
-        refusal = parse_refusal(response)
+        refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise unexpected_response(response, f"{context.base_url}{CHAT}")
+            raise answers.unexpected_response(response, f"{context.base_url}{CHAT}")
         if refusal.code == "unsupported_media_type":
             raise ProbeError("echo.media_type", detail=refusal.detail)
-        raise refusal_error(response, refusal)
+        raise answers.refusal_error(response, refusal)
     completion = _completion(context, response)
     received = completion["choices"][0]["message"]["content"]
     if received.encode("utf-8", "surrogatepass") != text.encode():
@@ -146,9 +139,9 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
             cause="the response is not UTF-8",
             difference=f"byte {error.start + 1} of the response is 0x{byte:02X}",
         ) from None
-    content = parse_json(response.body)
+    content = answers.parse_json(response.body)
     if content is None:
-        raise unexpected_response(response, f"{context.base_url}{CHAT}")
+        raise answers.unexpected_response(response, f"{context.base_url}{CHAT}")
     try:
         choice = content["choices"][0]
         rest = (content["object"], choice["message"]["role"])
@@ -181,10 +174,14 @@ def first_difference(sent: str, received: str) -> str:
     pairs = enumerate(zip(sent, received))
     at = next((place for place, (a, b) in pairs if a != b), shorter)
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
-    expected, actual = _until_equal(sent[at:], received[at:])
+    # Cut both texts at the nearest point where they agree again, or after a few.
+    sizes = sorted(product(range(_MAX_SHOWN + 1), repeat=2), key=sum)
+    rest, other = sent[at:], received[at:]
+    equal = ((m, n) for m, n in sizes if rest[m : m + _EQUAL] == other[n : n + _EQUAL])
+    m, n = next(equal, (_MAX_SHOWN, _MAX_SHOWN))
     return (
         f"character {at + 1} (byte {byte + 1}), "
-        f"sent {code_points(expected)}, received {code_points(actual)}"
+        f"sent {code_points(rest[:m])}, received {code_points(other[:n])}"
     )
 
 
@@ -231,15 +228,6 @@ def _straighten_quotes(text: str) -> str:
     return text.replace("…", "...").replace("--", "—").translate(_SMART)
 
 
-def _until_equal(sent: str, received: str) -> tuple[str, str]:
-    """Cut both texts at the nearest point where they agree again, or after a few."""
-    sizes = product(range(_MAX_SHOWN + 1), repeat=2)
-    for one, other in sorted(sizes, key=sum):
-        if sent[one : one + _EQUAL] == received[other : other + _EQUAL]:
-            return sent[:one], received[:other]
-    return sent[:_MAX_SHOWN], received[:_MAX_SHOWN]
-
-
 def check_largest(context: ProbeContext) -> Diagnosis:
     try:
         return check(context, largest_text())
@@ -258,69 +246,63 @@ def check_largest(context: ProbeContext) -> Diagnosis:
     raise search.error()
 
 
-@dataclass
-class _Loss:
-    """A size that did not pass, and what happened to it."""
-
-    size: int
-    error: ProbeError
-
-
 class _Search:
     """The largest size that has passed, and the larger ones that did not."""
 
     def __init__(self, context: ProbeContext, lost: ProbeError) -> None:
         self._context = context
         self._passed, self._response = _SMALL_BYTES, self._send(_SMALL_BYTES)
-        self._losses = [_Loss(MAX_CONTENT_BYTES, lost)]
-        """In descending order; only the last one, which decides, is confirmed."""
+        self._losses = [(MAX_CONTENT_BYTES, lost)]
+        """The sizes that did not pass, in descending order, and what happened.
+
+        Only the last one, which decides, is confirmed."""
         seconds = _PATIENCE * self._response.timing.total
         self._patience = max(_MIN_SECONDS, min(seconds, _MAX_SECONDS))
         self._are_requests = False
 
     def halve(self) -> None:
         """Bring the largest size that passes and the smallest loss close together."""
-        while self._losses[-1].size - self._passed > _PRECISION_BYTES:
-            size = (self._passed + self._losses[-1].size) // 2
+        while self._losses[-1][0] - self._passed > _PRECISION_BYTES:
+            size = (self._passed + self._losses[-1][0]) // 2
             try:
                 self._response = self._send(size, self._patience)
                 self._passed = size
             except ProbeError as error:
-                self._losses.append(_Loss(size, _if_lost(error)))
+                self._losses.append((size, _if_lost(error)))
 
     def confirm(self) -> bool:
         """Return whether the smallest loss is lost; else note that it passes."""
-        loss = self._losses[-1]
+        size, lost = self._losses.pop()
         try:
             self._are_requests = True
-            self._send_for_refusal(loss.size)
+            self._send_for_refusal(size)
             self._are_requests = False
-            self._response = self._send(loss.size)
+            self._response = self._send(size)
         except ProbeError as error:
-            loss.error = _if_lost(error)
+            self._losses.append((size, _if_lost(error)))
             return True
-        self._passed = self._losses.pop().size
+        self._passed = size
         if not self._losses:
-            raise loss.error  # Every size passes, so it was chance.
+            raise lost  # Every size passes, so it was chance.
         self._patience = max(self._patience, 2 * self._response.timing.total)
         return False
 
     def error(self) -> ProbeError:
-        loss = self._losses[-1]
+        fails, lost = self._losses[-1]
         total = self._response.received_bytes
         if self._are_requests:
             total = len(request_body(_text_of(self._passed)))
         facts: dict[str, Fact] = {
             "what": "requests" if self._are_requests else "responses",
             "passes": self._passed,
-            "fails": loss.size,
+            "fails": fails,
             "total": total,
         }
-        if loss.error.id in _HANGS and total in _PACKET_BYTES:
+        if lost.id in _HANGS and total in _PACKET_BYTES:
             return ProbeError("between.mtu", **facts)
-        status = loss.error.facts.get("status")
+        status = lost.facts.get("status")
         outcome = f"status {status}" if status else "a closed connection"
-        outcome = "no response" if loss.error.id in _HANGS else outcome
+        outcome = "no response" if lost.id in _HANGS else outcome
         return ProbeError("between.size_limit", outcome=outcome, **facts)
 
     def _send(self, size: int, patience: float | None = None) -> ProbeResponse:
@@ -333,8 +315,10 @@ class _Search:
         body = body.replace(MODEL.encode(), b"m" * len(MODEL), 1)
         with self._context.new_client() as client:
             response = self._context.post_chat(body, client)
-        if parse_refusal(response) is None:
-            raise unexpected_response(response, f"{self._context.base_url}{CHAT}")
+        if answers.parse_refusal(response) is None:
+            raise answers.unexpected_response(
+                response, f"{self._context.base_url}{CHAT}"
+            )
 
 
 def _if_lost(error: ProbeError) -> ProbeError:

@@ -18,18 +18,7 @@ from typing import Any
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service import recognition
-from readback.probe.service.answers import (
-    ApiError,
-    error_in,
-    explanation,
-    is_html,
-    model_ids,
-    parse_error,
-    parse_json,
-    safe_message,
-    unexpected_response,
-)
+from readback.probe.service import answers, recognition
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 
@@ -73,7 +62,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if key.is_readback_key:
         raise ProbeError("key.readback_elsewhere", host=context.base_url.host)
     response = context.models = context.get(MODELS)
-    says_the_same = parse_error(response) == parse_error(without_key)
+    says_the_same = answers.parse_error(response) == answers.parse_error(without_key)
     if response.status == HTTPStatus.UNAUTHORIZED and says_the_same:
         raise refused(context, response, "key.refused_or_lost")
     if response.status == HTTPStatus.BAD_REQUEST:
@@ -81,7 +70,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise refused(context, response, "key.refused_elsewhere")
     if response.status in no_models:
         return diagnose("endpoint.no_models", status=response.status)
-    if response.status != HTTPStatus.OK or is_html(response):
+    if response.status != HTTPStatus.OK or answers.is_html(response):
         raise refused(context, response)
     is_open = without_key.status == HTTPStatus.OK
     id = "endpoint.open" if is_open else "key.accepted"
@@ -97,28 +86,25 @@ def check_models(context: ProbeContext) -> list[Diagnosis]:
     """Say which models there are, or whether the one for the completion is listed."""
     if context.models.status != HTTPStatus.OK:
         return []
-    names = model_ids(context.models)
+    names = answers.model_ids(context.models)
     if names is None:
         return [diagnose("models.unreadable")]
-    found = [_listed(context.chat_model, names)]
-    if not isinstance(parse_json(context.models.body), dict):
+    model, count = context.chat_model, len(names)
+    if model is None:
+        some = ", ".join(map(sanitize, sorted(names)[:_SHOWN_MODELS])) or "none"
+        more = ", …" if count > _SHOWN_MODELS else ""
+        found = [diagnose("models.listed", count=count, names=f"{some}{more}")]
+    elif model in names:
+        found = [diagnose("models.has_model", count=count, model=sanitize(model))]
+    else:
+        facts = {"model": sanitize(model), "near": _near_names(model, names)}
+        found = [diagnose("models.no_model", count=count, **facts)]
+    if not isinstance(answers.parse_json(context.models.body), dict):
         found.append(diagnose("models.form"))
     return found
 
 
-def _listed(model: str | None, names: list[str]) -> Diagnosis:
-    count = len(names)
-    if model is None:
-        some = ", ".join(map(sanitize, sorted(names)[:_SHOWN_MODELS]))
-        more = ", …" if count > _SHOWN_MODELS else ""
-        return diagnose("models.listed", count=count, names=f"{some or 'none'}{more}")
-    if model in names:
-        return diagnose("models.has_model", count=count, model=sanitize(model))
-    near = ", ".join(map(sanitize, near_names(model, names))) or "none is similar"
-    return diagnose("models.no_model", model=sanitize(model), near=near, count=count)
-
-
-def near_names(model: str, names: list[str]) -> list[str]:
+def _near_names(model: str, names: list[str]) -> str:
     """Return the names that a person may have meant, the nearest first."""
     wanted = model.lower()
     by_lower = {name.lower(): name for name in names[:_COMPARED_MODELS] if name}
@@ -126,14 +112,15 @@ def near_names(model: str, names: list[str]) -> list[str]:
     inside = [low for low in by_lower if wanted in low or low in wanted]
     similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
     nearest = dict.fromkeys(sorted(inside, key=len) + similar)
-    return [by_lower[low] for low in nearest][:_NEAR_NAMES]
+    shown = [sanitize(by_lower[low]) for low in nearest][:_NEAR_NAMES]
+    return ", ".join(shown) or "none is similar"
 
 
 def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> ProbeError:
     """Return the error for a request that the endpoint did not fulfil."""
-    error = parse_error(response)
+    error = answers.parse_error(response)
     if error is None and response.status != HTTPStatus.UNAUTHORIZED:
-        return unexpected_response(response, f"{context.base_url}{MODELS}")
+        return answers.unexpected_response(response, f"{context.base_url}{MODELS}")
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
         id = "key.needed"
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -144,7 +131,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     return ProbeError(
         id or _REFUSED.get(response.status, "endpoint.refused"),
         status=response.status,
-        detail=explanation(response, context.usable_key),
+        detail=answers.safe_message(error, context.usable_key),
         # Some services send a date instead of seconds.
         wait=wait if wait.isascii() and wait.isdigit() else "a few",
         sent_to=context.key_sent_to or "not sent",
@@ -158,7 +145,7 @@ def _figures(context: ProbeContext, response: ProbeResponse) -> dict[str, str]:
 
 def check_completion(context: ProbeContext) -> Diagnosis:
     response, _ = _ask(context, stream=False)
-    content = parse_json(response.body)
+    content = answers.parse_json(response.body)
     if not _is_completion(content):
         raise ProbeError("chat.form")
     usage = content.get("usage")
@@ -177,10 +164,10 @@ def check_completion(context: ProbeContext) -> Diagnosis:
 
 def check_stream(context: ProbeContext) -> Diagnosis:
     response, stream = _ask(context, stream=True)
-    if _is_completion(parse_json(response.body)):
+    if _is_completion(answers.parse_json(response.body)):
         return diagnose("stream.ignored")
     if stream.error:
-        detail = safe_message(stream.error, context.usable_key)
+        detail = answers.safe_message(stream.error, context.usable_key)
         raise ProbeError("stream.error", detail=detail)
     if not stream.moments:
         raise ProbeError("stream.form")
@@ -201,14 +188,19 @@ def check_stream(context: ProbeContext) -> Diagnosis:
 def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventStream]:
     """Ask for a completion; raise `ProbeError` if the service does not make one."""
     response, events = _post(context, stream)
-    error = parse_error(response)
+    error = answers.parse_error(response)
     is_refused = response.status == HTTPStatus.BAD_REQUEST
     is_older = context.token_limit != _NEWER_LIMIT
     if error and is_refused and is_older and _NEWER_LIMIT in error.message:
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
-    if no_model := _about_the_model(context, response):
-        raise no_model
+    error, model = answers.parse_error(response), context.chat_model or ""
+    if error and response.status in _NO_MODEL:
+        names = answers.model_ids(context.models) or []
+        is_named = model in error.message and model not in names
+        if is_named or "model" in error.code.lower():
+            near = _near_names(model, names)
+            raise ProbeError("chat.no_model", model=sanitize(model), near=near)
     if response.status == HTTPStatus.NOT_FOUND:
         raise ProbeError("chat.no_path", status=response.status)
     if response.status != HTTPStatus.OK:
@@ -236,21 +228,6 @@ def _post(context: ProbeContext, stream: bool) -> tuple[ProbeResponse, EventStre
     return response, events
 
 
-def _about_the_model(
-    context: ProbeContext, response: ProbeResponse
-) -> ProbeError | None:
-    """Return the error if the service does not offer the model, else None."""
-    error, model = parse_error(response), context.chat_model or ""
-    if error is None or response.status not in _NO_MODEL:
-        return None
-    names = model_ids(context.models) or []
-    is_named = model in error.message and model not in names
-    if not is_named and "model" not in error.code.lower():
-        return None
-    near = ", ".join(map(sanitize, near_names(model, names))) or "none is similar"
-    return ProbeError("chat.no_model", model=sanitize(model), near=near)
-
-
 def _is_completion(content: Any) -> bool:
     try:
         return isinstance(content["choices"][0]["message"], dict)
@@ -268,7 +245,7 @@ class EventStream:
         """The seconds from the request during which each part had not arrived."""
         self.first_text: float | None = None
         self.is_done = False
-        self.error: ApiError | None = None
+        self.error: answers.ApiError | None = None
 
     def feed(self, received: bytes, arrived: float) -> None:
         """Read a part that had not arrived before this moment of the clock."""
@@ -290,8 +267,8 @@ class EventStream:
         if data == _DONE:
             self.is_done = True
             return
-        content = parse_json(data)
-        self.error = self.error or error_in(content)
+        content = answers.parse_json(data)
+        self.error = self.error or answers.error_in(content)
         choices = content.get("choices") if isinstance(content, dict) else None
         if not isinstance(choices, list) or not choices:
             return

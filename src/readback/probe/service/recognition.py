@@ -19,14 +19,6 @@ from readback.probe.connection import tls
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import version_mistake, with_version
 from readback.probe.service import answers
-from readback.probe.service.answers import (
-    has_models,
-    is_from_api,
-    parse_json,
-    parse_refusal,
-    refusal_error,
-    unexpected_response,
-)
 from readback.probe.transport import opening
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
@@ -49,15 +41,21 @@ _OLLAMA = b"Ollama is running"
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
-    unknown = _ask_unknown_path(context)
+    try:
+        unknown = context.get(UNKNOWN, with_key=False)
+    except ProbeError as failure:
+        raise _examine_port(context, failure) from None
+    # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
+    if unknown.status == HTTPStatus.BAD_REQUEST and _is_tls_port(context):
+        raise ProbeError("http.tls_port", port=context.base_url.port)
     models = context.get(MODELS, with_key=False)
     mistakes: list[Diagnosis] = []
     mistake = version_mistake(context.base_url)
-    if mistake and not has_models(models):
+    if mistake and not answers.has_models(models):
         # Correct the version of the address if only the corrected one has models.
         corrected = with_version(context.base_url)
         other = context.client.request("GET", f"{corrected.path}{MODELS}")
-        if has_models(other):
+        if answers.has_models(other):
             models = other
             mistakes = [diagnose(mistake, base_url=str(corrected))]
             context.base_url = corrected
@@ -67,32 +65,21 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         if error := answers.spoiled(response):
             raise error
     # The refusals of a Readback follow the contract, as far as they are its own.
-    is_explained = parse_refusal(models) is not None or not is_from_api(models)
-    if parse_refusal(unknown) is not None and is_explained:
+    is_explained = answers.parse_refusal(models) or not answers.is_from_api(models)
+    if answers.parse_refusal(unknown) and is_explained:
         return mistakes + _readback(context, unknown, models)
     return [*mistakes, _endpoint(context, models)]
-
-
-def _ask_unknown_path(context: ProbeContext) -> ProbeResponse:
-    try:
-        response = context.get(UNKNOWN, with_key=False)
-    except ProbeError as error:
-        raise _examine_port(context, error) from None
-    # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
-    if response.status == HTTPStatus.BAD_REQUEST and _is_tls_port(context):
-        raise ProbeError("http.tls_port", port=context.base_url.port)
-    return response
 
 
 def _readback(
     context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
 ) -> list[Diagnosis]:
     for response, code in ((unknown, "not_found"), (models, "invalid_key")):
-        refusal = parse_refusal(response)
+        refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise unexpected_response(response, f"{context.base_url}{MODELS}")
+            raise answers.unexpected_response(response, f"{context.base_url}{MODELS}")
         if refusal.code != code:
-            raise refusal_error(response, refusal)
+            raise answers.refusal_error(response, refusal)
     context.service = Service.READBACK
     link = _HELP.search(unknown.headers.get("Link", ""))
     context.help_link = link[1] if link else ""
@@ -113,9 +100,9 @@ def _readback(
 def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     if _is_anthropic(models):
         raise ProbeError("http.anthropic", status=models.status)
-    if not is_from_api(models):
+    if not answers.is_from_api(models):
         url = f"{context.base_url}{MODELS}"
-        raise unexpected_response(models, url, is_recognized=False)
+        raise answers.unexpected_response(models, url, is_recognized=False)
     context.service = Service.ENDPOINT
     context.endpoint_name = program_name(models)
     if not context.endpoint_name and models.status == HTTPStatus.OK:
@@ -163,7 +150,7 @@ def program_name(response: ProbeResponse) -> str:
 
 def _is_anthropic(response: ProbeResponse) -> bool:
     """Return whether the error has the form of Anthropic's own API."""
-    content = parse_json(response.body)
+    content = answers.parse_json(response.body)
     is_error = isinstance(content, dict) and content.get("type") == "error"
     error = content.get("error") if is_error else None
     return isinstance(error, dict) and {"type", "message"} <= set(error)
@@ -171,7 +158,7 @@ def _is_anthropic(response: ProbeResponse) -> bool:
 
 def _owner(response: ProbeResponse) -> str:
     """Return the program that all models of a list name as their owner, or ""."""
-    content = parse_json(response.body)
+    content = answers.parse_json(response.body)
     rows = content.get("data") if isinstance(content, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return ""
@@ -181,7 +168,7 @@ def _owner(response: ProbeResponse) -> str:
 
 def _google(response: ProbeResponse) -> str:
     """Recognize the error form of Google's APIs, which has a status in capitals."""
-    content = parse_json(response.body)
+    content = answers.parse_json(response.body)
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     error = content.get("error") if isinstance(content, dict) else None

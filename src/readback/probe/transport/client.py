@@ -148,8 +148,10 @@ class ProbeClient:
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
-        if proxy := self.route.forwarder:
-            opening.raise_if_unresolved(proxy, self.route.target, response.headers)
+        proxy, refusal = self.route.forwarder, response.headers.get("X-Squid-Error", "")
+        if proxy and "ERR_DNS_FAIL" in refusal:
+            facts = {"host": self.route.target.host, "proxy": str(proxy)}
+            raise ProbeError("proxy.cannot_resolve", by="Squid", **facts)
         content = _decompress(response.headers.get("Content-Encoding"), content)
         if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
             raise ProbeError("tls.client_certificate")

@@ -17,7 +17,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from email import message_from_string
-from email.message import Message
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import page_title, sanitize
@@ -179,14 +178,6 @@ def open_tunnel(
     status = int(match[1])
     if not 200 <= status < 300:
         raise _refusal(status, head, _read_page(wire, head), proxy, facts)
-
-
-def raise_if_unresolved(proxy: Proxy, target: BaseUrl, headers: Message) -> None:
-    """Raise `ProbeError` if the proxy could not resolve the host of a plain request."""
-    if "ERR_DNS_FAIL" in headers.get("X-Squid-Error", ""):
-        raise ProbeError(
-            "proxy.cannot_resolve", host=target.host, proxy=str(proxy), by="Squid"
-        )
 
 
 def _read_page(sock: DeadlineSocket, head: str) -> bytes:

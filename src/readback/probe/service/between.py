@@ -1,22 +1,27 @@
-"""Asks as other programs would: firewalls and bot protections go by the headers.
+"""What is in between: which programs it lets through, and what it changes.
 
 `asking_again` adds to a step: if something else than the service responds, the request
 is repeated as other programs would send it. The steps "User-Agent" and "Expect" are the
 other way round: the probe gets through, and others may not. They ask for an unknown
-path, which every service can refuse without a key.
+path, which every service can refuse without a key. The step "in between" sends nothing:
+it looks at what surrounds the text in the responses of the earlier steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Union
+from typing import Any, NamedTuple, Union
 
+from readback.contract import MODEL, MODEL_LIST
 from readback.probe.common.background import BackgroundCall
-from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.diagnoses import diagnose
-from readback.probe.service.answers import parse_refusal
+from readback.probe.common.formatting import listed, sanitize
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.diagnoses import TEMPLATES, diagnose
+from readback.probe.service import answers
+from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import UNKNOWN, ProbeContext
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
@@ -92,7 +97,9 @@ def asking_again(check: Check) -> Check:
         results = {program: _result(context, check, program) for program in OTHERS}
         passed = [program for program in OTHERS if results[program]]
         if not passed and "tried" in doubtful.facts:
-            tried = f" Asking as {_listed(OTHERS)} makes no difference."
+            tried = (
+                f" Asking as {listed(one.name for one in OTHERS)} makes no difference."
+            )
             raise ProbeError(doubtful.id, **{**doubtful.facts, "tried": tried})
         if not passed:
             raise doubtful
@@ -109,21 +116,23 @@ def check_agents(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     """Ask for an unknown path, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
-    passing = diagnose("between.programs_pass", programs=_listed(OTHERS))
-    answers = _foreign_answers(context, OTHERS)
-    if not answers:
+    passing = diagnose(
+        "between.programs_pass", programs=listed(one.name for one in OTHERS)
+    )
+    foreign = _foreign_answers(context, OTHERS)
+    if not foreign:
         return passing
     # Once may be chance, or a limit of the rate: ask again, between two own requests.
     if _foreign_answers(context, [OWN], is_patient=True):
         return []
-    answers = _foreign_answers(context, list(answers), is_patient=True)
-    if not answers:
+    foreign = _foreign_answers(context, list(foreign), is_patient=True)
+    if not foreign:
         return passing
     if _foreign_answers(context, [OWN], is_patient=True):
         return []
-    blocked = list(answers)
+    blocked = list(foreign)
     passed = [OWN, *(program for program in OTHERS if program not in blocked)]
-    return _blocked(blocked, passed, answers[blocked[0]])
+    return _blocked(blocked, passed, foreign[blocked[0]])
 
 
 def _foreign_answers(
@@ -131,9 +140,8 @@ def _foreign_answers(
 ) -> dict[UserAgent, str]:
     """Ask as these programs, side by side; return the answers not of the service."""
     ask = partial(_foreign_answer, context, is_patient=is_patient)
-    calls = [BackgroundCall(partial(ask, program.headers)) for program in programs]
-    answers = zip(programs, [call.result() for call in calls])
-    return {program: answer for program, answer in answers if answer}
+    calls = {one: BackgroundCall(partial(ask, one.headers)) for one in programs}
+    return {one: answer for one, call in calls.items() if (answer := call.result())}
 
 
 def _result(context: ProbeContext, check: Check, program: UserAgent) -> list[Diagnosis]:
@@ -159,16 +167,11 @@ def _blocked(
         id = "between.probe_blocked"
     return diagnose(
         id,
-        blocked=_listed(blocked),
-        passed=_listed(passed),
+        blocked=listed(one.name for one in blocked),
+        passed=listed(one.name for one in passed),
         used=passed[0].name,
         how=how,
     )
-
-
-def _listed(programs: Sequence[UserAgent]) -> str:
-    *first, last = (program.name for program in programs)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _foreign_answer(
@@ -194,7 +197,7 @@ def _foreign_answer(
             raise
         late = error.id in ("http.silent", "http.stalled")
         return "no response" if late else "a closed connection"
-    return "" if parse_refusal(response) else f"status {response.status}"
+    return "" if answers.parse_refusal(response) else f"status {response.status}"
 
 
 def check_expect(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
@@ -209,3 +212,107 @@ def check_expect(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     if not how:
         return diagnose("between.expect_ok")
     return diagnose("between.expect_refused", how=how)
+
+
+_ID = "X-Request-Id"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF_8 = {"", "utf-8", "utf8"}
+# The cookies by which common bot protections tell their visitors apart.
+_BOT_COOKIES = re.compile(
+    r"__cf_bm|cf_clearance|datadome|_abck|bm_s[vz]|ak_bmsc|incap_ses|visid_incap"
+    r"|aws-waf-token|reese84|_px",
+    re.IGNORECASE,
+)
+_HIT = re.compile(r"\bhit\b", re.IGNORECASE)
+_HTTP_1_0 = 10
+_SHOWN = 5
+
+
+class Answer(NamedTuple):
+    """A response of the service and its parsed body."""
+
+    response: ProbeResponse
+    content: dict[str, Any]
+
+    @property
+    def is_completion(self) -> bool:
+        return "choices" in self.content
+
+    def header(self, name: str) -> str:
+        return self.response.headers.get(name, "")
+
+    @property
+    def cookies(self) -> list[str]:
+        values = map(str, self.response.headers.get_all("Set-Cookie", []))
+        return [sanitize(value.partition("=")[0].strip()) for value in values]
+
+
+def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+    parsed = ((one, answers.parse_json(one.body)) for one in context.responses)
+    received = [
+        Answer(response, content)
+        for response, content in parsed
+        if isinstance(content, dict) and content.keys() & {"choices", "data", "error"}
+    ]
+    found: dict[str, dict[str, Fact]] = {}
+    for answer in received:
+        for id, facts in _changes(answer):
+            found.setdefault(id, facts)
+    ids = sorted(found, key=list(TEMPLATES).index)
+    findings = [diagnose(id, figure="", **found[id]) for id in ids]
+    # Without it in successes alone, an operator finds only failures.
+    accepted = {bool(one.header(_ID)) for one in received if "error" not in one.content}
+    refused = {bool(one.header(_ID)) for one in received if "error" in one.content}
+    if False in accepted and True in refused:
+        findings.append(diagnose("between.request_id_removed"))
+    if findings:
+        return findings
+    if seen := ", ".join(dict.fromkeys(_traces(received))):
+        return diagnose("between.seen", seen=seen)
+    return diagnose("between.unchanged")
+
+
+def _changes(answer: Answer) -> Iterator[tuple[str, dict[str, Fact]]]:
+    """Yield the id and the facts of everything that was changed in a response."""
+    response, content = answer
+    type = answer.header("Content-Type").partition(";")[0].strip().lower()
+    if type != "application/json" and not type.endswith("+json"):
+        label = f"labelled {sanitize(type)}" if type else "not labelled"
+        yield "between.content_type", {"type": label}
+    charset = str(response.headers.get_content_charset(""))
+    if charset not in _UTF_8:
+        yield "between.charset_label", {"charset": sanitize(charset)}
+    if response.body.startswith(_BYTE_ORDER_MARK):
+        yield "between.bom", {}
+    known: Any = answers.ERROR_FIELDS if "error" in content else MODEL_LIST
+    known = answers.COMPLETION_FIELDS if answer.is_completion else known
+    if names := list(dict.fromkeys(answers.added_fields(content, known))):
+        more = ", …" if len(names) > _SHOWN else ""
+        shown = sanitize(", ".join(names[:_SHOWN]) + more)
+        yield "between.fields_added", {"names": shown}
+    if answer.is_completion and (model := content.get("model")) != MODEL:
+        yield "between.model_changed", {"model": sanitize(str(model))}
+    ids = response.headers.get_all(_ID, [])
+    if answer.is_completion and ids and content.get("id") not in ids:
+        yield "between.id_changed", {}
+    if names := [name for name in answer.cookies if _BOT_COOKIES.match(name)]:
+        yield "between.bot_protection", {"names": ", ".join(names)}
+    age = answer.header("Age").strip()
+    if age.isascii() and age.isdigit() and age.strip("0"):
+        yield "between.cached", {"sign": f"Age: {sanitize(age)}"}
+    for name in ("X-Cache", "CF-Cache-Status", "X-Cache-Status"):
+        if _HIT.search(answer.header(name)):
+            sign = sanitize(f"{name}: {answer.header(name)}")
+            yield "between.cached", {"sign": sign}
+    if response.version == _HTTP_1_0:
+        yield "between.http_1_0", {}
+
+
+def _traces(received: Iterable[Answer]) -> Iterator[str]:
+    """Yield what something in between has written into the headers."""
+    for answer in received:
+        for name in ("Via", "Server"):
+            if value := answer.header(name):
+                yield sanitize(f"{name}: {value}")
+        for cookie in answer.cookies:
+            yield f"a cookie ({cookie})"
