@@ -68,10 +68,10 @@ def summary(result: Result) -> str:
         return f"{result.client}: not run: {result.not_run}"
     line = f"{result.client} {result.version}: "
     if result.calls[DEFAULT].accepted:
-        return line + "works as it comes"
+        return line + "works out of the box"
     differences = " ".join(result.calls[DEFAULT].differences)
     if result.variant == SETTINGS:
-        return line + f"works with settings; as it comes: {differences}"
+        return line + f"works with settings; out of the box: {differences}"
     return line + f"refused: {differences}"
 
 

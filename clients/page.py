@@ -34,7 +34,7 @@ message, `Ready to copy?`, as its own documentation shows it. `make clients` run
 again and writes this page. [Settings for specific programs](programs.md) covers more.
 
 A relay between the client and the server recorded what arrived; the differences from
-[the contract](contract.md) are those in the journal of the key. *As it comes* means
+[the contract](contract.md) are those in the journal of the key. *Out of the box* means
 that only the address, the key and the model were set.
 
 Each refusal is a real one:
@@ -77,7 +77,7 @@ def markdown(date: str, found: Iterable[Result]) -> str:
         introduction,
         "## What works\n",
         *_table(
-            "client | version | works | what to set | as it comes, it differs in"
+            "client | version | works | what to set | out of the box, it differs in"
             " | User-Agent",
             (_overview(result) for result in rows),
         ),
@@ -141,7 +141,7 @@ def _overview(result: Result) -> list[str]:
 
 def _works(result: Result) -> str:
     if result.calls[DEFAULT].accepted:
-        return "as it comes"
+        return "out of the box"
     return "with settings" if result.variant == SETTINGS else "never"
 
 
@@ -193,8 +193,8 @@ def _local_error(shown: str) -> str:
 def _section(result: Result) -> Iterator[str]:
     yield f"### {title(result)}\n"
     seen = {code: result.calls.get(name) for name, code in _REFUSALS.items()}
-    if own := result.refused_as_it_comes:
-        seen["400" if own == 400 else f"{own}, as it comes"] = result.calls[DEFAULT]
+    if own := result.refused_out_of_the_box:
+        seen["400" if own == 400 else f"{own}, out of the box"] = result.calls[DEFAULT]
     if own != 400 and not result.complies:
         seen[f"{own}, explained"] = seen.pop("400, explained")
     yield from _table(

@@ -50,7 +50,7 @@ class Result:
 
     @property
     def variant(self) -> str:
-        """The variant that complies; the one as it comes if none does."""
+        """The variant that complies; the one out of the box if none does."""
         settings = self.calls.get(SETTINGS)
         return SETTINGS if settings and settings.accepted else DEFAULT
 
@@ -59,8 +59,8 @@ class Result:
         return self.calls[self.variant].accepted
 
     @property
-    def refused_as_it_comes(self) -> int:
-        """The status with which the client is refused as it comes; 0 if it is not."""
+    def refused_out_of_the_box(self) -> int:
+        """The status of a refusal out of the box; 0 if it is accepted."""
         default = self.calls[DEFAULT]
         if default.accepted or not default.requests:
             return 0
@@ -135,7 +135,7 @@ class _Caller:
 
         A client that no variant makes comply is refused for its own request.
         """
-        if not result.complies or result.refused_as_it_comes == 400:
+        if not result.complies or result.refused_out_of_the_box == 400:
             explained = Treatment(added_headers=EXPLAIN)
             return {EXPLAINED: self.call(DEFAULT, treatment=explained)}
         added = Treatment(added_fields=ADDED_FIELDS)

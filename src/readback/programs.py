@@ -40,7 +40,7 @@ class Program(NamedTuple):
 
     name: str
     user_agent: re.Pattern[str]
-    complies: Literal["as it comes", "with settings", "never"]
+    complies: Literal["out of the box", "with settings", "never"]
     checked: Literal["run", "read"]
     version: str
     # The differences that its requests always have; empty if the User-Agent is enough.

@@ -47,7 +47,7 @@ def assert_matches_the_table(result: Result) -> None:
 
 def complies(result: Result) -> str:
     if result.calls[DEFAULT].accepted:
-        return "as it comes"
+        return "out of the box"
     return "with settings" if result.calls[SETTINGS].accepted else "never"
 
 

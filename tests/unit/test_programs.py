@@ -22,7 +22,7 @@ def test_names_are_unique():
 @each_program()
 def test_a_row_is_complete(row: Program):
     assert re.fullmatch(r"[\x20-\x7e]{2,40}", row.name)
-    assert row.complies in ("as it comes", "with settings", "never")
+    assert row.complies in ("out of the box", "with settings", "never")
     assert row.checked in ("run", "read")
     assert row.version
     if row.complies == "with settings":
