@@ -13,298 +13,238 @@ from readback.probe.diagnoses.templates import (
 
 PROXIES = {
     "proxies.none": ok("No proxy is set in the environment."),
-    "proxies.system": ok(
-        "No proxy is set in the environment. The desktop's settings name {setting}, "
-        "which Python programs do not use."
-    ),
+    "proxies.system": ok("""
+        No proxy is set in the environment. The desktop's settings name {setting}, which
+        Python programs do not use."""),
     "proxies.bypassed": ok("{variable} is set, but NO_PROXY excludes this host."),
     "proxies.used": ok("Requests go through the proxy {proxy}, set in {variable}."),
-    "proxies.socks": ok(
-        "Requests go through the SOCKS proxy {proxy} ({scheme}), set in {variable}."
-    ),
-    "proxies.case_differs": machine.warn(
-        "{lower} and {upper} have different values.",
-        "This program uses {lower}; others may use {upper}. Set both to the same "
-        "value, or unset one of them.",
-    ),
-    "proxies.no_proxy_ignored": machine.warn(
-        "NO_PROXY contains {entry}, which does not exclude {host} in every program.",
-        "Write plain host names, without a scheme, a wildcard, a usual port or a "
-        "network, and separate them with commas: NO_PROXY={host}.",
-    ),
-    "proxies.password_ambiguous": machine.warn(
-        "The user name or password in {variable} contains an @ or % that is not "
-        "encoded, and programs read it differently.",
-        "Write %40 instead of @, and %25 instead of %.",
-    ),
-    "proxies.password": machine.fail(
-        "The user name or password in {variable} contains a character that ends the "
-        "address too early.",
-        "Encode special characters in it: %23 for #, %2F for /, %3F for ?, %5C for \\, "
-        "%40 for @, %25 for %.",
-    ),
-    "proxies.quoted": machine.fail(
-        "{variable} contains quotation marks or spaces.",
-        "Remove them from the value. Files for Docker and systemd keep quotation marks "
-        "that a shell would remove.",
-    ),
-    "proxies.no_host": machine.fail(
-        "{variable} does not contain a valid host name.",
-        "Set it to the proxy's address, such as http://proxy.example:3128, or unset "
-        "it.",
-    ),
-    "proxies.bad_port": machine.fail(
-        "{variable} does not contain a valid port.",
-        "Set it to the proxy's address, such as http://proxy.example:3128, with a port "
-        "from 1 to 65535. If it has a password, encode special characters in it.",
-    ),
-    "proxies.unusable": machine.fail(
-        "{variable} is set to {proxy}, which is not an address of an HTTP or SOCKS "
-        "proxy.",
-        "Start it with http://, https://, socks5h://, socks5://, socks4a:// or "
-        "socks4://. Otherwise unset {variable}, or add {host} to NO_PROXY.",
-    ),
-    "proxies.system_needed": machine.fail(
-        "{host} cannot be reached directly ({reason}), and Python programs do not use "
-        "the proxy in the desktop's settings: {setting}.",
-        "Set HTTPS_PROXY to the address of the proxy. In a PAC file, it follows the "
-        "word PROXY.",
-    ),
-    "proxy.unknown_host": machine.fail(
-        "The proxy's host name {host}, set in {variable}, does not exist.",
-        "Correct or unset {variable}. A proxy of a company is often known only inside "
-        "its network or VPN.",
-    ),
-    "proxy.unreachable": machine.fail(
-        "The proxy {proxy} cannot be reached: {reason}.",
-        "Correct or unset {variable}, or add the service's host to NO_PROXY.",
-    ),
-    "proxy.in_container": machine.fail(
-        "{variable} is set to {proxy}, but inside a container that is the container "
-        "itself, and nothing is listening there.",
-        "For a proxy on the host, use host.docker.internal (Docker) or "
-        "host.containers.internal (Podman) instead, or --network host.",
-    ),
-    "proxy.silent": proxy.fail(
-        "The proxy {proxy} accepted the connection but did not respond.",
-        "Check the scheme, host and port in {variable}. If they are right, the proxy "
-        "hangs or cannot reach the service: ask its administrator.",
-    ),
-    "proxy.closed": proxy.fail(
-        "The proxy {proxy} closed the connection without a response.",
-        "Check the scheme and port in {variable}: SOCKS and HTTP proxies do this when "
-        "they are taken for each other. If they are right, ask the proxy's "
-        "administrator.",
-    ),
-    "proxy.not_http": machine.fail(
-        "What responds at {proxy} is not an HTTP proxy.",
-        "Correct {variable}. For a SOCKS proxy, start it with socks5h://.",
-    ),
-    "proxy.not_a_proxy": machine.fail(
-        "What responds at {proxy} is a web server, not a proxy: {status}.",
-        "Correct the host and port in {variable}.",
-    ),
-    "proxy.not_socks": machine.fail(
-        "What responds at {proxy} is not a proxy for SOCKS {version}.",
-        "Correct {variable}. For an HTTP proxy, start it with http://; most SOCKS "
-        "proxies need socks5h://.",
-    ),
-    "proxy.not_tls": machine.fail(
-        "The proxy {proxy} does not support TLS, but {variable} starts with https://.",
-        "Start {variable} with http://. Addresses that start with https:// can be used "
-        "through such a proxy all the same.",
-    ),
-    "proxy.untrusted": proxy.fail(
-        "The certificate of the proxy {proxy} cannot be trusted: {reason}.",
-        "Set SSL_CERT_FILE to the certificate of its issuer, or tell the proxy's "
-        "administrator.",
-    ),
-    "proxy.login": proxy.fail(
-        "The proxy requires a user name and a password.",
-        "Add them to the proxy's address in {variable}, as in "
-        "http://user:password@proxy.example:3128.",
-    ),
-    "proxy.login_refused": machine.fail(
-        "The proxy does not accept the user name and password in {variable}.",
-        "Correct them. Special characters must be encoded, such as %40 for @.",
-    ),
-    "proxy.login_scheme": proxy.fail(
-        "The proxy requires a login that this program does not support: {schemes}.",
-        "Ask for an exception or for a login with a password (Basic), or use a local "
-        "program that logs in for you, such as cntlm or px.",
-    ),
-    "proxy.unsupported": proxy.fail(
-        "The proxy does not support {what}.",
-        "With socks5h:// instead of socks5:// or socks4:// in {variable}, the proxy "
-        "resolves the host name itself and chooses the address.",
-    ),
-    "proxy.resolve_here": machine.fail(
-        "This machine cannot resolve {host}, which a socks5:// or socks4:// proxy "
-        "requires.",
-        "Start {variable} with socks5h:// or socks4a://, so that the proxy resolves "
-        "the name.",
-    ),
-    "proxy.cannot_resolve": proxy.fail(
-        "The proxy cannot find the host {host}.",
-        "Compare the name letter by letter with the address you were given. If it is "
-        "known only inside your network, add it to NO_PROXY. Otherwise the proxy's DNS "
-        "fails: tell its administrator.",
-    ),
-    "proxy.cannot_connect": proxy.fail(
-        "The proxy could not connect to {host}: {reason}.",
-        "Try without the proxy: if that works, the proxy's administrator has to allow "
-        "or repair the connection; if not, the service may be down.",
-    ),
-    "proxy.error_page": proxy.fail(
-        "The proxy did not connect to {host}; it responded with a page of its own: "
-        "{status}, {title}, from {by}.",
-        "Ask the administrator of the proxy to allow {host}, and quote this line.",
-    ),
-    "proxy.refuses": proxy.fail(
-        "The proxy did not connect to {host}: {reason}.",
-        "Ask the administrator of the proxy to allow {host}.",
-    ),
+    "proxies.socks": ok("""
+        Requests go through the SOCKS proxy {proxy} ({scheme}), set in {variable}."""),
+    "proxies.case_differs": machine.warn("""
+        {lower} and {upper} have different values.
+        → This program uses {lower}; others may use {upper}. Set both to the same value,
+        or unset one of them."""),
+    "proxies.no_proxy_ignored": machine.warn("""
+        NO_PROXY contains {entry}, which does not exclude {host} in every program.
+        → Write plain host names, without a scheme, a wildcard, a usual port or a
+        network, and separate them with commas: NO_PROXY={host}."""),
+    "proxies.password_ambiguous": machine.warn("""
+        The user name or password in {variable} contains an @ or % that is not encoded,
+        and programs read it differently.
+        → Write %40 instead of @, and %25 instead of %."""),
+    "proxies.password": machine.fail("""
+        The user name or password in {variable} contains a character that ends the
+        address too early.
+        → Encode special characters in it: %23 for #, %2F for /, %3F for ?, %5C for \\,
+        %40 for @, %25 for %."""),
+    "proxies.quoted": machine.fail("""
+        {variable} contains quotation marks or spaces.
+        → Remove them from the value. Files for Docker and systemd keep quotation marks
+        that a shell would remove."""),
+    "proxies.no_host": machine.fail("""
+        {variable} does not contain a valid host name.
+        → Set it to the proxy's address, such as http://proxy.example:3128, or unset
+        it."""),
+    "proxies.bad_port": machine.fail("""
+        {variable} does not contain a valid port.
+        → Set it to the proxy's address, such as http://proxy.example:3128, with a port
+        from 1 to 65535. If it has a password, encode special characters in it."""),
+    "proxies.unusable": machine.fail("""
+        {variable} is set to {proxy}, which is not an address of an HTTP or SOCKS proxy.
+        → Start it with http://, https://, socks5h://, socks5://, socks4a:// or
+        socks4://. Otherwise unset {variable}, or add {host} to NO_PROXY."""),
+    "proxies.system_needed": machine.fail("""
+        {host} cannot be reached directly ({reason}), and Python programs do not use the
+        proxy in the desktop's settings: {setting}.
+        → Set HTTPS_PROXY to the address of the proxy. In a PAC file, it follows the
+        word PROXY."""),
+    "proxy.unknown_host": machine.fail("""
+        The proxy's host name {host}, set in {variable}, does not exist.
+        → Correct or unset {variable}. A proxy of a company is often known only inside
+        its network or VPN."""),
+    "proxy.unreachable": machine.fail("""
+        The proxy {proxy} cannot be reached: {reason}.
+        → Correct or unset {variable}, or add the service's host to NO_PROXY."""),
+    "proxy.in_container": machine.fail("""
+        {variable} is set to {proxy}, but inside a container that is the container
+        itself, and nothing is listening there.
+        → For a proxy on the host, use host.docker.internal (Docker) or
+        host.containers.internal (Podman) instead, or --network host."""),
+    "proxy.silent": proxy.fail("""
+        The proxy {proxy} accepted the connection but did not respond.
+        → Check the scheme, host and port in {variable}. If they are right, the proxy
+        hangs or cannot reach the service: ask its administrator."""),
+    "proxy.closed": proxy.fail("""
+        The proxy {proxy} closed the connection without a response.
+        → Check the scheme and port in {variable}: SOCKS and HTTP proxies do this when
+        they are taken for each other. If they are right, ask the proxy's
+        administrator."""),
+    "proxy.not_http": machine.fail("""
+        What responds at {proxy} is not an HTTP proxy.
+        → Correct {variable}. For a SOCKS proxy, start it with socks5h://."""),
+    "proxy.not_a_proxy": machine.fail("""
+        What responds at {proxy} is a web server, not a proxy: {status}.
+        → Correct the host and port in {variable}."""),
+    "proxy.not_socks": machine.fail("""
+        What responds at {proxy} is not a proxy for SOCKS {version}.
+        → Correct {variable}. For an HTTP proxy, start it with http://; most SOCKS
+        proxies need socks5h://."""),
+    "proxy.not_tls": machine.fail("""
+        The proxy {proxy} does not support TLS, but {variable} starts with https://.
+        → Start {variable} with http://. Addresses that start with https:// can be used
+        through such a proxy all the same."""),
+    "proxy.untrusted": proxy.fail("""
+        The certificate of the proxy {proxy} cannot be trusted: {reason}.
+        → Set SSL_CERT_FILE to the certificate of its issuer, or tell the proxy's
+        administrator."""),
+    "proxy.login": proxy.fail("""
+        The proxy requires a user name and a password.
+        → Add them to the proxy's address in {variable}, as in
+        http://user:password@proxy.example:3128."""),
+    "proxy.login_refused": machine.fail("""
+        The proxy does not accept the user name and password in {variable}.
+        → Correct them. Special characters must be encoded, such as %40 for @."""),
+    "proxy.login_scheme": proxy.fail("""
+        The proxy requires a login that this program does not support: {schemes}.
+        → Ask for an exception or for a login with a password (Basic), or use a local
+        program that logs in for you, such as cntlm or px."""),
+    "proxy.unsupported": proxy.fail("""
+        The proxy does not support {what}.
+        → With socks5h:// instead of socks5:// or socks4:// in {variable}, the proxy
+        resolves the host name itself and chooses the address."""),
+    "proxy.resolve_here": machine.fail("""
+        This machine cannot resolve {host}, which a socks5:// or socks4:// proxy
+        requires.
+        → Start {variable} with socks5h:// or socks4a://, so that the proxy resolves the
+        name."""),
+    "proxy.cannot_resolve": proxy.fail("""
+        The proxy cannot find the host {host}.
+        → Compare the name letter by letter with the address you were given. If it is
+        known only inside your network, add it to NO_PROXY. Otherwise the proxy's DNS
+        fails: tell its administrator."""),
+    "proxy.cannot_connect": proxy.fail("""
+        The proxy could not connect to {host}: {reason}.
+        → Try without the proxy: if that works, the proxy's administrator has to allow
+        or repair the connection; if not, the service may be down."""),
+    "proxy.error_page": proxy.fail("""
+        The proxy did not connect to {host}; it responded with a page of its own:
+        {status}, {title}, from {by}.
+        → Ask the administrator of the proxy to allow {host}, and quote this line."""),
+    "proxy.refuses": proxy.fail("""
+        The proxy did not connect to {host}: {reason}.
+        → Ask the administrator of the proxy to allow {host}."""),
 }
 
 NETWORK = {
     "dns.ok": ok("{host} resolves to {addresses}."),
     "dns.literal": ok("{host} is an IP address, so no DNS lookup is needed."),
-    "dns.fake_ip": ok(
-        "{host} resolves to {addresses}, which a VPN or proxy program has made up to "
-        "redirect the connection."
-    ),
-    "dns.private": ok(
-        "{host} resolves to {addresses}, which exists only in a private network."
-    ),
-    "dns.this_machine": machine.warn(
-        "{host} resolves to {addresses}, which is this machine itself.",
-        "Look for {host} in the hosts file. If it is not there, the DNS server blocks "
-        "the name: ask your network administrator to allow it.",
-    ),
-    "dns.answers_everything": network.warn(
-        "The DNS server gives {addresses} for every name, even for one that does not "
-        "exist.",
-        "Open a web page in a browser: the network may ask you to log in. Otherwise "
-        "choose another DNS server.",
-    ),
-    "dns.unknown": entered.fail(
-        "The host name {host} does not exist.",
-        "Compare it letter by letter with the address you were given. If other people "
-        "can use it, this machine needs another DNS server or a VPN.",
-    ),
-    "dns.unknown_private": network.fail(
-        "The host name {host} does not exist on this network.",
-        "Names {kind} exist only inside a private network. Connect to its VPN, or run "
-        "this inside the container or cluster that knows the name.",
-    ),
-    "dns.unknown_mdns": network.fail(
-        "No machine on this network calls itself {host}.",
-        "Names that end in .local are found by multicast (mDNS): only in the same "
-        "local network, rarely over a VPN, and not inside a container. Use the IP "
-        "address.",
-    ),
-    "dns.failed": machine.fail(
-        "The DNS lookup of {host} failed: {reason}.",
-        "Check that this machine is online, then check its DNS settings and any VPN.",
-    ),
-    "dns.silent": network.fail(
-        "The DNS server did not respond within {timeout} s.",
-        "Check the DNS settings of this machine and any VPN.",
-    ),
+    "dns.fake_ip": ok("""
+        {host} resolves to {addresses}, which a VPN or proxy program has made up to
+        redirect the connection."""),
+    "dns.private": ok("""
+        {host} resolves to {addresses}, which exists only in a private network."""),
+    "dns.this_machine": machine.warn("""
+        {host} resolves to {addresses}, which is this machine itself.
+        → Look for {host} in the hosts file. If it is not there, the DNS server blocks
+        the name: ask your network administrator to allow it."""),
+    "dns.answers_everything": network.warn("""
+        The DNS server gives {addresses} for every name, even for one that does not
+        exist.
+        → Open a web page in a browser: the network may ask you to log in. Otherwise
+        choose another DNS server."""),
+    "dns.unknown": entered.fail("""
+        The host name {host} does not exist.
+        → Compare it letter by letter with the address you were given. If other people
+        can use it, this machine needs another DNS server or a VPN."""),
+    "dns.unknown_private": network.fail("""
+        The host name {host} does not exist on this network.
+        → Names {kind} exist only inside a private network. Connect to its VPN, or run
+        this inside the container or cluster that knows the name."""),
+    "dns.unknown_mdns": network.fail("""
+        No machine on this network calls itself {host}.
+        → Names that end in .local are found by multicast (mDNS): only in the same local
+        network, rarely over a VPN, and not inside a container. Use the IP address."""),
+    "dns.failed": machine.fail("""
+        The DNS lookup of {host} failed: {reason}.
+        → Check that this machine is online, then check its DNS settings and any
+        VPN."""),
+    "dns.silent": network.fail("""
+        The DNS server did not respond within {timeout} s.
+        → Check the DNS settings of this machine and any VPN."""),
     "tcp.ok": ok("Connected to {addresses}."),
-    "tcp.v6_only": network.warn(
-        "The service is reachable only over IPv6.",
-        "Programs, containers and networks without IPv6 cannot connect to it.",
-    ),
-    "tcp.v6_broken": network.warn(
-        "IPv6 does not work from here, but IPv4 does: {unreachable}.",
-        "Programs that try IPv6 first and then wait seem to hang. Try another address "
-        "that has IPv6: if that fails, too, repair or turn off IPv6 on this machine or "
-        "network; if it works, tell the operator.",
-    ),
-    "tcp.partly": service.warn(
-        "Some addresses of {host} are unreachable: {unreachable}.",
-        "Clients that try them lose time or fail now and then. Tell the operator.",
-    ),
-    "tcp.refused": service.fail(
-        "{host} refused the connection: nothing is listening on port {port}.",
-        "Compare the port with the address you were given, and check that the service "
-        "is running.",
-    ),
-    "tcp.in_docker": entered.fail(
-        "Nothing is listening on port {port} of this Docker container.",
-        "Inside a container, {host} is the container itself. For a service on the "
-        "host, use host.docker.internal (on Linux, start the container with "
-        "--add-host=host.docker.internal:host-gateway or with --network host). For "
-        "another container, use its name.",
-    ),
-    "tcp.in_podman": entered.fail(
-        "Nothing is listening on port {port} of this Podman container.",
-        "Inside a container, {host} is the container itself. For a service on the "
-        "host, use host.containers.internal, or start the container with "
-        "--network host. For another container, use its name.",
-    ),
-    "tcp.in_kubernetes": entered.fail(
-        "Nothing is listening on port {port} of this pod.",
-        "Inside a pod, {host} is the pod itself. Use the name of the Service, such as "
-        "name.namespace.svc.",
-    ),
-    "tcp.in_container": entered.fail(
-        "Nothing is listening on port {port} of this container.",
-        "Inside a container, {host} is the container itself. Use the address of the "
-        "host, or the name of the other container.",
-    ),
-    "tcp.blocked_name": network.fail(
-        "{host} resolves to {addresses}, which is this machine, not the service.",
-        "Look for {host} in the hosts file. If it is not there, the DNS server blocks "
-        "the name: ask your network administrator to allow it.",
-    ),
-    "tcp.fake_ip": machine.fail(
-        "{host} resolves to {addresses}, an address that a VPN or proxy program has "
-        "made up, but the program does not take the connection: {reason}.",
-        "Restart the program (such as Clash, Surge or sing-box), or quit it and clear "
-        "the DNS cache.",
-    ),
-    "tcp.private": network.fail(
-        "{addresses} is in a private network that cannot be reached from here: "
-        "{reason}.",
-        "Connect to the network or the VPN that {host} belongs to, then try again.",
-    ),
-    "tcp.timeout": network.fail(
-        "No response from {host} on port {port} within {timeout} s: a firewall drops "
-        "the packets, or the machine is down.",
-        "Ask your network administrator to allow connections to {host}:{port}, or set "
-        "the proxy that you have to use.",
-    ),
-    "tcp.forbidden": machine.fail(
-        "This machine does not let this program connect to {host}: {reason}.",
-        "A firewall, a sandbox or a security policy on this machine forbids it. Allow "
-        "connections to {host}:{port} there.",
-    ),
-    "tcp.rejected": network.fail(
-        "A router or firewall rejected the connection to {host}: {reason}.",
-        "Ask your network administrator to allow connections to {host}:{port}. In your "
-        "own network, check that the machine is switched on.",
-    ),
-    "tcp.no_route": machine.fail(
-        "This machine has no route to {host}: {reason}.",
-        "Check that this machine is online, then check its routes and any VPN.",
-    ),
-    "tcp.no_ipv6": network.fail(
-        "{host} has only IPv6 addresses, and this machine has no IPv6.",
-        "Use a network with IPv6, or ask the operator for an IPv4 address.",
-    ),
-    "tcp.no_free_port": machine.fail(
-        "This machine has no free port for another connection to {host}.",
-        "A program opens connections faster than they expire. Make it reuse them, or "
-        "wait a minute.",
-    ),
-    "tcp.too_many_files": machine.fail(
-        "This program may not open another connection: too many open files.",
-        "Raise the limit (ulimit -n), or close programs that keep many files open.",
-    ),
-    "tcp.unreachable": network.fail(
-        "{host} cannot be reached: {reason}.",
-        "Check the network of this machine: routes, VPN, IPv6.",
-    ),
+    "tcp.v6_only": network.warn("""
+        The service is reachable only over IPv6.
+        → Programs, containers and networks without IPv6 cannot connect to it."""),
+    "tcp.v6_broken": network.warn("""
+        IPv6 does not work from here, but IPv4 does: {unreachable}.
+        → Programs that try IPv6 first and then wait seem to hang. Try another address
+        that has IPv6: if that fails, too, repair or turn off IPv6 on this machine or
+        network; if it works, tell the operator."""),
+    "tcp.partly": service.warn("""
+        Some addresses of {host} are unreachable: {unreachable}.
+        → Clients that try them lose time or fail now and then. Tell the operator."""),
+    "tcp.refused": service.fail("""
+        {host} refused the connection: nothing is listening on port {port}.
+        → Compare the port with the address you were given, and check that the service
+        is running."""),
+    "tcp.in_docker": entered.fail("""
+        Nothing is listening on port {port} of this Docker container.
+        → Inside a container, {host} is the container itself. For a service on the host,
+        use host.docker.internal (on Linux, start the container with
+        --add-host=host.docker.internal:host-gateway or with --network host). For
+        another container, use its name."""),
+    "tcp.in_podman": entered.fail("""
+        Nothing is listening on port {port} of this Podman container.
+        → Inside a container, {host} is the container itself. For a service on the host,
+        use host.containers.internal, or start the container with --network host. For
+        another container, use its name."""),
+    "tcp.in_kubernetes": entered.fail("""
+        Nothing is listening on port {port} of this pod.
+        → Inside a pod, {host} is the pod itself. Use the name of the Service, such as
+        name.namespace.svc."""),
+    "tcp.in_container": entered.fail("""
+        Nothing is listening on port {port} of this container.
+        → Inside a container, {host} is the container itself. Use the address of the
+        host, or the name of the other container."""),
+    "tcp.blocked_name": network.fail("""
+        {host} resolves to {addresses}, which is this machine, not the service.
+        → Look for {host} in the hosts file. If it is not there, the DNS server blocks
+        the name: ask your network administrator to allow it."""),
+    "tcp.fake_ip": machine.fail("""
+        {host} resolves to {addresses}, an address that a VPN or proxy program has made
+        up, but the program does not take the connection: {reason}.
+        → Restart the program (such as Clash, Surge or sing-box), or quit it and clear
+        the DNS cache."""),
+    "tcp.private": network.fail("""
+        {addresses} is in a private network that cannot be reached from here: {reason}.
+        → Connect to the network or the VPN that {host} belongs to, then try again."""),
+    "tcp.timeout": network.fail("""
+        No response from {host} on port {port} within {timeout} s: a firewall drops the
+        packets, or the machine is down.
+        → Ask your network administrator to allow connections to {host}:{port}, or set
+        the proxy that you have to use."""),
+    "tcp.forbidden": machine.fail("""
+        This machine does not let this program connect to {host}: {reason}.
+        → A firewall, a sandbox or a security policy on this machine forbids it. Allow
+        connections to {host}:{port} there."""),
+    "tcp.rejected": network.fail("""
+        A router or firewall rejected the connection to {host}: {reason}.
+        → Ask your network administrator to allow connections to {host}:{port}. In your
+        own network, check that the machine is switched on."""),
+    "tcp.no_route": machine.fail("""
+        This machine has no route to {host}: {reason}.
+        → Check that this machine is online, then check its routes and any VPN."""),
+    "tcp.no_ipv6": network.fail("""
+        {host} has only IPv6 addresses, and this machine has no IPv6.
+        → Use a network with IPv6, or ask the operator for an IPv4 address."""),
+    "tcp.no_free_port": machine.fail("""
+        This machine has no free port for another connection to {host}.
+        → A program opens connections faster than they expire. Make it reuse them, or
+        wait a minute."""),
+    "tcp.too_many_files": machine.fail("""
+        This program may not open another connection: too many open files.
+        → Raise the limit (ulimit -n), or close programs that keep many files open."""),
+    "tcp.unreachable": network.fail("""
+        {host} cannot be reached: {reason}.
+        → Check the network of this machine: routes, VPN, IPv6."""),
 }

@@ -16,310 +16,261 @@ _COPY_KEY = (
 _STORE = "Store only the key itself, as the remaining steps use it."
 
 
-def _mistake(sentence: str, hint: str = _USE) -> Diagnosis:
-    return entered.fail(sentence, hint)
+def _corrected(sentence: str) -> Diagnosis:
+    return entered.fail(sentence, _USE)
 
 
 # The most important mistakes first.
 ADDRESS = {
     # These leave no address that the remaining steps could test.
-    "address.is_key": _mistake(
-        "This looks like a key, not an address.",
-        "Pass the address as the argument, and the key in READBACK_API_KEY or with "
-        "--key-file. " + _REVOKE,
-    ),
-    "address.has_key": _mistake(
-        "The host or path of the address contains what looks like a key.",
-        "Enter the address without the key. " + _REVOKE,
-    ),
-    "address.unclear_login": _mistake(
-        "The address contains an @ after the host, as if it had a password with a "
-        "slash.",
-        "Enter the address without a user name and password.",
-    ),
-    "address.word": _mistake(
-        "This is a single word, not an address.",
-        f"An address has a form such as https://host.example{VERSION_PREFIX}. "
-        + _COPY_ADDRESS,
-    ),
-    "address.email": _mistake(
-        "This is an e-mail address, not that of an API.", _COPY_ADDRESS
-    ),
-    "address.file": _mistake(
-        "This is a path, not the address of an API.", _COPY_ADDRESS
-    ),
-    "address.placeholder": _mistake(
-        "The address contains a placeholder or the name of a variable instead of its "
-        "value.",
-        "Replace what is in brackets or begins with a dollar sign. In a shell, a "
-        "variable is not replaced inside single quotation marks.",
-    ),
-    "address.several": _mistake(
-        "This text contains {count} different addresses.", "Enter only one of them."
-    ),
-    "address.long": _mistake(
-        "This text has {length} characters and is too long for an address.",
-        _COPY_ADDRESS,
-    ),
-    "address.bytes": _mistake(
-        "The address contains bytes that are not valid text in this environment.",
-        "Type the address, or set the locale of the terminal to UTF-8.",
-    ),
-    "address.scheme": _mistake(
-        "The scheme of the address is {scheme}, but an API uses https or http.",
-        _COPY_ADDRESS,
-    ),
-    "address.port": _mistake(
-        "The port in the address is not a number from 1 to 65535.", _COPY_ADDRESS
-    ),
-    "address.two_ports": _mistake(
-        "The address contains two different ports.",
-        "Remove the port that does not belong to the service.",
-    ),
-    "address.ipv6": _mistake(
-        "The IPv6 address has no brackets, so its end and the port cannot be told "
-        "apart.",
-        f"Write it as in http://[::1]:8000{VERSION_PREFIX}.",
-    ),
-    "address.host": _mistake(
-        "The host name in the address is missing or invalid.", _COPY_ADDRESS
-    ),
+    "address.is_key": entered.fail(f"""
+        This looks like a key, not an address.
+        → Pass the address as the argument, and the key in READBACK_API_KEY or with
+        --key-file. {_REVOKE}"""),
+    "address.has_key": entered.fail(f"""
+        The host or path of the address contains what looks like a key.
+        → Enter the address without the key. {_REVOKE}"""),
+    "address.unclear_login": entered.fail("""
+        The address contains an @ after the host, as if it had a password with a slash.
+        → Enter the address without a user name and password."""),
+    "address.word": entered.fail(f"""
+        This is a single word, not an address.
+        → An address has a form such as https://host.example{VERSION_PREFIX}.
+        {_COPY_ADDRESS}"""),
+    "address.email": entered.fail(f"""
+        This is an e-mail address, not that of an API.
+        → {_COPY_ADDRESS}"""),
+    "address.file": entered.fail(f"""
+        This is a path, not the address of an API.
+        → {_COPY_ADDRESS}"""),
+    "address.placeholder": entered.fail("""
+        The address contains a placeholder or the name of a variable instead of its
+        value.
+        → Replace what is in brackets or begins with a dollar sign. In a shell, a
+        variable is not replaced inside single quotation marks."""),
+    "address.several": entered.fail("""
+        This text contains {count} different addresses.
+        → Enter only one of them."""),
+    "address.long": entered.fail(f"""
+        This text has {{length}} characters and is too long for an address.
+        → {_COPY_ADDRESS}"""),
+    "address.bytes": entered.fail("""
+        The address contains bytes that are not valid text in this environment.
+        → Type the address, or set the locale of the terminal to UTF-8."""),
+    "address.scheme": entered.fail(f"""
+        The scheme of the address is {{scheme}}, but an API uses https or http.
+        → {_COPY_ADDRESS}"""),
+    "address.port": entered.fail(f"""
+        The port in the address is not a number from 1 to 65535.
+        → {_COPY_ADDRESS}"""),
+    "address.two_ports": entered.fail("""
+        The address contains two different ports.
+        → Remove the port that does not belong to the service."""),
+    "address.ipv6": entered.fail(f"""
+        The IPv6 address has no brackets, so its end and the port cannot be told apart.
+        → Write it as in http://[::1]:8000{VERSION_PREFIX}."""),
+    "address.host": entered.fail(f"""
+        The host name in the address is missing or invalid.
+        → {_COPY_ADDRESS}"""),
     # These are corrected.
-    "address.contains_key": _mistake(
-        "The address contains what looks like a key.",
-        "Pass a key in READBACK_API_KEY or with --key-file. " + _REVOKE + " " + _USE,
+    "address.contains_key": entered.fail(f"""
+        The address contains what looks like a key.
+        → Pass a key in READBACK_API_KEY or with --key-file. {_REVOKE} {_USE}"""),
+    "address.login": entered.fail(f"""
+        The address contains a user name or password.
+        → An API of this kind needs only the key. {_USE}"""),
+    "address.letters": entered.fail(f"""
+        A character in the address only looks like an ASCII one: {{letter}}
+        ({{script}}).
+        → {_USE} If the name really has that letter, enter its xn-- form."""),
+    "address.invisible": entered.fail(f"""
+        The address contains invisible characters: {{characters}}.
+        → Type the address instead of pasting it. {_USE}"""),
+    "address.assignment": entered.fail(f"""
+        The address has the name of a setting in front of it.
+        → Enter only the value. {_USE}"""),
+    "address.surrounded": _corrected(
+        "There is other text before or after the address."
     ),
-    "address.login": _mistake(
-        "The address contains a user name or password.",
-        "An API of this kind needs only the key. " + _USE,
+    "address.markdown": _corrected("""
+        The address has Markdown around it: link syntax, angle brackets, backticks or
+        asterisks."""),
+    "address.quoted": _corrected("The address has quotation marks around it."),
+    "address.brackets": _corrected("The address has brackets around it."),
+    "address.percent_encoded": _corrected("""
+        The address is percent-encoded, or has an encoded space at its end."""),
+    "address.spaces": _corrected("The address contains spaces or line breaks."),
+    "address.punctuation": _corrected("""
+        The address has a punctuation mark before or after it."""),
+    "address.backslashes": _corrected("""
+        The address contains backslashes instead of slashes."""),
+    "address.doubled_scheme": _corrected("""
+        The address contains https:// or http:// twice."""),
+    "address.scheme_typo": _corrected("""
+        The scheme at the start of the address is misspelt."""),
+    "address.scheme_slashes": _corrected("""
+        The colon and the two slashes after the scheme of the address are not
+        complete."""),
+    "address.no_scheme": _corrected("""
+        The address does not start with https:// or http://."""),
+    "address.doubled_port": _corrected("The address contains its port twice."),
+    "address.parameter": _corrected("""
+        The address contains a URL parameter or a fragment, but clients add their paths
+        at its end."""),
+    "address.endpoint": _corrected("""
+        The address includes the path of an endpoint, which clients add themselves."""),
+    "address.doubled": _corrected("The address contains its version twice."),
+    "address.version_case": _corrected("The version in the address has a capital V."),
+    "address.version_letter": _corrected(f"""
+        The version in the address ends with a letter or a line instead of the digit of
+        {VERSION_PREFIX}."""),
+    "address.no_version": _corrected(
+        f"The address does not end with {VERSION_PREFIX}."
     ),
-    "address.letters": _mistake(
-        "A character in the address only looks like an ASCII one: {letter} ({script}).",
-        _USE + " If the name really has that letter, enter its xn-- form.",
-    ),
-    "address.invisible": _mistake(
-        "The address contains invisible characters: {characters}.",
-        "Type the address instead of pasting it. " + _USE,
-    ),
-    "address.assignment": _mistake(
-        "The address has the name of a setting in front of it.",
-        "Enter only the value. " + _USE,
-    ),
-    "address.surrounded": _mistake("There is other text before or after the address."),
-    "address.markdown": _mistake(
-        "The address has Markdown around it: link syntax, angle brackets, backticks or "
-        "asterisks."
-    ),
-    "address.quoted": _mistake("The address has quotation marks around it."),
-    "address.brackets": _mistake("The address has brackets around it."),
-    "address.percent_encoded": _mistake(
-        "The address is percent-encoded, or has an encoded space at its end."
-    ),
-    "address.spaces": _mistake("The address contains spaces or line breaks."),
-    "address.punctuation": _mistake(
-        "The address has a punctuation mark before or after it."
-    ),
-    "address.backslashes": _mistake(
-        "The address contains backslashes instead of slashes."
-    ),
-    "address.doubled_scheme": _mistake(
-        "The address contains https:// or http:// twice."
-    ),
-    "address.scheme_typo": _mistake(
-        "The scheme at the start of the address is misspelt."
-    ),
-    "address.scheme_slashes": _mistake(
-        "The colon and the two slashes after the scheme of the address are not "
-        "complete."
-    ),
-    "address.no_scheme": _mistake(
-        "The address does not start with https:// or http://."
-    ),
-    "address.doubled_port": _mistake("The address contains its port twice."),
-    "address.parameter": _mistake(
-        "The address contains a URL parameter or a fragment, but clients add their "
-        "paths at its end."
-    ),
-    "address.endpoint": _mistake(
-        "The address includes the path of an endpoint, which clients add themselves."
-    ),
-    "address.doubled": _mistake("The address contains its version twice."),
-    "address.version_case": _mistake("The version in the address has a capital V."),
-    "address.version_letter": _mistake(
-        f"The version in the address ends with a letter or a line instead of the digit "
-        f"of {VERSION_PREFIX}."
-    ),
-    "address.no_version": _mistake(f"The address does not end with {VERSION_PREFIX}."),
-    "address.other_version": _mistake(
-        f"The address ends with another version than {VERSION_PREFIX}."
-    ),
-    "address.slashes": _mistake("The path of the address contains an extra slash."),
-    "address.mixed_letters": entered.warn(
-        "The host name mixes Latin letters with another script: {letter} ({script}).",
-        "Check that you trust this name: {base_url} is tested.",
-    ),
-    "address.listen": entered.warn(
-        "The address of the host means “all addresses of this machine”: a server "
-        "listens on it, but not every program can connect to it.",
-        "Use {base_url} on the server's own machine, and the server's name elsewhere.",
-    ),
-    "address.trailing_slash": entered.warn(
-        "The address ends with a slash, and some clients add a second one.", _USE
-    ),
-    "address.unencrypted": entered.warn(
-        "The address starts with http://, so the key is sent unencrypted and anyone on "
-        "the network path can read it.",
-        "Use https:// if the service has an https:// address.",
-    ),
+    "address.other_version": _corrected(f"""
+        The address ends with another version than {VERSION_PREFIX}."""),
+    "address.slashes": _corrected("The path of the address contains an extra slash."),
+    "address.mixed_letters": entered.warn("""
+        The host name mixes Latin letters with another script: {letter} ({script}).
+        → Check that you trust this name: {base_url} is tested."""),
+    "address.listen": entered.warn("""
+        The address of the host means “all addresses of this machine”: a server listens
+        on it, but not every program can connect to it.
+        → Use {base_url} on the server's own machine, and the server's name
+        elsewhere."""),
+    "address.trailing_slash": entered.warn(f"""
+        The address ends with a slash, and some clients add a second one.
+        → {_USE}"""),
+    "address.unencrypted": entered.warn("""
+        The address starts with http://, so the key is sent unencrypted and anyone on
+        the network path can read it.
+        → Use https:// if the service has an https:// address."""),
     "address.ok": ok("{base_url} is a valid address."),
 }
 
 # What the step "key" finds, the most important mistakes first, then the service.
 KEY = {
     # No key is left that could be sent.
-    "key.none": entered.fail(
-        "No key was given.",
-        "Set READBACK_API_KEY or use --key-file. You can create a key in the cabinet.",
-    ),
-    "key.variable": entered.fail(
-        "The name of a variable was given instead of the key.",
-        "Use the value of the variable. In a shell, a variable is not replaced inside "
-        "single quotation marks.",
-    ),
-    "key.mask": entered.fail(
-        "This is the shortened form of a key that lists show, not the key itself.",
-        "A key is shown in full only once, when it is created. Create a new one in the "
-        "cabinet.",
-    ),
+    "key.none": entered.fail("""
+        No key was given.
+        → Set READBACK_API_KEY or use --key-file. You can create a key in the
+        cabinet."""),
+    "key.variable": entered.fail("""
+        The name of a variable was given instead of the key.
+        → Use the value of the variable. In a shell, a variable is not replaced inside
+        single quotation marks."""),
+    "key.mask": entered.fail("""
+        This is the shortened form of a key that lists show, not the key itself.
+        → A key is shown in full only once, when it is created. Create a new one in the
+        cabinet."""),
     "key.cut": entered.fail("The key is incomplete: {reason}.", _COPY_KEY),
     "key.long": entered.fail("The key is too long: {reason}.", _COPY_KEY),
-    "key.one_case": entered.fail(
-        "All letters of the key have the same case, so capital letters were changed.",
-        "Something converted the key to lower or upper case, and its letters cannot be "
-        "restored. " + _COPY_KEY,
-    ),
-    "key.script": entered.fail(
-        "The key contains a letter of another script ({script}).", _COPY_KEY
-    ),
-    "key.characters": entered.fail(
-        "The key contains a character that is not allowed: {reason}.", _COPY_KEY
-    ),
+    "key.one_case": entered.fail(f"""
+        All letters of the key have the same case, so capital letters were changed.
+        → Something converted the key to lower or upper case, and its letters cannot be
+        restored. {_COPY_KEY}"""),
+    "key.script": entered.fail(f"""
+        The key contains a letter of another script ({{script}}).
+        → {_COPY_KEY}"""),
+    "key.characters": entered.fail(f"""
+        The key contains a character that is not allowed: {{reason}}.
+        → {_COPY_KEY}"""),
     "key.typo": entered.fail("The key contains a typo: {reason}.", _COPY_KEY),
-    "key.unsendable": entered.fail(
-        "The key contains {problem}, which cannot be sent in a request header.",
-        "Copy the key again, in one piece and without anything around it.",
-    ),
-    "key.prefix": entered.fail(
-        f"This is not a Readback key: those start with {PREFIX}.",
-        "It may be a key of another service; it has not been sent. " + _COPY_KEY,
-    ),
+    "key.unsendable": entered.fail("""
+        The key contains {problem}, which cannot be sent in a request header.
+        → Copy the key again, in one piece and without anything around it."""),
+    "key.prefix": entered.fail(f"""
+        This is not a Readback key: those start with {PREFIX}.
+        → It may be a key of another service; it has not been sent. {_COPY_KEY}"""),
     # The key itself was found, and the remaining steps use it.
-    "key.several": entered.fail(
-        "{count} different keys were pasted.",
-        "Store only one of them; the remaining steps use the first, {key}.",
-    ),
+    "key.several": entered.fail("""
+        {count} different keys were pasted.
+        → Store only one of them; the remaining steps use the first, {key}."""),
     "key.twice": entered.fail("The key was pasted more than once.", _STORE),
-    "key.letters": entered.fail(
-        "The key contains a letter of another script ({script}) that looks like an "
-        "ASCII letter.",
-        "Copy the key again. With the ASCII letter its checksum is correct, so the "
-        "remaining steps use that key.",
-    ),
-    "key.dash": entered.fail(
-        "A hyphen of the key was replaced by another dash, as word processors do.",
-        "Copy the key again; the remaining steps use it with hyphens.",
-    ),
-    "key.case": entered.fail(
-        "Capital and small letters of the key were exchanged.",
-        "Copy the key again, and look at Caps Lock and automatic capitals. The "
-        "remaining steps use the key with the letters for which its checksum is "
-        "correct.",
-    ),
-    "key.invisible": entered.fail(
-        "There are invisible characters in or around the key: {characters}.", _STORE
-    ),
-    "key.broken": entered.fail(
-        "There is a line break or a space inside the key.",
-        "Store the key in one piece, on one line, as the remaining steps use it.",
-    ),
-    "key.base64": entered.fail(
-        "The key is encoded in Base64, as in a Kubernetes secret.",
-        "Store the decoded key; the remaining steps use it.",
-    ),
-    "key.percent_encoded": entered.fail(
-        "The key, or what is around it, is percent-encoded as in a URL.",
-        "Store the decoded key; the remaining steps use it.",
-    ),
+    "key.letters": entered.fail("""
+        The key contains a letter of another script ({script}) that looks like an ASCII
+        letter.
+        → Copy the key again. With the ASCII letter its checksum is correct, so the
+        remaining steps use that key."""),
+    "key.dash": entered.fail("""
+        A hyphen of the key was replaced by another dash, as word processors do.
+        → Copy the key again; the remaining steps use it with hyphens."""),
+    "key.case": entered.fail("""
+        Capital and small letters of the key were exchanged.
+        → Copy the key again, and look at Caps Lock and automatic capitals. The
+        remaining steps use the key with the letters for which its checksum is
+        correct."""),
+    "key.invisible": entered.fail(f"""
+        There are invisible characters in or around the key: {{characters}}.
+        → {_STORE}"""),
+    "key.broken": entered.fail("""
+        There is a line break or a space inside the key.
+        → Store the key in one piece, on one line, as the remaining steps use it."""),
+    "key.base64": entered.fail("""
+        The key is encoded in Base64, as in a Kubernetes secret.
+        → Store the decoded key; the remaining steps use it."""),
+    "key.percent_encoded": entered.fail("""
+        The key, or what is around it, is percent-encoded as in a URL.
+        → Store the decoded key; the remaining steps use it."""),
     "key.json": entered.fail("The key is inside a piece of JSON.", _STORE),
-    "key.export": entered.fail(
-        "The key has a command in front of it that sets a variable, such as export.",
-        "Run that command in the shell, or store only the key itself, as the remaining "
-        "steps use it.",
-    ),
-    "key.assignment": entered.fail(
-        "The key has the name of a setting in front of it.", _STORE
-    ),
-    "key.header": entered.fail(
-        "The whole Authorization header was pasted, not only the key.", _STORE
-    ),
-    "key.bearer": entered.fail(
-        "The key starts with the word Bearer, so clients would send that word twice.",
-        _STORE,
-    ),
-    "key.quoted": entered.fail(
-        "The key has quotation marks around it.",
-        "Not every program removes quotation marks from a file of settings. " + _STORE,
-    ),
+    "key.export": entered.fail("""
+        The key has a command in front of it that sets a variable, such as export.
+        → Run that command in the shell, or store only the key itself, as the remaining
+        steps use it."""),
+    "key.assignment": entered.fail(f"""
+        The key has the name of a setting in front of it.
+        → {_STORE}"""),
+    "key.header": entered.fail(f"""
+        The whole Authorization header was pasted, not only the key.
+        → {_STORE}"""),
+    "key.bearer": entered.fail(f"""
+        The key starts with the word Bearer, so clients would send that word twice.
+        → {_STORE}"""),
+    "key.quoted": entered.fail(f"""
+        The key has quotation marks around it.
+        → Not every program removes quotation marks from a file of settings.
+        {_STORE}"""),
     "key.brackets": entered.fail("The key has brackets around it.", _STORE),
     "key.punctuation": entered.fail("The key has a punctuation mark after it.", _STORE),
-    "key.extra": entered.fail(
-        "There are extra characters directly before or after the key.", _STORE
-    ),
-    "key.surrounded": entered.fail(
-        "There is other text before or after the key.", _STORE
-    ),
+    "key.extra": entered.fail(f"""
+        There are extra characters directly before or after the key.
+        → {_STORE}"""),
+    "key.surrounded": entered.fail(f"""
+        There is other text before or after the key.
+        → {_STORE}"""),
     "key.spaces": entered.fail("The key has spaces or line breaks around it.", _STORE),
     # What becomes of it.
     "key.ok": ok("{key} has the right format, and its checksum is correct."),
     "key.absent": skip("No key was given."),
-    "key.foreign": skip(
-        f"This is not a Readback key, which would start with {PREFIX}. It is sent only "
-        "if another API responds at the address."
-    ),
+    "key.foreign": skip(f"""
+        This is not a Readback key, which would start with {PREFIX}. It is sent only if
+        another API responds at the address."""),
     "key.accepted": ok("The service accepts the key, which was sent to {sent_to}."),
-    "key.stripped": proxy.fail(
-        "The key does not reach the service: something removes the Authorization "
-        "header.",
-        "Look for a proxy or gateway that drops the header or uses it for its own "
-        "login.",
-    ),
-    "key.refused": entered.fail(
-        "The key reaches the service but is not accepted: {detail}",
-        "The key may be revoked, expired, or from another Readback server. Check it in "
-        "the cabinet, or create a new one there.",
-    ),
-    "key.refused_or_lost": entered.fail(
-        "The service responds to the key as it does without one: {detail}",
-        "The key is not accepted, or a proxy or gateway removes the Authorization "
-        "header; this service does not tell which. Check the key where it was created. "
-        "Key sent to: {sent_to}.",
-    ),
-    "key.refused_elsewhere": entered.fail(
-        "The service does not accept the key: {detail}",
-        "Check at the provider whether the key is active and belongs to this service. "
-        "Key sent to: {sent_to}.",
-    ),
-    "key.needed": entered.fail(
-        "The service requires a key, and none was given: {detail}",
-        "Pass the key of this service with --key-file or --key-env.",
-    ),
-    "key.readback_elsewhere": entered.fail(
-        "This is a Readback key, but {host} is not a Readback, so it was not sent.",
-        "Use the key of this service with this address, or copy the address of "
-        "Readback from the cabinet.",
-    ),
-    "key.other_refusal": proxy.fail(
-        "Something in front of the service requires its own login ({status}).",
-        "Ask the operator how to get access.",
-    ),
+    "key.stripped": proxy.fail("""
+        The key does not reach the service: something removes the Authorization header.
+        → Look for a proxy or gateway that drops the header or uses it for its own
+        login."""),
+    "key.refused": entered.fail("""
+        The key reaches the service but is not accepted: {detail}
+        → The key may be revoked, expired, or from another Readback server. Check it in
+        the cabinet, or create a new one there."""),
+    "key.refused_or_lost": entered.fail("""
+        The service responds to the key as it does without one: {detail}
+        → The key is not accepted, or a proxy or gateway removes the Authorization
+        header; this service does not tell which. Check the key where it was created.
+        Key sent to: {sent_to}."""),
+    "key.refused_elsewhere": entered.fail("""
+        The service does not accept the key: {detail}
+        → Check at the provider whether the key is active and belongs to this service.
+        Key sent to: {sent_to}."""),
+    "key.needed": entered.fail("""
+        The service requires a key, and none was given: {detail}
+        → Pass the key of this service with --key-file or --key-env."""),
+    "key.readback_elsewhere": entered.fail("""
+        This is a Readback key, but {host} is not a Readback, so it was not sent.
+        → Use the key of this service with this address, or copy the address of Readback
+        from the cabinet."""),
+    "key.other_refusal": proxy.fail("""
+        Something in front of the service requires its own login ({status}).
+        → Ask the operator how to get access."""),
 }

@@ -17,250 +17,208 @@ from readback.probe.diagnoses.templates import (
 
 HTTP = {
     "http.readback": ok("Readback responded."),
-    "http.headers_stripped": proxy.warn(
-        "The responses of Readback arrive without {missing}.",
-        "A gateway removes these headers, or this is another implementation of the "
-        "same contract. Without them, refusals are not explained and the operator "
-        "cannot look up a request. Let headers that start with X- pass.",
-    ),
-    "http.endpoint": ok(
-        "An OpenAI-compatible API responds, without a key with {status}."
-    ),
-    "http.endpoint_named": ok(
-        "An OpenAI-compatible API responds, without a key with {status}. It names "
-        "itself: {name}."
-    ),
-    "http.anthropic": entered.fail(
-        "An API in Anthropic's own format responded ({status}), which is not "
-        "OpenAI-compatible.",
-        "Use Anthropic's library with this address, or the address of a gateway that "
-        "translates. The key has not been sent.",
-    ),
-    "http.compressed": proxy.warn(
-        "Readback responded, but something compresses its responses ({coding}) "
-        "although the request did not allow it.",
-        "Clients that do not decompress cannot read them. Turn compression off in the "
-        "proxy.",
-    ),
-    "http.no_connection": network.fail(
-        "A second connection could not be opened: {reason}.",
-        "Try again. If it keeps failing, the service or a firewall limits the number "
-        "of connections.",
-    ),
-    "http.silent": service.fail(
-        "The request was sent, but no response arrived within {timeout} s.",
-        "Either the service hangs, or a proxy is waiting for a service that is down. "
-        "Try a longer --timeout to find out whether it is only slow.",
-    ),
-    "http.cut": network.fail(
-        "The connection was closed before a response arrived.",
-        "A firewall, a proxy or a crash closed it. Check their logs for this moment.",
-    ),
-    "http.malformed": proxy.fail(
-        "Something responded, but not with valid HTTP: {reason}.",
-        "Compare the host and port with the address that you were given. If they are "
-        "right, look for a proxy or filter that changes the headers of responses.",
-    ),
-    "http.cut_short": network.fail(
-        "The response started, but the connection was closed before its end.",
-        "A proxy with a size or time limit closed it, or the service crashed.",
-    ),
-    "http.stalled": network.fail(
-        "The response started, but the rest did not arrive within {timeout} s.",
-        "A proxy or filter is holding it back. Try a longer --timeout to find out "
-        "whether it is only slow.",
-    ),
-    "http.tls_port": entered.fail(
-        "Port {port} expects TLS, but the address starts with http://.", "Use https://."
-    ),
-    "http.not_http": entered.fail(
-        "Port {port} does not speak HTTP.",
-        "Compare the port with the address that you were given.",
-    ),
-    "http.http2_only": service.fail(
-        "The server speaks only HTTP/2.",
-        "Many clients, such as requests and the openai package, speak only HTTP/1.1 by "
-        "default. Tell the operator to allow it, or compare the port with the address "
-        "that you were given.",
-    ),
-    "http.garbled": proxy.fail(
-        "The response is marked as compressed but cannot be decompressed.",
-        "A proxy compresses it incorrectly or twice. Turn compression off there.",
-    ),
-    "http.redirect_https": entered.fail(
-        "The service redirects to the same address with https://.",
-        "Use https:// directly: many clients drop the key or the text on a redirect.",
-    ),
-    "http.redirect": entered.fail(
-        "The response is a redirect to {location}.",
-        "Compare the address with the one that you were given. Use the final address, "
-        "because clients drop the key or the text on a redirect.",
-    ),
-    "http.captive_portal": network.fail(
-        "The login page of your network responded instead of the service.",
-        "Open any web page in a browser on this machine, log in to the network, and "
-        "try again.",
-    ),
-    "http.proxy_login": proxy.fail(
-        "A proxy responded and requires a login (407).",
-        "Add the user name and password to the proxy's address in the environment "
-        "variable.",
-    ),
-    "http.proxy_page": proxy.fail(
-        "A proxy responded with its own page: {status} {title}.",
-        "Ask the administrator of the proxy to allow this address.",
-    ),
-    "http.gateway": service.fail(
-        "A gateway responded with {status}: it cannot reach the service behind it.",
-        "The service is down or starting. Try again, then tell the operator.",
-    ),
-    "http.server_error": service.fail(
-        "The server responded with {status}, an error of its own.",
-        "Tell its operator, whose log has the cause. The key has not been sent, "
-        "because the response does not show that this is an API.",
-    ),
-    "http.html": entered.fail(
-        "A web page responded, not an API: {status} {title}.",
-        "This may be the address of the cabinet or of another web site. Use the "
-        "address of the API, which usually ends in /v1.",
-    ),
-    "http.other_api": entered.fail(
-        "An API responded with {status}; it is neither Readback nor OpenAI-compatible.",
-        "Your key has not been sent to it. Compare the path of the address with the "
-        "service's documentation.",
-    ),
-    "http.other": proxy.fail(
-        "Something that is not an API responded with {status}.",
-        "Compare the host and port with the address that you were given, then look "
-        "for a proxy.",
-    ),
-    "http.parameter_added": proxy.fail(
-        "Something adds a URL parameter to the requests, so the service refuses them.",
-        "Look for a proxy or gateway that adds one for tracking or as a cache key.",
-    ),
-    "http.path_changed": proxy.fail(
-        "Something changes the path or method of the requests: {detail}",
-        "Look for a gateway that rewrites paths, or for an extra or missing part in "
-        "the address.",
-    ),
-    "http.refused": proxy.fail(
-        "The service refused a correct request with {code}: {detail}",
-        "Something changes the request before it reaches the service. {hint}",
-    ),
-    "http.rate_limited": machine.fail(
-        "The service reports too many requests.",
-        "Another program uses the same key or network address. Wait {wait} s and try "
-        "again.",
-    ),
-    "http.unavailable": service.fail(
-        "The service responded with {code}: {detail}",
-        "Try again. If it keeps failing, tell the operator the request id: "
-        "{request_id}.",
-    ),
+    "http.headers_stripped": proxy.warn("""
+        The responses of Readback arrive without {missing}.
+        → A gateway removes these headers, or this is another implementation of the same
+        contract. Without them, refusals are not explained and the operator cannot look
+        up a request. Let headers that start with X- pass."""),
+    "http.endpoint": ok("""
+        An OpenAI-compatible API responds, without a key with {status}."""),
+    "http.endpoint_named": ok("""
+        An OpenAI-compatible API responds, without a key with {status}. It names itself:
+        {name}."""),
+    "http.anthropic": entered.fail("""
+        An API in Anthropic's own format responded ({status}), which is not
+        OpenAI-compatible.
+        → Use Anthropic's library with this address, or the address of a gateway that
+        translates. The key has not been sent."""),
+    "http.compressed": proxy.warn("""
+        Readback responded, but something compresses its responses ({coding}) although
+        the request did not allow it.
+        → Clients that do not decompress cannot read them. Turn compression off in the
+        proxy."""),
+    "http.no_connection": network.fail("""
+        A second connection could not be opened: {reason}.
+        → Try again. If it keeps failing, the service or a firewall limits the number of
+        connections."""),
+    "http.silent": service.fail("""
+        The request was sent, but no response arrived within {timeout} s.
+        → Either the service hangs, or a proxy is waiting for a service that is down.
+        Try a longer --timeout to find out whether it is only slow."""),
+    "http.cut": network.fail("""
+        The connection was closed before a response arrived.
+        → A firewall, a proxy or a crash closed it. Check their logs for this
+        moment."""),
+    "http.malformed": proxy.fail("""
+        Something responded, but not with valid HTTP: {reason}.
+        → Compare the host and port with the address that you were given. If they are
+        right, look for a proxy or filter that changes the headers of responses."""),
+    "http.cut_short": network.fail("""
+        The response started, but the connection was closed before its end.
+        → A proxy with a size or time limit closed it, or the service crashed."""),
+    "http.stalled": network.fail("""
+        The response started, but the rest did not arrive within {timeout} s.
+        → A proxy or filter is holding it back. Try a longer --timeout to find out
+        whether it is only slow."""),
+    "http.tls_port": entered.fail("""
+        Port {port} expects TLS, but the address starts with http://.
+        → Use https://."""),
+    "http.not_http": entered.fail("""
+        Port {port} does not speak HTTP.
+        → Compare the port with the address that you were given."""),
+    "http.http2_only": service.fail("""
+        The server speaks only HTTP/2.
+        → Many clients, such as requests and the openai package, speak only HTTP/1.1 by
+        default. Tell the operator to allow it, or compare the port with the address
+        that you were given."""),
+    "http.garbled": proxy.fail("""
+        The response is marked as compressed but cannot be decompressed.
+        → A proxy compresses it incorrectly or twice. Turn compression off there."""),
+    "http.redirect_https": entered.fail("""
+        The service redirects to the same address with https://.
+        → Use https:// directly: many clients drop the key or the text on a
+        redirect."""),
+    "http.redirect": entered.fail("""
+        The response is a redirect to {location}.
+        → Compare the address with the one that you were given. Use the final address,
+        because clients drop the key or the text on a redirect."""),
+    "http.captive_portal": network.fail("""
+        The login page of your network responded instead of the service.
+        → Open any web page in a browser on this machine, log in to the network, and try
+        again."""),
+    "http.proxy_login": proxy.fail("""
+        A proxy responded and requires a login (407).
+        → Add the user name and password to the proxy's address in the environment
+        variable."""),
+    "http.proxy_page": proxy.fail("""
+        A proxy responded with its own page: {status} {title}.
+        → Ask the administrator of the proxy to allow this address."""),
+    "http.gateway": service.fail("""
+        A gateway responded with {status}: it cannot reach the service behind it.
+        → The service is down or starting. Try again, then tell the operator."""),
+    "http.server_error": service.fail("""
+        The server responded with {status}, an error of its own.
+        → Tell its operator, whose log has the cause. The key has not been sent, because
+        the response does not show that this is an API."""),
+    "http.html": entered.fail("""
+        A web page responded, not an API: {status} {title}.
+        → This may be the address of the cabinet or of another web site. Use the address
+        of the API, which usually ends in /v1."""),
+    "http.other_api": entered.fail("""
+        An API responded with {status}; it is neither Readback nor OpenAI-compatible.
+        → Your key has not been sent to it. Compare the path of the address with the
+        service's documentation."""),
+    "http.other": proxy.fail("""
+        Something that is not an API responded with {status}.
+        → Compare the host and port with the address that you were given, then look for
+        a proxy."""),
+    "http.parameter_added": proxy.fail("""
+        Something adds a URL parameter to the requests, so the service refuses them.
+        → Look for a proxy or gateway that adds one for tracking or as a cache key."""),
+    "http.path_changed": proxy.fail("""
+        Something changes the path or method of the requests: {detail}
+        → Look for a gateway that rewrites paths, or for an extra or missing part in the
+        address."""),
+    "http.refused": proxy.fail("""
+        The service refused a correct request with {code}: {detail}
+        → Something changes the request before it reaches the service. {hint}"""),
+    "http.rate_limited": machine.fail("""
+        The service reports too many requests.
+        → Another program uses the same key or network address. Wait {wait} s and try
+        again."""),
+    "http.unavailable": service.fail("""
+        The service responded with {code}: {detail}
+        → Try again. If it keeps failing, tell the operator the request id:
+        {request_id}."""),
 }
 
 CONTRACT = {
     "models.ok": ok(f"The list contains one model, {MODEL}."),
-    "models.changed": proxy.fail(
-        "The list of models differs from the contract.", CHECK_BETWEEN
-    ),
+    "models.changed": proxy.fail(f"""
+        The list of models differs from the contract.
+        → {CHECK_BETWEEN}"""),
     "limit.refused": ok("A text one byte over the limit is refused, as it should be."),
-    "limit.refused_elsewhere": proxy.warn(
-        "A text one byte over the limit is refused with {status}, but not by the "
-        "service.",
-        "Something between you and the service has a lower limit.",
-    ),
+    "limit.refused_elsewhere": proxy.warn("""
+        A text one byte over the limit is refused with {status}, but not by the service.
+        → Something between you and the service has a lower limit."""),
     "limit.ignored": proxy.fail(
-        f"A text of {MAX_CONTENT_BYTES + 1} bytes is not refused: it was shortened "
-        "before it reached the service.",
-        CHECK_BETWEEN,
-        FailureFamily.ECHO,
+        f"""
+        A text of {MAX_CONTENT_BYTES + 1} bytes is not refused: it was shortened before
+        it reached the service.
+        → {CHECK_BETWEEN}""",
+        family=FailureFamily.ECHO,
     ),
-    "parameter.refused": ok(
-        "A request with a URL parameter is refused, as it should be."
-    ),
-    "parameter.ignored": proxy.fail(
-        "A URL parameter leads to {status} instead of 404: something removes it.",
-        "Look for a proxy or gateway that rewrites URLs.",
-    ),
+    "parameter.refused": ok("""
+        A request with a URL parameter is refused, as it should be."""),
+    "parameter.ignored": proxy.fail("""
+        A URL parameter leads to {status} instead of 404: something removes it.
+        → Look for a proxy or gateway that rewrites URLs."""),
     "reuse.ok": ok("The second request used the same connection."),
-    "reuse.closed": proxy.warn(
-        "Each request needs a new connection, which costs time.",
-        "Look for a proxy that closes connections, and turn on keep-alive there.",
-    ),
+    "reuse.closed": proxy.warn("""
+        Each request needs a new connection, which costs time.
+        → Look for a proxy that closes connections, and turn on keep-alive there."""),
     "cabinet.same": ok("The cabinet shows this address."),
-    "cabinet.unknown": skip(
-        "The service does not say where its cabinet is.",
-        "Use --cabinet URL to compare the address with the cabinet's.",
-    ),
-    "cabinet.unreachable": service.warn(
-        "The cabinet at {cabinet} did not provide the address: {reason}.",
-        "Compare the address yourself, or pass the right cabinet with --cabinet.",
-    ),
-    "cabinet.differs": entered.warn(
-        "The cabinet shows a different address: {current}.",
-        "Use that one, unless you know why yours differs.",
-    ),
+    "cabinet.unknown": skip("""
+        The service does not say where its cabinet is.
+        → Use --cabinet URL to compare the address with the cabinet's."""),
+    "cabinet.unreachable": service.warn("""
+        The cabinet at {cabinet} did not provide the address: {reason}.
+        → Compare the address yourself, or pass the right cabinet with --cabinet."""),
+    "cabinet.differs": entered.warn("""
+        The cabinet shows a different address: {current}.
+        → Use that one, unless you know why yours differs."""),
     "cabinet.moved": entered.fail(
-        "The service has moved to {current}; you are using its previous address.",
-        "Change the address in your program to the new one.",
-        FailureFamily.ADDRESS,
+        """
+        The service has moved to {current}; you are using its previous address.
+        → Change the address in your program to the new one.""",
+        family=FailureFamily.ADDRESS,
     ),
 }
 _FIRST = "First difference: {difference}."
 
 ECHO = {
     "echo.same": ok("Returned unchanged, byte for byte."),
-    "echo.charset": proxy.fail(
-        "The character encoding was changed in transit ({cause}). " + _FIRST,
-        "A proxy, gateway or wrapper reads or writes JSON in an encoding other than "
-        "UTF-8. Set it to UTF-8 there.",
-    ),
-    "echo.normalised": proxy.fail(
-        "The text was normalized to {cause} in transit. " + _FIRST, CHECK_BETWEEN
-    ),
-    "echo.smart_quotes": proxy.fail(
-        "Quotation marks, dashes or dots were replaced with typographic ones in "
-        "transit. " + _FIRST,
-        "Turn off automatic replacement where the text is typed or forwarded.",
-    ),
-    "echo.line_ends": proxy.fail(
-        "Line endings were changed in transit ({cause}). " + _FIRST,
-        "Look for a gateway, or for a file transfer in text mode.",
-    ),
-    "echo.truncated": proxy.fail(
-        "The text was cut off after {received} of {sent} bytes. " + _FIRST,
-        "Look for a buffer or a size limit in a proxy or gateway.",
-    ),
-    "echo.trimmed": proxy.fail(
-        "Whitespace at the start or end was removed in transit. " + _FIRST,
-        CHECK_BETWEEN,
-    ),
-    "echo.controls": proxy.fail(
-        "Control or invisible characters were removed in transit. " + _FIRST,
-        "Look for a filter that cleans up text.",
-    ),
-    "echo.escaped": proxy.fail(
-        "The text was escaped for HTML in transit. " + _FIRST, CHECK_BETWEEN
-    ),
-    "echo.changed": proxy.fail(
-        "The text was changed in transit. " + _FIRST, CHECK_BETWEEN
-    ),
-    "echo.replayed": proxy.fail(
-        "The same response arrived twice: it comes from a cache or a recording.",
-        "Exclude the address from caching; every response is marked no-store.",
-    ),
-    "echo.shape": proxy.fail(
-        "The response is not a completion as defined by the contract.", CHECK_BETWEEN
-    ),
-    "echo.media_type": proxy.fail(
-        "The request was compressed or its Content-Type changed in transit: {detail}",
-        "Turn off request compression in the proxy.",
-    ),
+    "echo.charset": proxy.fail(f"""
+        The character encoding was changed in transit ({{cause}}). {_FIRST}
+        → A proxy, gateway or wrapper reads or writes JSON in an encoding other than
+        UTF-8. Set it to UTF-8 there."""),
+    "echo.normalised": proxy.fail(f"""
+        The text was normalized to {{cause}} in transit. {_FIRST}
+        → {CHECK_BETWEEN}"""),
+    "echo.smart_quotes": proxy.fail(f"""
+        Quotation marks, dashes or dots were replaced with typographic ones in transit.
+        {_FIRST}
+        → Turn off automatic replacement where the text is typed or forwarded."""),
+    "echo.line_ends": proxy.fail(f"""
+        Line endings were changed in transit ({{cause}}). {_FIRST}
+        → Look for a gateway, or for a file transfer in text mode."""),
+    "echo.truncated": proxy.fail(f"""
+        The text was cut off after {{received}} of {{sent}} bytes. {_FIRST}
+        → Look for a buffer or a size limit in a proxy or gateway."""),
+    "echo.trimmed": proxy.fail(f"""
+        Whitespace at the start or end was removed in transit. {_FIRST}
+        → {CHECK_BETWEEN}"""),
+    "echo.controls": proxy.fail(f"""
+        Control or invisible characters were removed in transit. {_FIRST}
+        → Look for a filter that cleans up text."""),
+    "echo.escaped": proxy.fail(f"""
+        The text was escaped for HTML in transit. {_FIRST}
+        → {CHECK_BETWEEN}"""),
+    "echo.changed": proxy.fail(f"""
+        The text was changed in transit. {_FIRST}
+        → {CHECK_BETWEEN}"""),
+    "echo.replayed": proxy.fail("""
+        The same response arrived twice: it comes from a cache or a recording.
+        → Exclude the address from caching; every response is marked no-store."""),
+    "echo.shape": proxy.fail(f"""
+        The response is not a completion as defined by the contract.
+        → {CHECK_BETWEEN}"""),
+    "echo.media_type": proxy.fail("""
+        The request was compressed or its Content-Type changed in transit: {detail}
+        → Turn off request compression in the proxy."""),
     "latency.ok": ok("{samples} echoes, each on a new connection."),
-    "latency.slow": network.warn(
-        "The connection is slow: {samples} echoes, each on a new connection.",
-        "A long connect time means distance. If only the answer time is long, a proxy "
-        "or the service is slow.",
-    ),
+    "latency.slow": network.warn("""
+        The connection is slow: {samples} echoes, each on a new connection.
+        → A long connect time means distance. If only the answer time is long, a proxy
+        or the service is slow."""),
 }

@@ -1,7 +1,8 @@
 """The rows of the tables: diagnoses whose sentence and hint are templates.
 
-A row has no id, which is its place in a table, and a failure has the family of its
-table unless it names another one.
+A row is a text: the sentence, then the hint after an arrow, with line breaks anywhere.
+Its id is its place in a table, and a failure has the family of its table unless it
+names another one.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ CHECK_BETWEEN = (
     "Check everything between your program and the service: a proxy, a gateway, a "
     "filter, a wrapper around the client."
 )
-_NONE = FailureFamily.NONE
 
 
-def ok(sentence: str) -> Diagnosis:
-    return Diagnosis("", Verdict.OK, _NONE, Culprit.NONE, sentence)
+def ok(text: str) -> Diagnosis:
+    return _row(Verdict.OK, Culprit.NONE, text)
 
 
-def skip(sentence: str, hint: str = "") -> Diagnosis:
-    return Diagnosis("", Verdict.SKIP, _NONE, Culprit.NONE, sentence, hint)
+def skip(text: str) -> Diagnosis:
+    return _row(Verdict.SKIP, Culprit.NONE, text)
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,25 @@ class Rows:
 
     culprit: Culprit
 
-    def warn(self, sentence: str, hint: str) -> Diagnosis:
-        return Diagnosis("", Verdict.WARN, _NONE, self.culprit, sentence, hint)
+    def warn(self, text: str) -> Diagnosis:
+        return _row(Verdict.WARN, self.culprit, text)
 
     def fail(
-        self, sentence: str, hint: str, family: FailureFamily = _NONE
+        self, text: str, hint: str = "", family: FailureFamily = FailureFamily.NONE
     ) -> Diagnosis:
-        return Diagnosis("", Verdict.FAIL, family, self.culprit, sentence, hint)
+        return _row(
+            Verdict.FAIL, self.culprit, f"{text} → {hint}" if hint else text, family
+        )
+
+
+def _row(
+    verdict: Verdict,
+    culprit: Culprit,
+    text: str,
+    family: FailureFamily = FailureFamily.NONE,
+) -> Diagnosis:
+    sentence, _, hint = " ".join(text.split()).partition(" → ")
+    return Diagnosis("", verdict, family, culprit, sentence, hint)
 
 
 entered = Rows(Culprit.INPUT)
