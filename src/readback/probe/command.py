@@ -88,7 +88,6 @@ def _name(text: str) -> str:
 
 
 def command_line(program: str) -> KeySafeParser:
-    """Return the parser of the command line."""
     parser = KeySafeParser(
         program,
         description="Find out why a connection to BASE_URL does not work. Tests every "

@@ -99,7 +99,6 @@ class ProbeReport:
 
     @property
     def fixer(self) -> Fixer:
-        """Who can fix what the verdict says."""
         return self.decisive.diagnosis.culprit.fixer if self.decisive else Fixer.NOBODY
 
     @property
@@ -108,13 +107,11 @@ class ProbeReport:
 
     @property
     def effort(self) -> str:
-        """The number of requests and the time taken."""
         requests = "1 request" if self.requests == 1 else f"{self.requests} requests"
         return f"{requests} in {format_duration(self.seconds)}"
 
     @property
     def key_use(self) -> str:
-        """Where the key went."""
         if self.key_sent_to is None:
             return "The key was not sent."
         return f"The key ({self.key}) was sent only to {self.key_sent_to}."

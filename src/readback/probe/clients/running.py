@@ -130,8 +130,6 @@ def _compare(outcomes: dict[str, str]) -> Diagnosis:
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """What every program sends."""
-
     base_url: str
     key: str
     timeout: float
@@ -155,8 +153,6 @@ class ClientRequest:
 
 @dataclass(frozen=True)
 class ProgramAnswer:
-    """What a program printed."""
-
     version: str = ""
     models: int = 0
     """The status of the response, 0 if there was none."""

@@ -124,8 +124,6 @@ class Diagnosis:
 
 
 class StepResult(NamedTuple):
-    """A step and its diagnosis."""
-
     step: str
     title: str
     diagnosis: Diagnosis

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import re
 import secrets
 import socket
 import time
@@ -83,37 +84,21 @@ def _diagnosis_id(route: Route, addresses: list[str], timeout: float) -> str:
     return "dns.this_machine" if is_local else "dns.private"
 
 
-def _networks(*texts: str) -> tuple[_Network, ...]:
-    return tuple(map(ipaddress.ip_network, texts))
+def _networks(texts: str) -> tuple[_Network, ...]:
+    return tuple(map(ipaddress.ip_network, texts.split()))
 
 
 # The ranges that the documentation of Clash, Surge, Xray and sing-box names.
-_FAKE = _networks("198.18.0.0/15", "fc00::/18")
+_FAKE = _networks("198.18.0.0/15 fc00::/18")
 # RFC 1918, 4193 and 6598 (which Tailscale uses, too), and link-local addresses.
 _PRIVATE = _networks(
-    "10.0.0.0/8",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "100.64.0.0/10",
-    "169.254.0.0/16",
-    "fc00::/7",
-    "fe80::/10",
+    "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 169.254.0.0/16 fc00::/7 "
+    "fe80::/10"
 )
 # RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
-_PRIVATE_SUFFIXES = (
-    ".cluster.local",
-    ".corp",
-    ".home",
-    ".home.arpa",
-    ".internal",
-    ".intra",
-    ".intranet",
-    ".lan",
-    ".localdomain",
-    ".localhost",
-    ".private",
-    ".svc",
-    ".test",
+_PRIVATE_SUFFIX = re.compile(
+    r"\.(cluster\.local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
+    r"|localhost|private|svc|test)\Z"
 )
 
 
@@ -122,8 +107,8 @@ def private_name(host: str) -> str:
     name = host.rstrip(".").lower()
     if "." not in name:
         return "without a dot"
-    suffix = next((one for one in _PRIVATE_SUFFIXES if name.endswith(one)), "")
-    return f"that end in {suffix}" if suffix else ""
+    suffix = _PRIVATE_SUFFIX.search(name)
+    return f"that end in {suffix[0]}" if suffix else ""
 
 
 def is_mdns_name(host: str) -> bool:

@@ -24,7 +24,6 @@ _TITLE_WIDTH = 18
 
 
 def show(report: ProbeReport, console: Console | None = None) -> None:
-    """Print the report."""
     console = console or Console(highlight=False)
     console.width = max(20, min(console.width, _MAX_WIDTH))
     row = _table_row if console.width >= _MIN_WIDTH_OF_TABLE else _narrow_row

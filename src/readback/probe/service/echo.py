@@ -164,7 +164,6 @@ class TextChange(NamedTuple):
 
 
 def likely_cause(sent: str, received: str) -> TextChange:
-    """Return the likely cause of a difference."""
     return next(_causes(sent, received), TextChange("echo.changed"))
 
 

@@ -34,8 +34,6 @@ _TICK_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class ConnectAttempt:
-    """An attempt to connect to one IP address."""
-
     address: str
     seconds: float
     error: OSError | None = None
@@ -170,18 +168,20 @@ class _Race:
             sock.close()
 
 
-def resolve(host: str, port: int) -> list[str]:
-    """Return the IP addresses of a host in the order in which clients try them."""
-    try:
-        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except ValueError:  # A name that cannot be written as a DNS name.
-        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
-    return list(dict.fromkeys(str(row[4][0]) for row in rows))
-
-
 def resolve_within(host: str, port: int, timeout: float) -> list[str]:
-    """Return the addresses, or raise `OSError`, also if the lookup is late."""
-    return BackgroundCall(lambda: resolve(host, port)).result(timeout)
+    """Return the IP addresses of a host in the order in which clients try them.
+
+    Raise `OSError` if there are none, also if the lookup is late.
+    """
+
+    def resolve() -> list[str]:
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except ValueError:  # A name that cannot be written as a DNS name.
+            raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
+        return list(dict.fromkeys(str(row[4][0]) for row in rows))
+
+    return BackgroundCall(resolve).result(timeout)
 
 
 class DeadlineSocket:

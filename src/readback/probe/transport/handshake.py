@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
@@ -24,7 +25,6 @@ _SERVER_HELLO, _CERTIFICATE, _CERTIFICATE_REQUEST = 2, 11, 13
 # What Python adds to the words of OpenSSL: the name of the error, and a line of C.
 _PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
 
-Watcher = Callable[[object, str, int, int, int, bytes], None]
 # As most clients do; a server that speaks only HTTP/2 then says so.
 _PROTOCOLS = ["http/1.1"]
 
@@ -58,16 +58,9 @@ class Handshake:
     def is_late(self) -> bool:
         return isinstance(self.error, (socket.timeout, TimeoutError))
 
-    def note(
-        self,
-        _connection: object,
-        direction: str,
-        _version: int,
-        content: int,
-        kind: int,
-        message: bytes,
-    ) -> None:
+    def note(self, *reported: Any) -> None:
         """Note a message; OpenSSL calls this for each one, before it is verified."""
+        _connection, direction, _version, content, kind, message = reported
         if direction != "read":
             return
         self.is_refused |= content == _ALERT and message[:1] == _FATAL
@@ -112,7 +105,7 @@ def is_certificate_request(error: Exception) -> bool:
     return "certificate required" in str(error)
 
 
-def _watch(trust: ssl.SSLContext, watcher: Watcher | None) -> None:
+def _watch(trust: ssl.SSLContext, watcher: Callable[..., None] | None) -> None:
     """Have each message reported, where Python can do that (CPython 3.8 to 3.14)."""
     with suppress(AttributeError):
         trust._msg_callback = watcher  # type: ignore[attr-defined]

@@ -47,8 +47,6 @@ class Proxy:
 
 @dataclass(frozen=True)
 class Route:
-    """How one address is reached."""
-
     target: BaseUrl
     proxy: Proxy | None = None
     addresses: tuple[str, ...] = ()
