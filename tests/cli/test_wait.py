@@ -6,15 +6,18 @@ What it says about a real server is in `test_examples.py`, which runs one.
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
 
 from readback.cli import main, readiness
 from tests.cli.program import Program
+from tests.support.authority import Authority
 from tests.support.commands import free_port
+from tests.support.peers import answer, peer
 from tests.support.waiting import PATIENCE
 
 REFUSED = (401, b'{"error":{"code":"invalid_key"}}')
@@ -91,6 +94,65 @@ def test_a_ready_server_is_recognised_without_a_key(program, path, answers):
         done = wait(program, origin + path)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_redirect_is_followed(program):
+    with answering(("/v1/models", *REFUSED)) as ready:
+        location = b"Location: " + ready.encode() + b"/v1/models"
+        with peer(answer(b"", location, status=b"302 X")) as server:
+            done = wait(program, server.url)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_another_machine_is_reached_through_the_proxy(program, tmp_path, scheme):
+    authority = Authority(tmp_path / "authority")
+    program.settings["SSL_CERT_FILE"] = str(authority.root)
+    reply = answer(REFUSED[1], status=b"401 X")
+    name = "api.example.test"
+    tls = authority.serves(name) if scheme == "https" else None
+    with peer(reply, tls=tls) as server, tunnels_to(server.url) as proxy:
+        if scheme == "https":
+            program.settings["https_proxy"] = proxy
+        else:
+            program.settings["http_proxy"] = server.url
+        done = wait(program, f"{scheme}://{name}/v1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    [request] = server.requests
+    assert f"\r\nHost: {name}\r\n".encode() in request
+
+
+@contextmanager
+def tunnels_to(url: str) -> Iterator[str]:
+    """Yield the address of a proxy that takes one tunnel, always to this server."""
+
+    def forward(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def serve(listener: socket.socket) -> None:
+        with suppress(OSError):
+            client, _ = listener.accept()
+            parts = urlsplit(url)
+            server = socket.create_connection((parts.hostname, parts.port))
+            with client, server:
+                assert client.recv(65_536).startswith(b"CONNECT api.example.test:443 ")
+                client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                there = threading.Thread(target=forward, args=(client, server))
+                there.start()
+                forward(server, client)
+                there.join(PATIENCE)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE)
 
 
 @pytest.mark.parametrize(

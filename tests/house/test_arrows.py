@@ -24,6 +24,7 @@ SHARED_FACTS = {
     "readback.config",
     "readback.contract",
     "readback.differences",
+    "readback.http_client",
     "readback.keys",
     "readback.lifecycle",
     "readback.listening",

@@ -8,15 +8,22 @@ import json
 import socket
 import ssl
 import threading
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException, HTTPResponse
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import OpenerDirector, ProxyHandler, build_opener
+from urllib.request import (
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 
 import click
 
 from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
+from readback.http_client import MAX_BODY_BYTES, Address, BoundedConnection, get
 from readback.setting_values import is_loopback
 
 _LOCAL_SECONDS = 1
@@ -25,34 +32,14 @@ _POLL_SECONDS = 0.2
 _ANSWER_SECONDS = 5
 _READY_PATH, _HEALTH_PATH = "/readyz", "/healthz"
 _NO_KEY = REFUSALS["invalid_key"]
-# More than any answer that counts as ready.
-_MAX_BYTES = 4096
 
 
-class ReadinessCheck:
-    """A request to the address of a listener, which may be a Unix socket.
-
-    The address is read at once, so the listener may be closed afterwards.
-    """
-
-    def __init__(self, listener: socket.socket, path: str) -> None:
-        self._family = listener.family
-        self._address = listener.getsockname()
-        self._path = path
-
-    def passes(self) -> bool:
-        """Return whether the answer is 200."""
-        with closing(HTTPConnection("localhost")) as connection:
-            connection.sock = socket.socket(self._family)
-            connection.sock.settimeout(_LOCAL_SECONDS)
-            try:
-                connection.sock.connect(self._address)
-                connection.request("GET", self._path)
-                answer = connection.getresponse()
-                answer.read()
-            except (OSError, HTTPException):
-                return False
-            return answer.status == 200
+def passes(address: Address, path: str) -> bool:
+    """Return whether the listener at the address answers 200."""
+    try:
+        return get(f"http://localhost{path}", _LOCAL_SECONDS, address)[0] == 200
+    except (OSError, HTTPException, ValueError):
+        return False
 
 
 class Attempts:
@@ -62,7 +49,8 @@ class Attempts:
         self._url = url
         # This machine itself is never asked for through a proxy.
         is_local = is_loopback(urlsplit(url).hostname or "")
-        self._opener = build_opener(*([ProxyHandler({})] if is_local else []))
+        proxies = ProxyHandler({} if is_local else None)
+        self._opener = build_opener(proxies, _BoundedHandler())
         self.last_seen = "no answer yet"
         self.succeeded = threading.Event()
 
@@ -86,7 +74,7 @@ class Attempts:
         if self._url.endswith(VERSION_PREFIX):
             paths = (MODELS_PATH.removeprefix(VERSION_PREFIX),)
         for path in paths:
-            status, body = _get(self._opener, self._url + path, _ANSWER_SECONDS)
+            status, body = _get(self._opener, self._url + path)
             self.last_seen = f"it answered {path} with status {status}"
             if status != 404:
                 is_check = path in (_READY_PATH, _HEALTH_PATH)
@@ -94,14 +82,24 @@ class Attempts:
         return False
 
 
-def _get(opener: OpenerDirector, url: str, seconds: float) -> tuple[int, bytes]:
+def _get(opener: OpenerDirector, url: str) -> tuple[int, bytes]:
     """Return the status and the beginning of the body, whatever the status is."""
     try:
-        answer = opener.open(url, timeout=seconds)
+        answer = opener.open(url, timeout=_ANSWER_SECONDS)
     except HTTPError as error:
         answer = error
     with answer:
-        return answer.status, answer.read(_MAX_BYTES)
+        return answer.status, answer.read(MAX_BODY_BYTES)
+
+
+class _BoundedHandler(HTTPHandler, HTTPSHandler):
+    """Lets urllib follow redirects and find proxies, which `http_client.get` cannot."""
+
+    def http_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(BoundedConnection, request)  # type: ignore[arg-type]
+
+    def https_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(BoundedConnection, request, is_tls=True)  # type: ignore[arg-type]
 
 
 def _needs_key(status: int, body: bytes) -> bool:

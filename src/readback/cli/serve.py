@@ -123,12 +123,13 @@ def _run(
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     # Here, because no other command needs an HTTP client.
-    from readback.cli.readiness import ReadinessCheck
+    from readback.cli.readiness import passes
 
     settings.check_certificate(config)
-    checks = [
-        ReadinessCheck(sockets.ops, "/readyz").passes,
-        ReadinessCheck(sockets.cabinet, "/healthz").passes,
+    checks: list[Callable[[], bool]] = [
+        # The addresses are read now: the listeners may be closed afterwards.
+        partial(passes, sockets.ops.getsockname(), "/readyz"),
+        partial(passes, sockets.cabinet.getsockname(), "/healthz"),
     ]
     shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
 

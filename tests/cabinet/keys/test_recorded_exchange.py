@@ -10,14 +10,14 @@ import pytest
 from readback.cabinet.keys import recorded_exchange
 from readback.cabinet.keys.recorded_exchange import (
     MAX_AT_ONCE,
-    MAX_RECEIVED_BYTES,
     ExchangeFailure,
     RecordedExchange,
     Target,
     TooManyExchanges,
 )
-from tests.cabinet.keys.peers import OK, answer, peer
+from readback.http_client import MAX_RECEIVED_BYTES
 from tests.support.authority import Authority
+from tests.support.peers import OK, answer, peer
 from tests.support.waiting import wait_until
 
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

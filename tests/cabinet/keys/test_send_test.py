@@ -25,12 +25,12 @@ from readback.cabinet.keys import recorded_exchange, send_test, services
 from readback.cabinet.keys.recorded_exchange import MAX_AT_ONCE
 from readback.cabinet.models import Key
 from readback.setting_values import Bind
-from tests.cabinet.keys.peers import OK, answer, peer
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.visitor import CABINET, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.api import Api
 from tests.support.keys import mistyped
+from tests.support.peers import OK, answer, peer
 from tests.support.server import UNLIMITED, ephemeral_server
 from tests.support.waiting import wait_until
 

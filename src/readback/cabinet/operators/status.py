@@ -7,34 +7,35 @@ of its own and never fails.
 
 import json
 import platform
-import socket
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import allauth
 import django
 from django.conf import settings
 from django.db import connection
 
-from readback import __version__
+from readback import __version__, http_client
 from readback.cabinet.serving import schema
+from readback.http_client import NoFreeSlot, Slots
 from readback.setting_values import Bind
 
 TIMEOUT_SECONDS = 1.0
 
-_MAX_BYTES = 16_384
 _LATEST_TIMESTAMP = 253_402_300_799  # the last second of the year 9999
-_REQUEST = b"GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 _STATES = ("ready", "not ready", "stopping")
 _MAX_ERRORS = 8
 _MAX_LENGTH = 300
+
+# Twice the threads for pages: a host name whose look-up hangs keeps its thread.
+_slots = Slots(16)
 
 
 class ApiStatus(NamedTuple):
@@ -67,61 +68,25 @@ class ApiQuestion:
     def __init__(self, bind: Bind) -> None:
         self._bind = bind
         self._deadline = time.monotonic() + TIMEOUT_SECONDS
-        self._reports: SimpleQueue[ApiReport] = SimpleQueue()
-        with suppress(RuntimeError):  # no more threads: nothing answers
-            Thread(target=self._ask, name="api-status", daemon=True).start()
+        self._answer = _slots.start(partial(_ask, bind))
 
     def report(self) -> ApiReport:
         """Return what was heard until the deadline."""
-        try:
-            return self._reports.get(timeout=max(self._remaining, 0.001))
-        except Empty:
-            return ApiReport(str(self._bind))
-
-    @property
-    def _remaining(self) -> float:
-        return self._deadline - time.monotonic()
-
-    def _ask(self) -> None:
         report = ApiReport(str(self._bind))
         try:
-            report = report._replace(status=_parse(self._exchange()))
-        except OSError:
-            pass  # the report says that nothing has answered
-        except (ValueError, RecursionError):
-            report = report._replace(is_strange=True)
-        self._reports.put(report)
-
-    def _exchange(self) -> bytes:
-        """Return all that the listener sends; raise OSError if that takes too long."""
-        answer = b""
-        with self._connect() as connection:
-            connection.sendall(_REQUEST)
-            while len(answer) <= _MAX_BYTES:
-                # Each byte may be late, but not all of them together.
-                connection.settimeout(max(self._remaining, 0.001))
-                received = connection.recv(_MAX_BYTES)
-                if not received:
-                    break
-                answer += received
-        return answer
-
-    def _connect(self) -> socket.socket:
-        if not self._bind.path:
-            origin = urlsplit(self._bind.origin)
-            return socket.create_connection(
-                (origin.hostname, origin.port), TIMEOUT_SECONDS
-            )
-        connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(TIMEOUT_SECONDS)
-        connection.connect(self._bind.path)
-        return connection
+            left = max(self._deadline - time.monotonic(), 0.001)
+            return report._replace(status=self._answer.result(left))
+        except (HTTPException, ValueError, RecursionError):
+            return report._replace(is_strange=True)
+        except (OSError, NoFreeSlot):
+            return report  # which says that nothing has answered
 
 
-def _parse(answer: bytes) -> ApiStatus:
+def _ask(bind: Bind) -> ApiStatus:
     """Return the status; raise ValueError if that is not what was answered."""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 200 "):
+    origin = "http://localhost" if bind.path else bind.origin
+    code, body = http_client.get(f"{origin}/status", TIMEOUT_SECONDS, bind.path or None)
+    if code != HTTPStatus.OK:
         raise ValueError("not the answer of an API of this version")
     try:
         status = ApiStatus(**json.loads(body))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from readback.cabinet.serving.slots import NoFreeSlot, Slots
+from readback.http_client import NoFreeSlot, Slots
 from readback.setting_values import is_loopback
 
 # For a whole request, from the look-up of the name to the last byte.
@@ -32,9 +32,9 @@ class ProviderError(Exception):
 class BoundedSession(requests.Session):
     """A session whose requests end in time, and which follows no redirect.
 
-    The timeout of a socket starts again with every byte and does not include the
-    look-up of the name. So a thread makes the request, and its caller waits only until
-    the deadline.
+    Not `http_client.get`: allauth needs a session of requests for the token, and one
+    that is used for everything finds the same proxies and trusts the same certificates.
+    It has no deadline, so a thread makes the request, and its caller waits until then.
     """
 
     def __init__(self) -> None:

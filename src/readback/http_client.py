@@ -1,0 +1,221 @@
+"""HTTP requests of the cabinet and of the commands, bounded in time and in size.
+
+The timeout of a socket starts again with every byte, so a `BoundedConnection` has one
+deadline for all of them. Nothing bounds the look-up of a name; where a name may hang,
+`Slots` has a thread wait for it.
+"""
+
+import io
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
+from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
+from threading import BoundedSemaphore, Thread
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+# Of one answer, with its head.
+MAX_RECEIVED_BYTES = 65_536
+# What `get` returns of a body.
+MAX_BODY_BYTES = 16_384
+
+# The path of a unix socket, or what `getsockname` returns.
+Address = str | bytes | tuple[Any, ...]
+T = TypeVar("T")
+
+
+class AnswerTooLarge(HTTPException):
+    """The answer has more than MAX_RECEIVED_BYTES."""
+
+
+def get(url: str, seconds: float, address: Address | None = None) -> tuple[int, bytes]:
+    """Return the status and the beginning of the body; follow no redirect.
+
+    Raise OSError, HTTPException or ValueError if there is no answer in HTTP in time.
+    """
+    parts = urlsplit(url)
+    connection = BoundedConnection(
+        parts.hostname or "", parts.port, timeout=seconds, address=address
+    )
+    with closing(connection):
+        connection.request("GET", parts.path, headers={"Connection": "close"})
+        with connection.getresponse() as response:
+            return response.status, response.read(MAX_BODY_BYTES)
+
+
+class BoundedConnection(HTTPConnection):
+    """A connection for one request, which has to end in time, and records its bytes.
+
+    It goes to the address, if there is one, whatever the host is.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int | None = None,
+        *,
+        timeout: float,
+        is_tls: bool = False,
+        address: Address | None = None,
+    ) -> None:
+        self.default_port = HTTPS_PORT if is_tls else HTTP_PORT
+        super().__init__(host, port)
+        self.sent = self.received = b""
+        # What is being done, and therefore what an error is about.
+        self.stage: Literal["name", "connection", "tls", "answer"] = "name"
+        self._deadline = time.monotonic() + timeout
+        self._is_tls = is_tls
+        self._address = address
+
+    @property
+    def seconds_left(self) -> float:
+        # For a socket, 0 would mean not to wait.
+        return max(self._deadline - time.monotonic(), 0.001)
+
+    def connect(self) -> None:
+        connected = self._connected()
+        self.sock = _BoundedSocket(connected, self)
+        tunnel_host = self._tunnel_host  # type: ignore[attr-defined]
+        if tunnel_host:  # urllib has found a proxy
+            self._tunnel()  # type: ignore[attr-defined]
+        if self._is_tls:
+            self.stage = "tls"
+            # Made for each connection: the operator may renew the store.
+            context = ssl.create_default_context()
+            connected.settimeout(self.seconds_left)
+            name = tunnel_host or self.host
+            encrypted = context.wrap_socket(connected, server_hostname=name)
+            self.sock = _BoundedSocket(encrypted, self)
+        self.stage = "answer"
+
+    def _connected(self) -> socket.socket:
+        """Connect to the first address that accepts; each gets a share of the time."""
+        found = self._addresses()
+        for number, (family, address) in enumerate(found, 1):
+            self.stage = "connection"
+            connecting = socket.socket(family, socket.SOCK_STREAM)
+            connecting.settimeout(self.seconds_left / (len(found) + 1 - number))
+            try:
+                connecting.connect(address)
+                return connecting
+            except OSError:
+                connecting.close()
+                if number == len(found):
+                    raise
+        raise OSError("the name has no address")
+
+    def _addresses(self) -> list[tuple[int, Address]]:
+        match self._address:
+            case None:
+                found = socket.getaddrinfo(
+                    self.host, self.port, type=socket.SOCK_STREAM
+                )
+                return [(family, address) for family, *_, address in found]
+            case str() | bytes():
+                return [(socket.AF_UNIX, self._address)]
+            case (_, _):
+                return [(socket.AF_INET, self._address)]
+            case _:
+                return [(socket.AF_INET6, self._address)]
+
+
+class _BoundedSocket:
+    """What http.client needs of a socket; records every byte, until the deadline."""
+
+    def __init__(self, connected: socket.socket, record: BoundedConnection) -> None:
+        self._socket = connected
+        self._record = record
+        self._users = 1
+
+    def sendall(self, data: bytes) -> None:
+        while data:
+            self._socket.settimeout(self._record.seconds_left)
+            count = self._socket.send(data)
+            self._record.sent += data[:count]
+            data = data[count:]
+
+    def receive_into(self, buffer: memoryview) -> int:
+        room = MAX_RECEIVED_BYTES - len(self._record.received)
+        if not room:
+            raise AnswerTooLarge
+        self._socket.settimeout(self._record.seconds_left)
+        count = self._socket.recv_into(buffer, min(len(buffer), room))
+        self._record.received += buffer[:count]
+        return count
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        self._users += 1
+        return io.BufferedReader(_ReceivedBytes(self))
+
+    def close(self) -> None:
+        """Close it when the file is closed, too: http.client closes before it reads."""
+        self._users -= 1
+        if not self._users:
+            self._socket.close()
+
+
+class _ReceivedBytes(io.RawIOBase):
+    def __init__(self, bounded: _BoundedSocket) -> None:
+        self._bounded = bounded
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._bounded.receive_into(buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._bounded.close()
+        super().close()
+
+
+class NoFreeSlot(Exception):
+    """Too much work is running, or the system allows no more threads."""
+
+
+class Slots:
+    """How many threads may work at once. A slot is in use until its thread ends."""
+
+    def __init__(self, count: int) -> None:
+        self._free = BoundedSemaphore(count)
+
+    @property
+    def free(self) -> int:
+        return self._free._value
+
+    def run(self, work: Callable[[], T], seconds: float) -> T:
+        """Return what the work returns, or raise what it raises.
+
+        Raise `TimeoutError` if that takes longer, and `NoFreeSlot` if it cannot begin.
+        """
+        return self.start(work).result(seconds)
+
+    def start(self, work: Callable[[], T]) -> Future[T]:
+        """Begin the work, and return what will have its result."""
+        ended: Future[T] = Future()
+        if not self._free.acquire(blocking=False):
+            ended.set_exception(NoFreeSlot())
+            return ended
+        try:
+            # A daemon, so that a process can stop while the look-up of a name hangs.
+            Thread(target=self._work, args=(work, ended), daemon=True).start()
+        except BaseException as error:
+            self._free.release()
+            if not isinstance(error, RuntimeError):
+                raise
+            ended.set_exception(NoFreeSlot())  # no more threads
+        return ended
+
+    def _work(self, work: Callable[[], T], ended: Future[T]) -> None:
+        try:
+            end = partial(ended.set_result, work())
+        except BaseException as error:  # raised in the caller's thread
+            end = partial(ended.set_exception, error)
+        # First: a caller that has the result may begin again.
+        self._free.release()
+        end()
