@@ -12,14 +12,13 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from allauth.account.models import EmailAddress
-from allauth.mfa.base.internal.flows import delete_dangling_recovery_codes
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.core import signing
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import selectors, services
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 
@@ -112,7 +111,9 @@ def _undo(token: UndoToken) -> User:
     services.email_add(account)
     since = token.changed - _BEFORE_THE_CHANGE
     Authenticator.objects.filter(user=account, created_at__gte=since).delete()
-    delete_dangling_recovery_codes(account)
+    if not selectors.has_second_factor(account):
+        # Recovery codes alone would be asked for at every login.
+        Authenticator.objects.filter(user=account).delete()
     SocialAccount.objects.filter(user=account, date_joined__gte=since).delete()
     notices.email_change_undone(account, removed)
     return account

@@ -10,11 +10,12 @@ import secrets
 import time
 from math import ceil
 
-from allauth.core.internal import ratelimit
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
+
+from readback.cabinet.serving.allauth_internals import ratelimit
 
 _APP = "allauth.account"
 COOKIE_DAYS = 365

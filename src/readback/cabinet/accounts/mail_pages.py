@@ -9,8 +9,8 @@ from http import HTTPStatus
 from typing import Any
 
 from allauth.account import views
-from allauth.account.internal.flows.signup import complete_signup
 from allauth.account.stages import EmailVerificationStage, LoginStageController
+from allauth.account.utils import complete_signup
 from allauth.core import ratelimit
 from django.conf import settings
 from django.contrib import messages
@@ -165,7 +165,7 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
                 account = invitations.invitation_accept(invitation, password)
             except ServiceError:
                 return _does_not_work(request)
-            response: HttpResponse = complete_signup(request, user=account)
+            response: HttpResponse = complete_signup(request, account, None, None)
             return response
     context = {"email": invitation.email, "form": form}
     return render(request, "accounts/invitation.html", context)

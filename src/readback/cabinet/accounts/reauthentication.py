@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from allauth.account import app_settings
-from allauth.account.internal.flows import login, reauthentication
+from allauth.account.authentication import get_authentication_records
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,13 +17,18 @@ from django.utils.translation import gettext as _
 
 from readback.cabinet.account_rules import offered_provider, provider_is_only_way
 from readback.cabinet.accounts import selectors
+from readback.cabinet.serving.allauth_internals import (
+    get_reauthentication_flows,
+    record_authentication,
+    resume_request,
+)
 
 _METHOD = "socialaccount"
 
 
 def used_provider(request: HttpRequest, user: Any) -> bool:
     """Return whether this session's login was with the provider."""
-    records = login.get_authentication_records(request, user)
+    records = get_authentication_records(request, user)
     return any(record["method"] == _METHOD for record in records)
 
 
@@ -33,11 +38,11 @@ def must_log_in_again(request: HttpRequest) -> bool:
     allauth itself asks only people who have a password or a second factor.
     """
     user = request.user
-    if not user.is_authenticated or reauthentication.get_reauthentication_flows(user):
+    if not user.is_authenticated or get_reauthentication_flows(user):
         return False
     ages = [
         time.time() - record["at"]
-        for record in login.get_authentication_records(request, user)
+        for record in get_authentication_records(request, user)
         if record.get("reauthenticated")
     ]
     timeout: int = app_settings.REAUTHENTICATION_TIMEOUT
@@ -65,7 +70,7 @@ def reauthentication_methods(
 
 def accept(request: HttpRequest, uid: str, next_url: str | None) -> HttpResponse:
     """Record that the person has logged in again, and continue where they were."""
-    login.record_authentication(
+    record_authentication(
         request,
         request.user,  # type: ignore[arg-type]
         _METHOD,
@@ -74,5 +79,5 @@ def accept(request: HttpRequest, uid: str, next_url: str | None) -> HttpResponse
     )
     # It resumes a form that was sent before the question, if it was this page's.
     request.GET = QueryDict(urlencode({"next": next_url or ""}))
-    response: HttpResponse | None = reauthentication.resume_request(request)
+    response: HttpResponse | None = resume_request(request)
     return response or redirect("keys")

@@ -16,13 +16,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from allauth.core import ratelimit
-from allauth.core.internal.ratelimit import get_ip
 from django.db import transaction
 from django.db.models import F, Min, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone, translation
 
 from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
+from readback.cabinet.serving import allauth_internals
 
 # Templates of mails that something else depends on. The path of a template is stored
 # with its row, so a mail that waits during an upgrade needs it to stay the same.
@@ -125,7 +125,8 @@ def _due() -> QuerySet[OutgoingMail]:
 def allow_request(request: HttpRequest, address: str) -> bool:
     """Count a mail that a visitor asks for; return whether it may be sent."""
     to, is_account = mailbox(address), request.user.is_authenticated
-    sender = f"account {request.user.pk}" if is_account else get_ip(request)
+    network = allauth_internals.ratelimit.get_ip(request)
+    sender = f"account {request.user.pk}" if is_account else network
     by = "mail_by_account" if is_account else "mail_by_address"
     return (
         ratelimit.consume(request, action="mail_by_and_to", key=f"{sender} {to}")

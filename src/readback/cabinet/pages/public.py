@@ -7,7 +7,6 @@ what RFC 8615 says; favicon.ico and robots.txt are files in root/.
 from datetime import timedelta
 
 from allauth.account import app_settings
-from allauth.core.internal.ratelimit import parse_rates
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -23,6 +22,7 @@ from readback.cabinet.accounts import invitations, login_limits
 from readback.cabinet.keys import probe_file, selectors, unmatched
 from readback.cabinet.mail import outbox
 from readback.cabinet.serving import shown_once
+from readback.cabinet.serving.allauth_internals import ratelimit
 
 # Characters of one, two and three bytes, which a wrong encoding would corrupt.
 _MESSAGE = "Ready to copy? Да ✓"
@@ -52,7 +52,8 @@ def landing(request: HttpRequest) -> HttpResponse:
 @require_safe
 def privacy(request: HttpRequest) -> HttpResponse:
     config, limits = settings.CONFIG, app_settings.RATE_LIMITS.values()
-    longest_limit = max(rate.duration for each in limits for rate in parse_rates(each))
+    rates = [rate for each in limits for rate in ratelimit.parse_rates(each)]
+    longest_limit = max(rate.duration for rate in rates)
     context = {
         "journal_rows": contract.JOURNAL_ROWS,
         "journal_days": config.journal_days,

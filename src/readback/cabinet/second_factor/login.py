@@ -2,17 +2,16 @@
 
 from typing import Any
 
-from allauth.account.internal.decorators import login_stage_required
-from allauth.account.internal.flows import login as login_flow
-from allauth.account.internal.flows import logout as logout_flow
-from allauth.account.models import Login
-from allauth.account.utils import get_next_redirect_url
+from allauth.account.adapter import get_adapter
+from allauth.account.stages import LoginStageController
+from allauth.account.utils import (
+    get_login_redirect_url,
+    get_next_redirect_url,
+    perform_login,
+)
 from allauth.account.views import BaseReauthenticateView
 from allauth.core import context, ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
-from allauth.core.internal.ratelimit import consume
-from allauth.mfa.base.internal.flows import post_authentication
-from allauth.mfa.internal.constants import LoginStageKey
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.conf import settings
@@ -34,7 +33,8 @@ from readback.cabinet.accounts.forms import NoLabelSuffixForm
 from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.models import User
 from readback.cabinet.second_factor import passkeys, services
-from readback.cabinet.serving import security_log
+from readback.cabinet.serving import allauth_internals, security_log
+from readback.cabinet.serving.allauth_internals import post_authentication
 from readback.cabinet.serving.errors import too_many_requests
 from readback.cabinet.serving.visitors import AccountRequest
 
@@ -42,6 +42,8 @@ from readback.cabinet.serving.visitors import AccountRequest
 AFTER_SECOND_FACTOR = "after_second_factor"
 _CODE_LENGTH = 60
 _LIMIT = "second_factor"
+# The key of allauth's `AuthenticateStage`; importing that would load fido2.
+_STAGE = "mfa_authenticate"
 
 
 class CodeField(forms.CharField):
@@ -67,7 +69,9 @@ class SecondFactorForm(NoLabelSuffixForm, forms.Form):
     def clean_code(self) -> str:
         code: str = self.cleaned_data["code"]
         request, key = context.request, str(self._account.pk)
-        attempt = consume(request, app="allauth.account", action=_LIMIT, key=key)
+        attempt = allauth_internals.ratelimit.consume(
+            request, app="allauth.account", action=_LIMIT, key=key
+        )
         if attempt is None:
             security_log.record("second_factor_limited", account=self._account.pk)
             minutes = login_limits.minutes_until(request, _LIMIT, key)
@@ -83,41 +87,34 @@ class SecondFactorForm(NoLabelSuffixForm, forms.Form):
         return code
 
 
-class PendingRequest(HttpRequest):
-    """A request after `login_stage_required`."""
-
-    _login_stage: Any
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_stage_required(  # type: ignore[untyped-decorator]
-    stage=LoginStageKey.MFA_AUTHENTICATE.value, redirect_urlname="account_login"
-)
-def authenticate(request: PendingRequest) -> HttpResponse:
+@never_cache
+def authenticate(request: HttpRequest) -> HttpResponse:
     """Finish a login whose password was right, with a code or a passkey."""
-    stage = request._login_stage
+    if request.user.is_authenticated:
+        return redirect(get_login_redirect_url(request))
+    stage = LoginStageController.enter(request, _STAGE)
+    if stage is None:
+        return redirect("account_login")
     account: User = stage.login.user
     factors = second_factors_of(account)
     if not factors.is_on:  # an operator has just removed them
         return redirect("account_login")
     is_code = "code" in request.POST
     form = SecondFactorForm(request.POST if is_code else None, account=account)
+    used: Authenticator | HttpResponse | None = None
     if is_code and form.is_valid():
-        return _finish(request, form.factor)
-    if request.method == "POST" and not is_code:
+        used = form.factor
+    elif request.method == "POST" and not is_code:
         used = _passkey_used(request, account, "second factor")
-        if isinstance(used, HttpResponse):
-            return used
-        if used is not None:
-            return _finish(request, used)
+    if isinstance(used, HttpResponse):
+        return used
+    if used is not None:
+        post_authentication(request, used)
+        response: HttpResponse = stage.exit()
+        return response
     context = {"form": form, "factors": factors}
     return render(request, "second_factor/login.html", context)
-
-
-def _finish(request: PendingRequest, factor: Authenticator) -> HttpResponse:
-    post_authentication(request, factor)
-    response: HttpResponse = request._login_stage.exit()
-    return response
 
 
 @require_POST
@@ -138,7 +135,7 @@ def passkey_login(request: HttpRequest) -> HttpResponse:
         messages.error(request, _("This passkey does not belong to any account here."))
         return redirect("account_login")
     post_authentication(request, used, passwordless=True)
-    response: HttpResponse = login_flow.perform_login(request, Login(user=used.user))
+    response: HttpResponse = perform_login(request, used.user)
     return response
 
 
@@ -196,7 +193,7 @@ def log_in_again(request: HttpRequest) -> HttpResponse:
     """Confirm who it is, for an account with neither a password nor a second factor."""
     path = get_next_redirect_url(request) or reverse("account")
     if request.method == "POST":
-        logout_flow.logout(request, show_message=False)
+        get_adapter().logout(request)
         return redirect(f"{reverse('account_login')}?{urlencode({'next': path})}")
     return render(request, "second_factor/log_in_again.html", {"next": path})
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
-from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import messages
@@ -27,6 +26,7 @@ from readback.cabinet.second_factor import passkeys, services, totp
 from readback.cabinet.second_factor.login import AFTER_SECOND_FACTOR, CodeField
 from readback.cabinet.second_factor.services import NewFactor
 from readback.cabinet.serving import shown_once
+from readback.cabinet.serving.allauth_internals import record_authentication
 from readback.cabinet.serving.visitors import AccountRequest
 
 # The session's key for the sealed secret of an app that is not added yet.

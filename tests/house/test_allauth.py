@@ -1,0 +1,83 @@
+"""What allauth calls internal is imported in one place, and is where we look for it.
+
+allauth is read and not imported, so that a name that has moved is a test that fails and
+says its name, and not an error of every test.
+"""
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.support.files import imports_of, python_files, statements_in
+
+PACKAGE = Path(__file__).parents[2] / "src" / "readback"
+SEAM = "readback.cabinet.serving.allauth_internals"
+INTERNALS = PACKAGE / "cabinet" / "serving" / "allauth_internals.py"
+# What is private in a public class, and ours replaces or calls.
+PRIVATE = ["allauth.socialaccount.providers.oauth2.views.OAuth2CallbackView._get_state"]
+
+
+def is_internal(name: str) -> bool:
+    return name.startswith("allauth.") and "internal" in name.split(".")
+
+
+def names_that_we_use() -> set[str]:
+    """Return the full names; of a module, the functions that we call."""
+    imported = {name.rpartition(".")[2]: name for name in imports_of(INTERNALS)}
+    used = set(imported.values())
+    for path in python_files(PACKAGE):
+        seen = {name for name in imports_of(path) if name.startswith(SEAM)}
+        prefixes = {
+            shown: full
+            for short, full in imported.items()
+            for shown, needed in (
+                (short, f"{SEAM}.{short}"),
+                (f"allauth_internals.{short}", SEAM),
+            )
+            if needed in seen
+        }
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute):
+                value = ast.unparse(node.value)
+                if value in prefixes:
+                    used.add(f"{prefixes[value]}.{node.attr}")
+    assert {"consume", "get_ip"} <= {name.rpartition(".")[2] for name in used}
+    return used
+
+
+@pytest.mark.parametrize("name", sorted(names_that_we_use()) + PRIVATE)
+def test_what_we_use_of_allauth_has_not_moved(name: str) -> None:
+    spec = find_spec("allauth")
+    assert spec and spec.origin
+    place, *rest = Path(spec.origin).parent, *name.split(".")[1:]
+    while rest and (place / rest[0]).is_dir():
+        place /= rest.pop(0)
+    file = place / f"{rest.pop(0)}.py"
+    assert file.exists()
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for each in rest:
+        [found] = [node for node in body if getattr(node, "name", "") == each]
+        body = getattr(found, "body", [])
+
+
+def test_nothing_else_imports_what_allauth_calls_internal() -> None:
+    others = set(python_files(PACKAGE)) - {INTERNALS}
+    assert not {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in others
+        for name in imports_of(path)
+        if is_internal(name)
+    }
+
+
+def test_each_import_of_an_internal_name_has_a_reason() -> None:
+    lines = INTERNALS.read_text(encoding="utf-8").splitlines()
+    imports = [
+        node for node in statements_in(INTERNALS) if isinstance(node, ast.ImportFrom)
+    ]
+    assert imports
+    for node in imports:
+        assert is_internal(f"{node.module}.{node.names[0].name}")
+        assert lines[node.lineno - 2].startswith("# "), f"no reason: {node.module}"
