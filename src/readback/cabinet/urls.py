@@ -5,7 +5,8 @@ from django.views.generic import RedirectView
 
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import account_pages, download, mail_pages
-from readback.cabinet.keys import key_list, key_page, new_key, unmatched
+from readback.cabinet.keys import new_key
+from readback.cabinet.keys import pages as keys
 from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.pages import docs, public
 from readback.cabinet.second_factor import login
@@ -15,19 +16,19 @@ from readback.cabinet.single_sign_on import pages as single_sign_on
 _CSV, _JSONL = {"extension": "csv"}, {"extension": "jsonl"}
 
 _key = [
-    path("", key_page.detail, name="key"),
-    path("numbers/", key_page.activity, name="key_numbers"),
-    path("journal.csv", key_page.export, _CSV, name="journal_csv"),
-    path("journal.jsonl", key_page.export, _JSONL, name="journal_jsonl"),
-    path("revoke/", key_page.revoke, name="key_revoke"),
-    path("rename/", key_list.rename, name="key_rename"),
-    path("rotate/", key_list.rotate, name="key_rotate"),
-    path("clear/", key_page.clear_journal, name="key_clear"),
-    path("explanations/", key_page.set_explanations, name="key_explanations"),
+    path("", keys.detail, name="key"),
+    path("numbers/", keys.activity, name="key_numbers"),
+    path("journal.csv", keys.export, _CSV, name="journal_csv"),
+    path("journal.jsonl", keys.export, _JSONL, name="journal_jsonl"),
+    path("revoke/", keys.revoke, name="key_revoke"),
+    path("rename/", keys.rename, name="key_rename"),
+    path("rotate/", keys.rotate, name="key_rotate"),
+    path("clear/", keys.clear_journal, name="key_clear"),
+    path("explanations/", keys.set_explanations, name="key_explanations"),
     path("new/", new_key.new_key, name="new_key"),
     path("arrived/", new_key.latest_request, name="key_arrived"),
-    path("unmatched/", unmatched.page, name="key_unmatched"),
-    path("unmatched/recent/", unmatched.part, name="key_unmatched_part"),
+    path("unmatched/", new_key.unmatched_page, name="key_unmatched"),
+    path("unmatched/recent/", new_key.unmatched_part, name="key_unmatched_part"),
 ]
 _docs = [
     path("", docs.docs_index, name="docs"),
@@ -97,7 +98,7 @@ _login = [
 
 urlpatterns = [
     path("", public.landing, name="landing"),
-    path("keys/", key_list.key_list, name="keys"),
+    path("keys/", keys.key_list, name="keys"),
     path("keys/<int:key_id>/", include(_key)),
     path("docs/", include(_docs)),
     # Programs rely on this path and on docs/errors (the API's Link header).

@@ -13,6 +13,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -128,62 +129,37 @@ def _options(counts: Counter[str], chosen: str) -> list[FilterOption]:
     return options
 
 
-class ExportedRow(NamedTuple):
-    """One row; the names of the fields are the names of the columns."""
-
-    time: str
-    outcome: str
-    endpoint: str
-    status: int
-    code: str
-    detail: str
-    differences: str
-    program: str
-    program_is_certain: bool
-    user_agent: str
-    client_address: str
-    request_bytes: int
-    answer_bytes: int
-    requests: int
+def _same(*names: str) -> dict[str, Callable[[JournalEntry], object]]:
+    return {name: attrgetter(name) for name in names}
 
 
-class ExportFormat(NamedTuple):
-    media_type: str
-    write: Callable[[Iterable[ExportedRow]], str]
+# The columns of a file, and how each is made of a row.
+_COLUMNS: dict[str, Callable[[JournalEntry], object]] = {
+    "time": lambda entry: download.iso(entry.at),
+    "outcome": lambda entry: ACCEPTED if entry.accepted else REFUSED,
+    **_same("endpoint", "status", "code", "detail", "differences"),
+    "program": lambda entry: entry.recognised.name if entry.recognised else "",
+    "program_is_certain": lambda entry: (
+        entry.recognised is not None and entry.recognised.certain
+    ),
+    **_same("user_agent", "client_address"),
+    **_same("request_bytes", "answer_bytes", "requests"),
+}
 
 
-def exported(entry: JournalEntry) -> ExportedRow:
-    recognised = entry.recognised
-    return ExportedRow(
-        time=download.iso(entry.at),
-        outcome=ACCEPTED if entry.accepted else REFUSED,
-        endpoint=entry.endpoint,
-        status=entry.status,
-        code=entry.code,
-        detail=entry.detail,
-        differences=entry.differences,
-        program=recognised.name if recognised else "",
-        program_is_certain=recognised is not None and recognised.certain,
-        user_agent=entry.user_agent,
-        client_address=entry.client_address,
-        request_bytes=entry.request_bytes,
-        answer_bytes=entry.answer_bytes,
-        requests=entry.requests,
-    )
-
-
-def as_csv(rows: Iterable[ExportedRow]) -> str:
+def as_csv(rows: Iterable[JournalEntry]) -> str:
     """Return CSV as RFC 4180 describes it, with a line of column names."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(ExportedRow._fields)
+    writer.writerow(_COLUMNS)
     for row in rows:
-        writer.writerow(map(_cell, row))
+        writer.writerow(_cell(value(row)) for value in _COLUMNS.values())
     return text.getvalue()
 
 
-def as_json_lines(rows: Iterable[ExportedRow]) -> str:
-    return "".join(f"{json.dumps(row._asdict())}\n" for row in rows)
+def as_json_lines(rows: Iterable[JournalEntry]) -> str:
+    values = ({name: value(row) for name, value in _COLUMNS.items()} for row in rows)
+    return "".join(f"{json.dumps(each)}\n" for each in values)
 
 
 def _cell(value: object) -> object:
@@ -194,7 +170,8 @@ def _cell(value: object) -> object:
     return value
 
 
+# The media type of each kind of file, and what writes it.
 FORMATS = {
-    "csv": ExportFormat("text/csv; charset=utf-8; header=present", as_csv),
-    "jsonl": ExportFormat("application/jsonl; charset=utf-8", as_json_lines),
+    "csv": ("text/csv; charset=utf-8; header=present", as_csv),
+    "jsonl": ("application/jsonl; charset=utf-8", as_json_lines),
 }

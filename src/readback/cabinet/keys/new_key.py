@@ -1,16 +1,20 @@
-"""The page that shows a new key once, with everything needed to use it."""
+"""The page that shows a new key once, and what arrives while its owner waits.
+
+Requests without an accepted key belong to the reader's network, not to a key or an
+account. They are also on a page of their own, for whoever asks why nothing arrives.
+"""
 
 from functools import partial
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from readback.cabinet.keys import (
     live_parts,
@@ -19,14 +23,13 @@ from readback.cabinet.keys import (
     send_test,
     services,
     snippets,
-    unmatched,
 )
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
-from readback.cabinet.serving import shown_once
-from readback.cabinet.serving.visitors import AccountRequest
-from readback.contract import MODEL
+from readback.cabinet.serving import shown_once, visitors
+from readback.cabinet.serving.visitors import AccountRequest, personal_page
+from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
 
 
 def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
@@ -46,7 +49,14 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     text = _text_of(request, key)
     if text is None:
-        return _redirect_to_key(request, key)
+        messages.info(
+            request,
+            _(
+                "This key has already been shown and cannot be shown again. If you did "
+                "not copy it, revoke it and create a new one."
+            ),
+        )
+        return redirect("key", key_id=key.pk)
     test = send_test.from_post(request, key)
     base_url = settings.CONFIG.base_url
     context = {
@@ -65,13 +75,10 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     return response
 
 
-@require_safe
-@never_cache
-@login_required
+@personal_page
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the part that shows the latest request of this key, if there is one."""
-    key = owned_key(request, key_id)
-    read = partial(_latest_request, request, key)
+    read = partial(_latest_request, request, owned_key(request, key_id))
     return live_parts.respond(request, "keys/latest_request.html", read)
 
 
@@ -87,7 +94,7 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     """Return the latest request of a program, or what else has arrived so far."""
     latest = selectors.latest_request(key, but_rather_not_of=PROGRAM)
     if latest is None or latest.user_agent.startswith(PROGRAM):
-        waiting = unmatched.recent(request)
+        waiting = unmatched(request)
         version = live_parts.version_of(waiting["version"], latest and latest.pk)
         return {**waiting, "key": key, "test_entry": latest, "version": version}
     return {
@@ -97,12 +104,39 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     }
 
 
-def _redirect_to_key(request: AccountRequest, key: Key) -> HttpResponse:
-    messages.info(
-        request,
-        _(
-            "This key has already been shown and cannot be shown again. If you did not "
-            "copy it, revoke it and create a new one."
+@personal_page
+def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = _asked_for(request, key_id)
+    context = {**unmatched(request), **snippets.probe_offer(), "nav": "keys"}
+    return render(request, "keys/key_unmatched.html", {"key": key, **context})
+
+
+@personal_page
+def unmatched_part(request: AccountRequest, key_id: int) -> HttpResponse:
+    """Return the live part of the page."""
+    _asked_for(request, key_id)
+    read = partial(unmatched, request)
+    return live_parts.respond(request, "keys/unmatched.html", read)
+
+
+def unmatched(request: HttpRequest) -> dict[str, object]:
+    """Return the context of keys/unmatched.html; without a query if it is off."""
+    if not settings.CONFIG.unmatched_requests:
+        return {"unmatched": None, "version": live_parts.version_of()}
+    rows = selectors.unmatched_requests(visitors.client_address(request))
+    # During an upgrade, a newer API may write a code that this cabinet does not know.
+    known = [row for row in rows if row.code in REFUSALS]
+    return {
+        "unmatched": [(row, refusals.sentence(row)) for row in known],
+        "minutes": UNMATCHED_SECONDS // 60,
+        "version": live_parts.version_of(
+            [(row.pk, row.at, row.digest) for row in known]
         ),
-    )
-    return redirect("key", key_id=key.pk)
+    }
+
+
+def _asked_for(request: AccountRequest, key_id: int) -> Key:
+    key = owned_key(request, key_id)
+    if not settings.CONFIG.unmatched_requests:
+        raise Http404
+    return key

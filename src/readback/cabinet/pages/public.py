@@ -19,7 +19,7 @@ from django.views.decorators.http import etag, require_safe
 
 from readback import contract
 from readback.cabinet.accounts import invitations, login_limits
-from readback.cabinet.keys import probe_file, selectors, unmatched
+from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
 from readback.cabinet.serving import shown_once
 from readback.cabinet.serving.allauth_internals import ratelimit
@@ -58,7 +58,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "journal_rows": contract.JOURNAL_ROWS,
         "journal_days": config.journal_days,
         "usage_days": config.usage_days,
-        "unmatched_is_on": unmatched.is_on(),
+        "unmatched_is_on": config.unmatched_requests,
         "unmatched_minutes": contract.UNMATCHED_SECONDS // 60,
         "session_days": settings.SESSION_COOKIE_AGE // _DAY,
         "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,

@@ -4,8 +4,13 @@ Rate limits, the security log and e-mails all ask here for the address, so that 
 header affects none of them.
 """
 
+from collections.abc import Callable
+
 from django.conf import settings
-from django.http import HttpRequest
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.models import User
 from readback.client_address import forwarded_address
@@ -14,10 +19,24 @@ from readback.client_address import forwarded_address
 UNKNOWN = "unknown"
 
 
+View = Callable[..., HttpResponse]
+
+
 class AccountRequest(HttpRequest):
     """A request after `login_required`."""
 
     user: User
+
+
+def personal_page(view: View) -> View:
+    """Show it to whoever is logged in, and let nothing keep it."""
+    return require_safe(never_cache(login_required(view)))
+
+
+def personal_form(view: View) -> View:
+    """Like `personal_page`, and accept the form on it."""
+    methods = ["GET", "HEAD", "POST"]
+    return require_http_methods(methods)(never_cache(login_required(view)))
 
 
 def client_address(request: HttpRequest) -> str:
