@@ -23,8 +23,8 @@ MAX_RECEIVED_BYTES = 65_536
 # What `get` returns of a body.
 MAX_BODY_BYTES = 16_384
 
-# The path of a unix socket, or what `getsockname` returns.
-Address = str | bytes | tuple[Any, ...]
+# The family of a socket, and an address or a path.
+SocketAddress = tuple[int, Any]
 T = TypeVar("T")
 
 
@@ -32,7 +32,9 @@ class AnswerTooLarge(HTTPException):
     """The answer has more than MAX_RECEIVED_BYTES."""
 
 
-def get(url: str, seconds: float, address: Address | None = None) -> tuple[int, bytes]:
+def get(
+    url: str, seconds: float, address: SocketAddress | None = None
+) -> tuple[int, bytes]:
     """Return the status and the beginning of the body; follow no redirect.
 
     Raise OSError, HTTPException or ValueError if there is no answer in HTTP in time.
@@ -60,7 +62,7 @@ class BoundedConnection(HTTPConnection):
         *,
         timeout: float,
         is_tls: bool = False,
-        address: Address | None = None,
+        address: SocketAddress | None = None,
     ) -> None:
         self.default_port = HTTPS_PORT if is_tls else HTTP_PORT
         super().__init__(host, port)
@@ -94,7 +96,13 @@ class BoundedConnection(HTTPConnection):
 
     def _connected(self) -> socket.socket:
         """Connect to the first address that accepts; each gets a share of the time."""
-        found = self._addresses()
+        if self._address:
+            found = [self._address]
+        else:
+            looked_up = socket.getaddrinfo(
+                self.host, self.port, type=socket.SOCK_STREAM
+            )
+            found = [(family, address) for family, *_, address in looked_up]
         for number, (family, address) in enumerate(found, 1):
             self.stage = "connection"
             connecting = socket.socket(family, socket.SOCK_STREAM)
@@ -107,20 +115,6 @@ class BoundedConnection(HTTPConnection):
                 if number == len(found):
                     raise
         raise OSError("the name has no address")
-
-    def _addresses(self) -> list[tuple[int, Address]]:
-        match self._address:
-            case None:
-                found = socket.getaddrinfo(
-                    self.host, self.port, type=socket.SOCK_STREAM
-                )
-                return [(family, address) for family, *_, address in found]
-            case str() | bytes():
-                return [(socket.AF_UNIX, self._address)]
-            case (_, _):
-                return [(socket.AF_INET, self._address)]
-            case _:
-                return [(socket.AF_INET6, self._address)]
 
 
 class _BoundedSocket:

@@ -22,14 +22,17 @@ SOON = 30.0
 def test_a_listener_is_asked_whatever_its_family(tmp_path):
     path = tmp_path / "listener"
     with peer(answer(b"unix"), path=path) as server:
-        assert get("http://localhost/x", SOON, str(path)) == (200, b"unix")
+        assert get("http://localhost/x", SOON, (socket.AF_UNIX, str(path))) == (
+            200,
+            b"unix",
+        )
     assert server.requests[0].startswith(b"GET /x HTTP/1.1\r\nHost: localhost\r\n")
     hosts = ["127.0.0.1", "::1"] if socket.has_dualstack_ipv6() else ["127.0.0.1"]
     for host in hosts:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.create_server((host, 0), family=family) as listener:
             serve_once(listener, answer(b"no", status=b"503 X"))
-            address = listener.getsockname()
+            address = (family, listener.getsockname())
             assert get("http://localhost/", SOON, address) == (503, b"no")
 
 
@@ -60,7 +63,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serve_once(listener, *[b"H"] * 1000, pause=0.05)
         with pytest.raises(TimeoutError):
-            get("http://localhost/", 0.3, listener.getsockname())
+            get("http://localhost/", 0.3, (listener.family, listener.getsockname()))
     assert time.monotonic() - begun < SOON
 
 

@@ -23,7 +23,7 @@ from urllib.request import (
 import click
 
 from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
-from readback.http_client import MAX_BODY_BYTES, Address, BoundedConnection, get
+from readback.http_client import MAX_BODY_BYTES, BoundedConnection, SocketAddress, get
 from readback.setting_values import is_loopback
 
 _LOCAL_SECONDS = 1
@@ -34,7 +34,7 @@ _READY_PATH, _HEALTH_PATH = "/readyz", "/healthz"
 _NO_KEY = REFUSALS["invalid_key"]
 
 
-def passes(address: Address, path: str) -> bool:
+def passes(address: SocketAddress, path: str) -> bool:
     """Return whether the listener at the address answers 200."""
     try:
         return get(f"http://localhost{path}", _LOCAL_SECONDS, address)[0] == 200

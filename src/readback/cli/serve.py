@@ -126,10 +126,11 @@ def _run(
     from readback.cli.readiness import passes
 
     settings.check_certificate(config)
+    checked = (sockets.ops, "/readyz"), (sockets.cabinet, "/healthz")
+    # The addresses are read now: the listeners may be closed afterwards.
     checks: list[Callable[[], bool]] = [
-        # The addresses are read now: the listeners may be closed afterwards.
-        partial(passes, sockets.ops.getsockname(), "/readyz"),
-        partial(passes, sockets.cabinet.getsockname(), "/healthz"),
+        partial(passes, (listener.family, listener.getsockname()), path)
+        for listener, path in checked
     ]
     shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
 

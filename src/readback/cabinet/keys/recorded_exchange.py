@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from http.client import HTTPException, HTTPResponse, IncompleteRead
+from socket import AF_UNIX
 from urllib.parse import urlsplit
 
 from readback.http_client import AnswerTooLarge, BoundedConnection, NoFreeSlot, Slots
@@ -89,7 +90,7 @@ def _exchange(
         url.port,
         timeout=SECONDS,
         is_tls=url.scheme == "https",
-        address=target.unix_socket or None,
+        address=(AF_UNIX, target.unix_socket) if target.unix_socket else None,
     )
     with closing(connection):
         try:

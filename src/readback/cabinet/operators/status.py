@@ -7,6 +7,7 @@ of its own and never fails.
 
 import json
 import platform
+import socket
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -84,8 +85,9 @@ class ApiQuestion:
 
 def _ask(bind: Bind) -> ApiStatus:
     """Return the status; raise ValueError if that is not what was answered."""
+    address = (socket.AF_UNIX, bind.path) if bind.path else None
     origin = "http://localhost" if bind.path else bind.origin
-    code, body = http_client.get(f"{origin}/status", TIMEOUT_SECONDS, bind.path or None)
+    code, body = http_client.get(f"{origin}/status", TIMEOUT_SECONDS, address)
     if code != HTTPStatus.OK:
         raise ValueError("not the answer of an API of this version")
     try:
