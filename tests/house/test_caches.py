@@ -24,11 +24,6 @@ CHANGES |= {"remove", "setdefault", "update"}
 EXCEPTIONS = {
     "JournalEntry.recognised": "belongs to a row, which one page reads",
     "BoundedPaginator.count": "belongs to one page of a list",
-    "SentTest.outcome": "belongs to one test, which is shown once",
-    "SentTest.refusal": "belongs to one test",
-    "SentTest.detail": "belongs to one test",
-    "SentTest.comparison": "belongs to one test",
-    "SentTest._document": "belongs to one test",
     "sender._sender": "is the thread that this process runs",
     "outages._logged_at": "is when the log last had a line",
 }

@@ -12,7 +12,6 @@ import json
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -98,47 +97,19 @@ class ByteComparison(NamedTuple):
 
 @dataclass(frozen=True)
 class SentTest:
-    """An exchange, and what it means. Computed for a page, which shows it once."""
+    """An exchange and what it means, for a page, which shows it once."""
 
     exchange: RecordedExchange
-    text: str
     key: str
-
-    @cached_property
-    def outcome(self) -> Outcome:
-        response = self.exchange.response
-        if self.exchange.failure or response is None:
-            return Outcome.FAILED
-        if self.refusal:
-            return Outcome.REFUSED
-        if self.comparison:
-            is_equal = self.comparison.is_equal
-            return Outcome.UNCHANGED if is_equal else Outcome.CHANGED
-        is_redirect = 300 <= response.status < 400
-        return Outcome.REDIRECTED if is_redirect else Outcome.FOREIGN
-
-    @cached_property
-    def refusal(self) -> Refusal | None:
-        """The row of the contract, if the answer is one of its refusals."""
-        response = self.exchange.response
-        row = REFUSALS.get(str(_member(self._document, "error", "code")))
-        return row if row and response and row.status == response.status else None
-
-    @cached_property
-    def detail(self) -> str:
-        """What the API says about this request beside the code."""
-        response = self.exchange.response
-        header = response.getheader("X-Error-Detail", "") if response else ""
-        return self._show(header.encode("latin-1", "replace")).text
-
-    @cached_property
-    def comparison(self) -> ByteComparison | None:
-        """None if there is no text in the answer."""
-        response = self.exchange.response
-        content = _member(self._document, "choices", 0, "message", "content")
-        if not response or response.status != 200 or not isinstance(content, str):
-            return None
-        return ByteComparison(_utf8(self.text), _utf8(content))
+    outcome: Outcome
+    # The row of the contract, if the answer is one of its refusals.
+    refusal: Refusal | None
+    # What the API says about this request beside the code.
+    detail: str
+    # None if there is no text in the answer.
+    comparison: ByteComparison | None
+    # What was sent and what came back, each as its head and its body.
+    messages: list[tuple[str, list[WireText]]]
 
     @property
     def is_trouble(self) -> bool:
@@ -148,35 +119,6 @@ class SentTest:
     @property
     def milliseconds(self) -> int:
         return max(round(self.exchange.seconds * 1000), 1)
-
-    @property
-    def messages(self) -> list[tuple[str, list[WireText]]]:
-        """What was sent and what came back, each as its head and its body."""
-        sides = ("sent", self.exchange.sent), ("received", self.exchange.received)
-        return [
-            (side, [self._show(part) for part in data.split(b"\r\n\r\n", 1) if part])
-            for side, data in sides
-            if data
-        ]
-
-    @cached_property
-    def _document(self) -> Any:
-        try:
-            return json.loads(self.exchange.body.decode())
-        except (ValueError, RecursionError):
-            return None
-
-    def _show(self, data: bytes) -> WireText:
-        """Return what is shown of the bytes. The key is cut out before the end is."""
-        secret = _utf8(self.key)
-        mask = _utf8(_masked(self.key))
-        data = data.replace(b"Bearer " + secret, b"Bearer " + mask)
-        if len(secret) >= _MIN_SECRET_LENGTH:
-            data = data.replace(secret, mask)
-        end = min(_SHOWN_BYTES, len(data))
-        while end < len(data) and data[end] & 0xC0 == 0x80:  # inside of a character
-            end += 1
-        return WireText(visible(data[:end]), len(data) - end)
 
 
 def run(key: str, text: str) -> SentTest:
@@ -190,20 +132,71 @@ def run(key: str, text: str) -> SentTest:
         "Content-Type": "application/json",
         "Connection": "close",
     }
-    exchange = post(_target(settings.CONFIG), headers, _utf8(body))
-    return SentTest(exchange, text, key)
+    return _understood(post(_target(settings.CONFIG), headers, _utf8(body)), key, text)
+
+
+def _understood(exchange: RecordedExchange, key: str, text: str) -> SentTest:
+    response = exchange.response
+    status = response.status if response else 0
+    try:
+        document = json.loads(exchange.body.decode())
+    except (ValueError, RecursionError):
+        document = None
+    refusal = REFUSALS.get(str(_member(document, "error", "code")))
+    if refusal and refusal.status != status:
+        refusal = None
+    content = _member(document, "choices", 0, "message", "content")
+    comparison = None
+    if status == HTTPStatus.OK and isinstance(content, str):
+        comparison = ByteComparison(_utf8(text), _utf8(content))
+    if exchange.failure or not status:
+        outcome = Outcome.FAILED
+    elif refusal:
+        outcome = Outcome.REFUSED
+    elif comparison:
+        outcome = Outcome.UNCHANGED if comparison.is_equal else Outcome.CHANGED
+    else:
+        is_redirect = 300 <= status < 400
+        outcome = Outcome.REDIRECTED if is_redirect else Outcome.FOREIGN
+    detail = response.getheader("X-Error-Detail", "") if response else ""
+    sides = ("sent", exchange.sent), ("received", exchange.received)
+    return SentTest(
+        exchange,
+        key,
+        outcome,
+        refusal,
+        _shown(detail.encode("latin-1", "replace"), key).text,
+        comparison,
+        [
+            (side, [_shown(part, key) for part in data.split(b"\r\n\r\n", 1) if part])
+            for side, data in sides
+            if data
+        ],
+    )
+
+
+def _shown(data: bytes, key: str) -> WireText:
+    """Return what is shown of the bytes. The key is cut out before the end is."""
+    is_ours = key.startswith(keys.PREFIX) and len(key) == keys.LENGTH
+    mask = keys.masked(keys.last_characters(key)) if is_ours else _HIDDEN_KEY
+    data = data.replace(b"Bearer " + _utf8(key), b"Bearer " + _utf8(mask))
+    if len(_utf8(key)) >= _MIN_SECRET_LENGTH:
+        data = data.replace(_utf8(key), _utf8(mask))
+    end = min(_SHOWN_BYTES, len(data))
+    while end < len(data) and data[end] & 0xC0 == 0x80:  # inside of a character
+        end += 1
+    return WireText(visible(data[:end]), len(data) - end)
 
 
 def visible(data: bytes) -> str:
     """Return bytes as text in which every character can be seen, and does nothing."""
     text = data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
-    return "".join(map(_visible_character, text))
-
-
-def _visible_character(character: str) -> str:
-    if character == "\n" or unicodedata.category(character) not in _INVISIBLE:
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+    return "".join(
+        character
+        if character == "\n" or unicodedata.category(character) not in _INVISIBLE
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
 
 
 def _target(config: Config) -> Target:
@@ -212,12 +205,6 @@ def _target(config: Config) -> Target:
     paths = [bind.path for bind in config.api_bind]
     is_local = not config.public_base_url and all(paths)
     return Target(url, unix_socket=paths[0] if is_local else "")
-
-
-def _masked(key: str) -> str:
-    """Return what may be shown of what may be a key, of ours or of another service."""
-    is_ours = key.startswith(keys.PREFIX) and len(key) == keys.LENGTH
-    return keys.masked(keys.last_characters(key)) if is_ours else _HIDDEN_KEY
 
 
 def _member(document: Any, *names: str | int) -> Any:
