@@ -170,14 +170,18 @@ def _explain(verb: str, target: str) -> NearMiss:
                 "everything after it."
             )
         return NearMiss(f"{path} only accepts {_METHODS[path]}.")
-    return (
+    if miss := (
         _base_url_alone(path, verb)
         or _WRONG_BASE_URL.get(path)
         or _wrong_form(path)
-        or _other_api(path)
         or _elsewhere(path)
-        or _fallback(verb)
-    )
+    ):
+        return miss
+    if verb == "OPTIONS":
+        return NearMiss(
+            f"OPTIONS is not available, so browsers cannot use CORS. {_AVAILABLE}."
+        )
+    return NearMiss(f"Nothing is served at this path. {_AVAILABLE}.")
 
 
 def _base_url_alone(path: str, verb: str) -> NearMiss | None:
@@ -213,30 +217,16 @@ def _wrong_form(path: str) -> NearMiss | None:
     return None
 
 
-def _other_api(path: str) -> NearMiss | None:
-    other = _PATH_OF_OTHER_API.fullmatch(_after_version(path))
+def _elsewhere(path: str) -> NearMiss | None:
+    """Recognise a path of another API, or of another listener of ours."""
+    # Clients of other APIs add a version to a base URL that ends in one.
+    after_version = _VERSIONS.sub("", path, count=1)
+    other = _PATH_OF_OTHER_API.fullmatch(after_version)
     if other and other.lastindex:
         return _OTHER_APIS[other.lastindex - 1]
     if path.startswith(MODELS_PATH + "/"):
         return NearMiss(
             f"A single model is not available; the list is GET {MODELS_PATH}."
         )
-    return None
-
-
-def _elsewhere(path: str) -> NearMiss | None:
-    sentence = _SENTENCES.get(_after_version(path).rstrip("/"))
+    sentence = _SENTENCES.get(after_version.rstrip("/"))
     return NearMiss(f"{sentence} {_AVAILABLE}.") if sentence else None
-
-
-def _after_version(path: str) -> str:
-    # Clients of other APIs add a version to a base URL that ends in one.
-    return _VERSIONS.sub("", path, count=1)
-
-
-def _fallback(verb: str) -> NearMiss:
-    if verb == "OPTIONS":
-        return NearMiss(
-            f"OPTIONS is not available, so browsers cannot use CORS. {_AVAILABLE}."
-        )
-    return NearMiss(f"Nothing is served at this path. {_AVAILABLE}.")
