@@ -6,7 +6,7 @@
     one of several, with a worker at its place  the workers at its place
     one of several, and its place is silent     every worker, until one reports
 
-Several sockets of one address are spread over the places (`shared/places.py`), and the
+Several sockets of one address are spread over the places (`shared/memory.py`), and the
 kernel distributes connections evenly among them. Every process keeps all of them open,
 so a queue outlives the worker that should have emptied it. The ops listener has no part
 in this.
@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from readback.api.shared.places import Places
+from readback.api.shared.memory import Places
 
 # Starts to accept from a socket, and closes it when the server is closed.
 Accept = Callable[[socket.socket], Awaitable[asyncio.Server]]

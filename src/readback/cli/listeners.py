@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from readback.api.shared.places import place_count
+from readback.api.shared.memory import place_count
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.listening import BACKLOG

@@ -4,11 +4,55 @@
 counters continue if the API dies and is started again.
 """
 
+import mmap
+import time
+from collections import Counter
+from collections.abc import Iterable
+
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter, Rates
-from readback.api.shared.places import Places, place_count
 from readback.config import Config
 from readback.shared_counters import rows_for
+
+# More workers than this share places: every process keeps all sockets open.
+_MOST_PLACES = 64
+# A worker reports twice a second.
+_SILENT_SECONDS = 1.0
+
+
+def place_count(config: Config) -> int:
+    """Return how many sockets an address has: one per worker, if the system allows."""
+    return min(config.worker_count, _MOST_PLACES)
+
+
+class Places:
+    """The places of the workers, and which have a worker that accepts connections.
+
+    Each TCP address of the API has one listening socket per place. A worker accepts
+    from the sockets of its place and reports that here. If nobody reports at a place,
+    because its worker is starting, has died or hangs, the others accept from its
+    sockets.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        # When a worker last reported there, in monotonic time; 0: no worker is left.
+        self._reported = memoryview(mmap.mmap(-1, count * 8)).cast("d")
+
+    def least_used(self, used: Iterable[int]) -> int:
+        """Return a place for a new worker beside workers at these places."""
+        workers = Counter(used)
+        return min(range(self.count), key=workers.__getitem__)
+
+    def report(self, place: int) -> None:
+        self._reported[place] = time.monotonic()
+
+    def vacate(self, place: int) -> None:
+        self._reported[place] = 0.0
+
+    def is_silent(self, place: int) -> bool:
+        """Return whether no worker accepts from the sockets of a place."""
+        return time.monotonic() - self._reported[place] > _SILENT_SECONDS
 
 
 class SharedMemory:

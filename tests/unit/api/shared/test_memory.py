@@ -2,8 +2,8 @@
 
 import pytest
 
-from readback.api.shared import places
-from readback.api.shared.places import Places
+from readback.api.shared import memory
+from readback.api.shared.memory import Places
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_a_place_is_silent_until_a_worker_reports_and_when_it_no_longer_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(places.time, "monotonic", lambda: now)
+    monkeypatch.setattr(memory.time, "monotonic", lambda: now)
     both = Places(2)
     assert both.is_silent(0)
     both.report(0)
