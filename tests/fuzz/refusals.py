@@ -7,10 +7,9 @@ the text, and contains nothing that could be a key.
 import json
 import re
 
-from readback.api.endpoints.explanation import explain
 from readback.api.endpoints.near_misses import explain_not_found
 from readback.api.endpoints.presented_key import credentials_in, presented_key
-from readback.api.endpoints.refusal import examine
+from readback.api.endpoints.refusal import examine, explain
 from readback.api.endpoints.request_info import explain_media_type
 from readback.api.http.head import Head
 from readback.contract import MAX_BODY_BYTES, REFUSALS

@@ -3,8 +3,7 @@
 import pytest
 
 from readback import differences, programs
-from readback.api.endpoints.explanation import explain
-from readback.api.endpoints.refusal import Finding
+from readback.api.endpoints.refusal import Finding, explain
 from readback.cabinet.keys import refusals
 from readback.cabinet.models import JournalEntry
 

@@ -12,9 +12,8 @@ from msgspec import UNSET, UnsetType
 
 from readback.api.data.keyring import Record
 from readback.api.endpoints.exchange import Exchange, Services
-from readback.api.endpoints.explanation import Explanation, explain
 from readback.api.endpoints.long_texts import BACKSLASH, is_long, is_plain
-from readback.api.endpoints.refusal import Finding, examine
+from readback.api.endpoints.refusal import Explanation, Finding, examine, explain
 from readback.api.endpoints.replies import Frame, frame_for
 from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.repeat import Repetition

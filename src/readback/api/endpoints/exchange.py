@@ -13,8 +13,7 @@ from time import monotonic
 from readback import logs
 from readback.api.data.journal import EventFields, Journal, Tally
 from readback.api.data.keyring import Record
-from readback.api.endpoints.explanation import Explanation, explain
-from readback.api.endpoints.refusal import Finding
+from readback.api.endpoints.refusal import Explanation, Finding, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.head import Head

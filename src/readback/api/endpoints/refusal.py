@@ -1,19 +1,22 @@
-"""The slow pass: every rule of the contract that a body breaks, in its order.
+"""The slow pass: every rule of the contract that a body breaks, in one line.
 
 Runs only if the fast pass in `chat.py` has not accepted the body. The order of the
 checks is the order of the table in docs/contract.md; the first finding decides on the
-code. Findings name fields, limits and kinds of values (`wording.py`); one line is made
-of them in `explanation.py`.
+code. Findings name fields, limits and kinds of values (`wording.py`). The line ends
+with a hint for the program that sent the request, if it is recognised.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from readback import programs
 from readback.api.endpoints import wording
 from readback.api.endpoints.strict_json import NotJson, Number, load
 from readback.contract import (
+    JOURNAL_DIFFERENCES_LENGTH,
     MAX_CONTENT_BYTES,
+    MAX_DETAIL_LENGTH,
     MAX_TOKENS,
     MESSAGE_FIELDS,
     MODEL,
@@ -21,7 +24,7 @@ from readback.contract import (
     REQUIRED_FIELDS,
     ROLE,
 )
-from readback.differences import UNNAMED
+from readback.differences import ADVICE, UNNAMED, advice
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
@@ -50,12 +53,8 @@ def examine(body: bytes) -> str | list[Finding]:
     if not isinstance(request, dict):
         got = wording.kind(request)
         return [_not_json(f"The body must be a JSON object; got {got}.")]
-    return list(_check_request(request)) or _text_of(request)
-
-
-def _text_of(request: dict[str, Any]) -> str:
-    text: str = request["messages"][0]["content"]
-    return text
+    findings = list(_check_request(request))
+    return findings or str(request["messages"][0]["content"])
 
 
 def _not_json(sentence: str) -> Finding:
@@ -65,7 +64,10 @@ def _not_json(sentence: str) -> Finding:
 def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
     yield from _check_names(request, REQUEST_FIELDS, REQUIRED_FIELDS, "the body")
     if "model" in request:
-        yield from _check_model(request["model"])
+        model = request["model"]
+        if model != MODEL or isinstance(model, Number):
+            got = model if wording.is_quotable(model) else wording.kind(model)
+            yield _wrong_value("invalid_model", "model", f"model must be {MODEL}", got)
     if "messages" in request:
         yield from _check_messages(request["messages"])
     if "stream" in request and request["stream"] is not False:
@@ -73,7 +75,11 @@ def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
         rule = "stream must be false or omitted"
         yield _wrong_value("stream_unavailable", "stream", rule, got)
     if "max_tokens" in request:
-        yield from _check_max_tokens(request["max_tokens"])
+        value = request["max_tokens"]
+        if not isinstance(value, Number) or str(value) != str(MAX_TOKENS):
+            got = wording.kind(value)
+            rule = f"max_tokens must be the integer {MAX_TOKENS} or omitted"
+            yield _wrong_value("invalid_max_tokens", "max_tokens", rule, got)
 
 
 def _check_names(
@@ -106,12 +112,6 @@ def _difference(name: str, path: str) -> str:
     if not (_PLAIN_NAME.fullmatch(name) and wording.is_quotable(name)):
         return UNNAMED
     return f"message.{name}" if path else name
-
-
-def _check_model(model: Any) -> Iterator[Finding]:
-    if model != MODEL or isinstance(model, Number):
-        got = model if wording.is_quotable(model) else wording.kind(model)
-        yield _wrong_value("invalid_model", "model", f"model must be {MODEL}", got)
 
 
 def _check_messages(messages: Any) -> Iterator[Finding]:
@@ -167,17 +167,13 @@ def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
     yield from _check_names(
         message, MESSAGE_FIELDS, MESSAGE_FIELDS, "a message", f"{path}."
     )
-    if "role" in message:
-        yield from _check_role(message["role"], path)
-    if "content" in message:
-        yield from _check_content(message["content"], path)
-
-
-def _check_role(role: Any, path: str) -> Iterator[Finding]:
+    role = message.get("role", ROLE)
     if role != ROLE or isinstance(role, Number):
         got = role if role in _OTHER_ROLES else wording.kind(role)
         rule = f"{path}.role must be {ROLE}"
         yield _wrong_value("invalid_role", "message.role", rule, got)
+    if "content" in message:
+        yield from _check_content(message["content"], path)
 
 
 def _check_content(content: Any, path: str) -> Iterator[Finding]:
@@ -193,13 +189,49 @@ def _check_content(content: Any, path: str) -> Iterator[Finding]:
         yield _wrong_value("content_too_large", "message.too_large", rule, got)
 
 
-def _check_max_tokens(value: Any) -> Iterator[Finding]:
-    if not isinstance(value, Number) or str(value) != str(MAX_TOKENS):
-        rule = f"max_tokens must be the integer {MAX_TOKENS} or omitted"
-        yield _wrong_value(
-            "invalid_max_tokens", "max_tokens", rule, wording.kind(value)
-        )
-
-
 def _wrong_value(code: str, difference: str, rule: str, got: str) -> Finding:
     return Finding(code, (difference,), f"{rule}; got {got}.", f"{rule}, got {got}")
+
+
+class Explanation(NamedTuple):
+    """Why a request is refused."""
+
+    code: str
+    detail: str
+    # The ids of all differences, with a space in between.
+    differences: str
+
+
+def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
+    """Make one line of the findings: the first is a whole sentence, others are short.
+
+    What helps most comes last; if the program is a guess, the general advice first.
+    """
+    first, *others = findings
+    found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
+    # Names of fields that no program is known to send must not push out the others.
+    ids = sorted(found, key=lambda each: each not in ADVICE)
+    hint = advice(ids[0])
+    if program := programs.recognise(user_agent, ids):
+        special = program.hint(ids, connected=True)
+        hint = special or hint if program.alone else f"{hint} {special}".rstrip()
+    room = MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
+    also = _also([other.short for other in others], room)
+    detail = " ".join(filter(None, (first.sentence, also, hint)))
+    stored = " ".join(ids)
+    if len(stored) > JOURNAL_DIFFERENCES_LENGTH:
+        stored = stored[: JOURNAL_DIFFERENCES_LENGTH + 1].rpartition(" ")[0]
+    return Explanation(first.code, detail, stored)
+
+
+def _also(shorts: Sequence[str], room: int) -> str:
+    """Return as much of a list as there is room for, and how much is left out."""
+    if not shorts:
+        return ""
+    for shown in range(len(shorts), 0, -1):
+        left = len(shorts) - shown
+        rest = f"; and {left} more" if left else ""
+        also = f"Also: {'; '.join(shorts[:shown])}{rest}."
+        if len(also) <= room:
+            return also
+    return f"Also: {len(shorts)} more."

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.api.endpoints.chat import read_content, split_body
-from readback.api.endpoints.explanation import Explanation, explain
-from readback.api.endpoints.refusal import examine
+from readback.api.endpoints.refusal import Explanation, examine, explain
 
 MODEL = "vendor-cabinet-preview-echo"
 

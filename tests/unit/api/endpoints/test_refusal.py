@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback import programs
-from readback.api.endpoints.explanation import Explanation, explain
-from readback.api.endpoints.refusal import examine
+from readback.api.endpoints.refusal import Explanation, examine, explain
 from readback.keys import KEY_LIKE
 
 MODEL = "vendor-cabinet-preview-echo"
