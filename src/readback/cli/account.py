@@ -49,7 +49,22 @@ def create(
     its owner can set a password later with "forgot password" in the cabinet.
     """
     with open_cabinet():
-        user, is_new = _create(email, password_stdin, confirmed, if_missing)
+        from readback.cabinet.accounts import selectors as account_selectors
+        from readback.cabinet.accounts import services as account_services
+
+        user = account_selectors.account_find(email) if if_missing else None
+        is_new = user is None
+        if user is None:
+            password = console.ask_for_password(password_stdin)
+            try:
+                user = account_services.account_create(
+                    email, password, confirmed=confirmed
+                )
+            except account_services.AccountExistsError:
+                if not if_missing:
+                    raise
+                # Another command has created it in the meantime.
+                user, is_new = find_account(email), False
         shown = _as_json(user) | {"created": is_new}
     state = "confirmed" if confirmed else "not confirmed: log in to receive the e-mail"
     sentence = (
@@ -186,28 +201,6 @@ def _changed(email: str, *changes: "Callable[[User], object]") -> dict[str, Any]
     for change in changes:
         change(user)
     return _as_json(user)
-
-
-def _create(
-    email: str, password_stdin: bool, confirmed: bool, if_missing: bool
-) -> "tuple[User, bool]":
-    """Return the account, and whether this command has created it."""
-    from readback.cabinet.accounts import selectors as account_selectors
-    from readback.cabinet.accounts import services as account_services
-
-    user = account_selectors.account_find(email) if if_missing else None
-    if user is not None:
-        return user, False
-    password = console.ask_for_password(password_stdin)
-    try:
-        return account_services.account_create(
-            email, password, confirmed=confirmed
-        ), True
-    except account_services.AccountExistsError:
-        if not if_missing:
-            raise
-        # Another command has created it in the meantime.
-        return find_account(email), False
 
 
 def _as_json(user: "User") -> dict[str, Any]:
