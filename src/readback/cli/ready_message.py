@@ -14,10 +14,7 @@ import click
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 
-# Prints the message. The second argument has the e-mail address of the local account,
-# if there is one, its key, if this start created it, and a link to set its password,
-# which is empty if it has one. Without the last two, `missing` says what is lacking: an
-# account, its key, its password or nothing.
+# Prints the message. The second argument is the result of `startup.prepare_database`.
 PrintReady = Callable[[Config, dict[str, str]], None]
 # Podman creates this file in every container.
 _PODMAN_MARK = Path("/run/.containerenv")

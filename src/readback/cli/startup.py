@@ -26,8 +26,8 @@ def prepare_database(
     The result has the account's `email`, and its `key` if this call created one. If
     only this machine can reach the service, it also has a `link` to set the account's
     password, which is empty once that is done. Without `shows_secrets` it has neither,
-    and `missing` says what the account lacks: a key, a password or nothing. If there is
-    no account at all, `missing` is "account".
+    and `missing` says what the account needs first: a key, a password or nothing. If
+    there is no account at all, `missing` is "account".
     """
     database.set_up_django()
     from readback.cabinet.serving import schema
@@ -74,6 +74,7 @@ def _local_account(
     config: Config, is_new: bool, ephemeral: bool, shows_secrets: bool
 ) -> dict[str, str]:
     from readback.cabinet.accounts import selectors as account_selectors
+    from readback.cabinet.keys import selectors as key_selectors
 
     if ephemeral:
         return ephemeral_account(config)
@@ -86,7 +87,10 @@ def _local_account(
     if not _is_private(config):
         return {"email": account.email}
     if not shows_secrets:
-        return {"email": account.email, "missing": _missing(account)}
+        missing = "" if account.has_usable_password() else "password"
+        if not key_selectors.keys_of(account).exists():
+            missing = "key"
+        return {"email": account.email, "missing": missing}
     return {**_first_key(account), **_login(account)}
 
 
@@ -147,15 +151,6 @@ def discard_key(text: str) -> dict[str, str]:
         if key := key_selectors.key_find(text):
             key_services.key_discard(key)
     return {}
-
-
-def _missing(account: "User") -> str:
-    """Return "key", "password" or "", whichever the account needs first."""
-    from readback.cabinet.keys import selectors as key_selectors
-
-    if not key_selectors.keys_of(account).exists():
-        return "key"
-    return "" if account.has_usable_password() else "password"
 
 
 def _login(account: "User") -> dict[str, str]:
