@@ -127,7 +127,11 @@ class Ops:
         if head.target == b"/readyz":
             return self._readiness(self._keyring.is_trusted)
         if head.target == b"/readyz/strict":
-            return self._readiness(self._keyring.is_trusted and self._is_complete())
+            # Whether every worker has completed a round recently, so the answer is the
+            # same whichever worker is asked.
+            earliest = self._counters.earliest("keys_confirmed") / 1000
+            is_complete = time.monotonic() - earliest <= STRICT_SECONDS
+            return self._readiness(self._keyring.is_trusted and is_complete)
         if head.target == b"/status":
             return self._status()
         if head.target == b"/metrics":
@@ -151,11 +155,11 @@ class Ops:
         replica has the database, that one can do better. Only the balancer knows, so
         it gets both answers.
         """
-        errors = self._errors()
+        body = _json(status=self._state(ready), errors=self._errors())
         if self._lifecycle.is_stopping or not ready:
-            return _render(503, _json(status=self._state(ready), errors=errors))
+            return _render(503, body)
         self._lifecycle.note_readiness_check()
-        return _render(200, _json(status=self._state(ready), errors=errors))
+        return _render(200, body)
 
     def _errors(self) -> list[str]:
         errors = self._health.errors()
@@ -185,14 +189,6 @@ class Ops:
                 open_connections=self._counters.total("open_connections"),
             ),
         )
-
-    def _is_complete(self) -> bool:
-        """Return whether every worker has completed a round recently.
-
-        The answer is the same whichever worker is asked.
-        """
-        earliest = self._counters.earliest("keys_confirmed") / 1000
-        return time.monotonic() - earliest <= STRICT_SECONDS
 
 
 def _json(**members: object) -> bytes:
