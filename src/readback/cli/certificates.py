@@ -7,7 +7,8 @@ what it refuses is examined here, to say both. Nothing here shows any part of a 
 import re
 import ssl
 from codecs import BOM_UTF8
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 from readback.config import Config
@@ -54,21 +55,10 @@ def check(config: Config) -> list[Certificate]:
 def is_for(host: str, certificate: Certificate) -> bool:
     """Return whether the certificate is valid for a host name or an IP address."""
     names = {name.lower() for name in certificate.hosts}
-    try:
-        return ip_address(host) in _addresses(names)
-    except ValueError:
-        # RFC 9525 §6.3: the wildcard matches exactly one part of a name.
-        return not names.isdisjoint({host, f"*.{host.partition('.')[2]}"})
-
-
-def _addresses(names: set[str]) -> set[IPv4Address | IPv6Address]:
-    found = set()
-    for name in names:
-        try:
-            found.add(ip_address(name))
-        except ValueError:
-            continue
-    return found
+    with suppress(ValueError):
+        return ip_address(host).exploded in names  # which are in the same form
+    # RFC 9525 §6.3: the wildcard matches exactly one part of a name.
+    return not names.isdisjoint({host, f"*.{host.partition('.')[2]}"})
 
 
 def _text(setting: str, path: Path) -> str:
