@@ -7,14 +7,7 @@ import stat
 from dataclasses import fields
 from pathlib import Path
 
-from readback.cli.doctor.report import (
-    CheckResult,
-    CheckResults,
-    CheckStatus,
-    fail,
-    ok,
-    warn,
-)
+from readback.cli.doctor.report import CheckResults, CheckStatus, fail, ok, warn
 from readback.config import Config, variable
 
 # Less than this, and the next sign-ups may fail …
@@ -68,13 +61,24 @@ def _existing(path: Path) -> Path:
 
 
 def secret_key(config: Config) -> CheckResults:
-    from readback.cabinet.serving.private_files import SECRET_KEY_NAME
+    from readback.cabinet.serving import private_files
 
-    path = config.data_dir / SECRET_KEY_NAME
     if config.secret_key:
         yield ok("secret key", "set in READBACK_SECRET_KEY")
         return
-    result = _secret_key_file(path)
+    path = config.data_dir / private_files.SECRET_KEY_NAME
+    result = ok("secret key", f"stored in {path}")
+    try:
+        private_files.read_secret_key(path)
+    except FileNotFoundError:
+        result = ok("secret key", f"`readback serve` will generate one in {path}")
+    except OSError as error:
+        found = f"{path} cannot be read: {error.strerror}"
+        action = "Run Readback as the user who owns the file."
+        result = fail("secret key", found, action)
+    except ValueError as error:
+        action = private_files.REPLACE_SECRET_KEY
+        result = fail("secret key", f"{path} {error}", action)
     if result.status == CheckStatus.OK and not config.sqlite_path:
         result = warn(
             "secret key",
@@ -84,34 +88,16 @@ def secret_key(config: Config) -> CheckResults:
     yield result
 
 
-def _secret_key_file(path: Path) -> CheckResult:
-    from readback.cabinet.serving import private_files
-
-    try:
-        private_files.read_secret_key(path)
-    except FileNotFoundError:
-        return ok("secret key", f"`readback serve` will generate one in {path}")
-    except OSError as error:
-        found = f"{path} cannot be read: {error.strerror}"
-        return fail("secret key", found, "Run Readback as the user who owns the file.")
-    except ValueError as error:
-        return fail("secret key", f"{path} {error}", private_files.REPLACE_SECRET_KEY)
-    return ok("secret key", f"stored in {path}")
-
-
 def permissions(config: Config) -> CheckResults:
     from readback.cabinet.serving import private_files
 
     exposed = [str(path) for path in private_files.exposed(config)]
-    if not exposed:
+    if exposed:
+        found = f"other users can access {', '.join(exposed)}"
+        yield fail("permissions", found, f"Run chmod go= {shlex.join(exposed)}")
+    else:
         found = "no other user can access the data directory or the database"
         yield ok("permissions", found)
-        return
-    yield fail(
-        "permissions",
-        f"other users can access {', '.join(exposed)}",
-        f"Run chmod go= {shlex.join(exposed)}",
-    )
 
 
 def secret_files(config: Config) -> CheckResults:
