@@ -132,25 +132,20 @@ class BufferedConnection:
         if not first or self._is_ended:
             return None
         self._is_idle = False
-        request = self._parse(await self._head(first))
-        await self._receive_body(request)
-        return request
-
-    async def _head(self, first: bytes) -> bytes:
         try:
             async with asyncio.timeout(self._config.head_timeout):
-                return first + await self._reader.readuntil(b"\r\n\r\n")
+                head = first + await self._reader.readuntil(b"\r\n\r\n")
+            unreader = IterUnreader([head])
+            request = Request(self._gunicorn_config, unreader, self._client)
         except TimeoutError:
             raise RequestRefused(HTTPStatus.REQUEST_TIMEOUT) from None
         except asyncio.LimitOverrunError:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             raise RequestRefused(status) from None
-
-    def _parse(self, head: bytes) -> Request:
-        try:
-            return Request(self._gunicorn_config, IterUnreader([head]), self._client)
         except ParseException as error:
             raise RequestRefused(status_of(error)) from None
+        await self._receive_body(request)
+        return request
 
     async def _receive_body(self, request: Request) -> None:
         length = _body_length(request)
