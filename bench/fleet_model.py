@@ -25,7 +25,7 @@ from statistics import NormalDist
 from typing import Any
 
 from readback import config
-from readback.api.data.database_thread import EXPIRY_SECONDS, LOOK_UP_SECONDS
+from readback.api.data.database_thread import LOOK_UP_SECONDS
 from readback.api.data.journal import ROUND_SECONDS
 from readback.api.data.keyring import IDLE_SECONDS
 from readback.api.data.store import (
@@ -33,6 +33,7 @@ from readback.api.data.store import (
     TALLIES_PER_TRANSACTION,
     TRIM_EVERY,
 )
+from readback.api.data.unmatched_table import EXPIRY_SECONDS
 from readback.contract import JOURNAL_ROWS
 
 SETTINGS = config.read({})

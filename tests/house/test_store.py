@@ -16,8 +16,9 @@ import pytest
 from readback import keys
 from readback.api.data import store as store_module
 from readback.api.data import unmatched_table
+from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
-from readback.api.data.store import TRIM_EVERY, Store, StoreError
+from readback.api.data.store import TRIM_EVERY, Store
 from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS

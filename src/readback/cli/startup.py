@@ -45,7 +45,8 @@ def check_database(config: Config) -> dict[str, str]:
     database.set_up_django(needs_secret_key=False)
     with database.report_database_errors():
         database.require_migrated(config)
-    from readback.api.data.store import Store, StoreError
+    from readback.api.data.dialects import StoreError
+    from readback.api.data.store import Store
 
     store = Store(config)
     try:

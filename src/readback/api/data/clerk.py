@@ -9,29 +9,13 @@ of requests. The statements run in `database_thread.py`.
 import asyncio
 import time
 from collections import deque
-from functools import partial
 from math import inf
 
 from readback.api.data.database_thread import DatabaseThread
 from readback.api.data.health import Health
-from readback.api.data.journal import Journal
+from readback.api.data.journal import Journal, Tally
 from readback.api.data.keyring import Keyring
-from readback.api.data.messages import (
-    LookedUp,
-    LookUp,
-    LookUpFailed,
-    NotWritten,
-    Refresh,
-    Refreshed,
-    RefreshEnded,
-    Rejected,
-    Result,
-    Stop,
-    Write,
-    WriteEnded,
-    WriteUnmatched,
-)
-from readback.api.data.store import Store
+from readback.api.data.store import KeyRows, Store
 from readback.api.data.unmatched import UnmatchedRequests
 from readback.shared_counters import WorkerCounters
 
@@ -49,7 +33,7 @@ class Clerk:
         self._health = health
         self._thread = DatabaseThread(store, health, counters)
         self._asked: list[bytes] = []
-        self._looked_up: deque[LookedUp] = deque()
+        self._looked_up: deque[tuple[list[bytes], KeyRows]] = deque()
         self._refreshing_since = inf
         self._rows_sent = 0
         self._writing = False
@@ -65,7 +49,7 @@ class Clerk:
         self._keyring = keyring
         self._journal = journal
         self._unmatched = unmatched
-        self._thread.start(self._deliver)
+        self._thread.start(loop, self)
 
     def look_up(self, digest: bytes) -> None:
         """Look up one unknown key; the keyring will learn of it."""
@@ -80,7 +64,7 @@ class Clerk:
             # The next refresh finds out whether the database is back.
             self._keyring.fail(asked)
         else:
-            self._thread.send(LookUp(asked))
+            self._thread.look_up(asked)
 
     def begin_round(self, known: list[bytes], now: float, wall: float) -> None:
         """Refresh the known keys and write the journal, unless that is under way.
@@ -90,7 +74,7 @@ class Clerk:
         self._journal.close(now, wall, self._keyring.is_beyond_reserve)
         if self._refreshing_since == inf:
             self._refreshing_since = now
-            self._thread.send(Refresh(known, now))
+            self._thread.refresh(known, now)
             self._send_unmatched(wall)
         elif now - self._refreshing_since > STUCK_SECONDS:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
@@ -99,7 +83,7 @@ class Clerk:
         if tallies := self._journal.fetch(now, self._keyring.reserve_created):
             self._writing = True
             self._rows_sent = len(tallies)
-            self._thread.send(Write(tallies))
+            self._thread.write(tallies)
 
     @property
     def pending_rows(self) -> int:
@@ -113,54 +97,50 @@ class Clerk:
         now, wall = time.monotonic(), time.time()
         self._journal.hurry()
         self._journal.close(now, wall)
-        rest = self._journal.fetch(now, self._keyring.reserve_created)
-        self._thread.send(Write(rest))
+        self._thread.write(self._journal.fetch(now, self._keyring.reserve_created))
         self._send_unmatched(wall)
-        self._thread.send(Stop(time.monotonic() + STOP_SECONDS))
+        self._thread.stop(time.monotonic() + STOP_SECONDS)
         self._thread.join(STOP_SECONDS + 1)
 
     def _send_unmatched(self, wall: float) -> None:
         if counts := self._unmatched.fetch():
-            self._thread.send(WriteUnmatched(counts, wall))
+            self._thread.write_unmatched(counts, wall)
 
-    def _deliver(self, result: Result) -> None:
-        """Hand a result to the event loop. Called by the thread."""
-        self._loop.call_soon_threadsafe(
-            self._health.rounds.guard, partial(self._apply, result)
-        )
+    # The results of the database thread, which `Receiver` explains.
 
-    def _apply(self, result: Result) -> None:
-        match result:
-            case LookedUp():
-                self._queue_answers(result)
-            case LookUpFailed(digests):
-                self._keyring.fail(digests)
-            case Refreshed(digests, rows):
-                self._keyring.learn(digests, rows)
-            case RefreshEnded(confirmed_at):
-                self._refreshing_since = inf
-                if confirmed_at is not None:
-                    self._keyring.confirm(confirmed_at)
-            case NotWritten(tallies):
-                self._rows_sent -= len(tallies)
-                self._journal.give_back(tallies)
-            case Rejected(tallies):
-                self._rows_sent -= len(tallies)
-                self._journal.drop(tallies)
-            case WriteEnded():
-                self._rows_sent = 0
-                self._writing = False
-
-    def _queue_answers(self, result: LookedUp) -> None:
+    def looked_up(self, digests: list[bytes], rows: KeyRows) -> None:
         if not self._looked_up:
             self._loop.call_soon(self._give_answers)
-        self._looked_up.append(result)
+        self._looked_up.append((digests, rows))
+
+    def look_up_failed(self, digests: list[bytes]) -> None:
+        self._keyring.fail(digests)
+
+    def refreshed(self, digests: list[bytes], rows: KeyRows) -> None:
+        self._keyring.learn(digests, rows)
+
+    def refresh_ended(self, confirmed_at: float | None) -> None:
+        self._refreshing_since = inf
+        if confirmed_at is not None:
+            self._keyring.confirm(confirmed_at)
+
+    def not_written(self, tallies: list[Tally]) -> None:
+        self._rows_sent -= len(tallies)
+        self._journal.give_back(tallies)
+
+    def rejected(self, tallies: list[Tally]) -> None:
+        self._rows_sent -= len(tallies)
+        self._journal.drop(tallies)
+
+    def write_ended(self) -> None:
+        self._rows_sent = 0
+        self._writing = False
 
     def _give_answers(self) -> None:
         """Answer a few look-ups, and let the event loop turn to other work."""
         digests, rows = self._looked_up.popleft()
         if rest := digests[ANSWERS_PER_ROUND:]:
-            self._looked_up.appendleft(LookedUp(rest, rows))
+            self._looked_up.appendleft((rest, rows))
         if self._looked_up:
             self._loop.call_soon(self._give_answers)
         self._keyring.learn(digests[:ANSWERS_PER_ROUND], rows)

@@ -9,45 +9,37 @@ Any exception ends only the thing at hand, and is reported as the error of what 
 for. One outcome that can never be written does not keep the others from being written.
 """
 
+import asyncio
 import logging
 import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from math import inf
 from queue import Empty, SimpleQueue
+from typing import ParamSpec, Protocol
 
 from readback import logs
+from readback.api.data.dialects import StoreError
 from readback.api.data.health import DependencyStatus, Health
 from readback.api.data.journal import Tally
-from readback.api.data.messages import (
-    LookedUp,
-    LookUp,
-    LookUpFailed,
-    NotWritten,
-    Refresh,
-    Refreshed,
-    RefreshEnded,
-    Rejected,
-    Result,
-    Stop,
-    Task,
-    Write,
-    WriteEnded,
-    WriteUnmatched,
-)
 from readback.api.data.store import (
     KEYS_PER_LOOK_UP,
     TALLIES_PER_TRANSACTION,
     CommitInDoubt,
+    KeyRows,
     Store,
-    StoreError,
 )
+from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.unmatched_table import UnmatchedWriter
 from readback.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
+
+P = ParamSpec("P")
 
 # Under a flood, look-ups are this far apart, so it costs at most a hundred statements a
 # second. A few in a row need not wait.
@@ -58,10 +50,6 @@ CLEANING_RETRY_SECONDS = 60.0
 # If the wall clock was changed by more than this since the last cleaning, it may still
 # be wrong, and what is deleted does not come back.
 CLOCK_CHANGE_SECONDS = 60.0
-# How often to delete unmatched requests that are no longer shown.
-EXPIRY_SECONDS = 30.0
-# If they cannot be written, nothing else must wait for them again for this long.
-UNMATCHED_RETRY_SECONDS = 1.0
 # If more than this many batches of a round fail, the rest waits for the next round. It
 # takes ten to find one outcome among 500.
 MAX_FAILED_BATCHES = 40
@@ -71,14 +59,43 @@ SETTLING_SECONDS = 0.5
 RETRY_SECONDS = 0.1
 
 
+class Receiver(Protocol):
+    """What the event loop does with the results: `clerk.py`."""
+
+    def looked_up(self, digests: list[bytes], rows: KeyRows) -> None:
+        """Learn what the database says of keys that were unknown."""
+
+    def look_up_failed(self, digests: list[bytes]) -> None:
+        """Note that the database could not be asked about these keys."""
+
+    def refreshed(self, digests: list[bytes], rows: KeyRows) -> None:
+        """Learn what the database says of some of the known keys."""
+
+    def refresh_ended(self, confirmed_at: float | None) -> None:
+        """Note when the refresh of all known keys began; None if it has failed."""
+
+    def not_written(self, tallies: list[Tally]) -> None:
+        """Keep for the next round what could not be written now."""
+
+    def rejected(self, tallies: list[Tally]) -> None:
+        """Drop what can never be written."""
+
+    def write_ended(self) -> None:
+        """Note that the thread has nothing left to write."""
+
+
 class DatabaseThread:
-    """Carries out tasks, and delivers their results."""
+    """Carries out tasks, and delivers their results.
+
+    Both are calls that are passed to the other thread. What one thread passes to the
+    other, it does not touch again.
+    """
 
     def __init__(self, store: Store, health: Health, counters: WorkerCounters) -> None:
         self._store = store
         self._health = health
         self._counters = counters
-        self._tasks: SimpleQueue[Task] = SimpleQueue()
+        self._tasks: SimpleQueue[Callable[[], object]] = SimpleQueue()
         # Everything below belongs to the thread alone.
         self._unknown: list[bytes] = []
         self._known: deque[list[bytes]] = deque()
@@ -91,17 +108,13 @@ class DatabaseThread:
         self._doubt: CommitInDoubt | None = None
         self._doubtful: list[Tally] = []
         self._next_settling = inf
-        self._unmatched: WriteUnmatched | None = None
-        self._unmatched_from = 0.0
-        # When to try again if somebody else was writing.
-        self._unmatched_due = 0.0
+        self._unmatched = UnmatchedWriter(store.unmatched, health, self._note_error)
         self._next_look_up = 0.0
         # At another time in each worker, so that they do not clean up together; and not
         # at once, because the clock of a machine that starts may be wrong.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
         self._clock_offset = _clock_offset()
-        self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._stop_at = inf
         # Whether what cannot be written goes back to the event loop. Both threads use
         # this, under the lock.
@@ -111,12 +124,30 @@ class DatabaseThread:
 
     # Called by the event loop.
 
-    def start(self, deliver: Callable[[Result], None]) -> None:
-        self._on_result = deliver
+    def start(self, loop: asyncio.AbstractEventLoop, receiver: Receiver) -> None:
+        self._loop = loop
+        self._receiver = receiver
         self._thread.start()
 
-    def send(self, task: Task) -> None:
-        self._tasks.put(task)
+    def look_up(self, digests: list[bytes]) -> None:
+        """Look up keys that this worker does not know yet."""
+        self._tasks.put(lambda: self._unknown.extend(digests))
+
+    def refresh(self, digests: list[bytes], asked_at: float) -> None:
+        """Ask again about all keys that this worker knows."""
+        self._tasks.put(partial(self._begin_refresh, digests, asked_at))
+
+    def write(self, tallies: list[Tally]) -> None:
+        """Write usage and journal."""
+        self._tasks.put(lambda: self._tallies.extend(tallies))
+
+    def write_unmatched(self, counts: Mapping[UnmatchedEvent, int], at: float) -> None:
+        """Write how often each unmatched request has occurred, or drop it."""
+        self._tasks.put(partial(self._unmatched.add, counts, at))
+
+    def stop(self, deadline: float) -> None:
+        """Write what is left until the deadline, then end."""
+        self._tasks.put(partial(setattr, self, "_stop_at", deadline))
 
     def keep_unwritten(self) -> None:
         """Retry what cannot be written: the event loop is about to stop.
@@ -145,7 +176,7 @@ class DatabaseThread:
     def _is_over(self) -> bool:
         if self._stop_at == inf:
             return False
-        done = not (self._tallies or self._doubt or self._unmatched)
+        done = not (self._tallies or self._doubt or self._unmatched.counts)
         return done or time.monotonic() > self._stop_at
 
     @property
@@ -153,44 +184,28 @@ class DatabaseThread:
         # One doubt at a time.
         return bool(self._tallies) and not self._doubt
 
-    @property
-    def _can_write_unmatched(self) -> bool:
-        return bool(self._unmatched) and time.monotonic() >= self._unmatched_due
-
     def _take_tasks(self) -> None:
         """Wait until there is something to do, and take all tasks that have arrived."""
         with suppress(Empty):
-            if not (self._known or self._can_write or self._can_write_unmatched):
+            if not (self._known or self._can_write):
                 self._wait()
             while True:
-                self._accept(self._tasks.get_nowait())
+                self._tasks.get_nowait()()
 
     def _wait(self) -> None:
         now = time.monotonic()
+        due = min(self._next_cleaning, self._next_settling, self._unmatched.due)
         if self._unknown:
             # Asleep, not in the queue: a flood of keys must not wake this thread.
-            time.sleep(max(0.0, self._next_look_up - now))
+            time.sleep(max(0.0, min(due, self._next_look_up) - now))
         else:
-            due = min(self._next_cleaning, self._next_settling, self._next_expiry)
-            if self._unmatched:
-                due = min(due, self._unmatched_due)
-            self._accept(self._tasks.get(timeout=max(0.0, due - now)))
+            self._tasks.get(timeout=max(0.0, due - now))()
 
-    def _accept(self, task: Task) -> None:
-        match task:
-            case LookUp(digests):
-                self._unknown += digests
-            case Refresh(digests, asked_at):
-                self._known_asked_at = asked_at
-                # One part even without keys: it finds out whether the database answers.
-                starts = range(0, max(1, len(digests)), KEYS_PER_LOOK_UP)
-                self._known.extend(digests[at : at + KEYS_PER_LOOK_UP] for at in starts)
-            case Write(tallies):
-                self._tallies += tallies
-            case WriteUnmatched():
-                self._unmatched = task.after(self._unmatched)
-            case Stop(deadline):
-                self._stop_at = deadline
+    def _begin_refresh(self, digests: list[bytes], asked_at: float) -> None:
+        self._known_asked_at = asked_at
+        # One part even without keys: it finds out whether the database answers.
+        starts = range(0, max(1, len(digests)), KEYS_PER_LOOK_UP)
+        self._known.extend(digests[at : at + KEYS_PER_LOOK_UP] for at in starts)
 
     def _work(self) -> None:
         """Do a little of what is waiting, the most urgent first."""
@@ -202,10 +217,8 @@ class DatabaseThread:
             self._settle()
         elif self._can_write:
             self._write()
-        elif self._unmatched and self._can_write_unmatched:
-            self._write_unmatched(self._unmatched)
-        elif time.monotonic() >= self._next_expiry:
-            self._delete_unmatched()
+        elif time.monotonic() >= self._unmatched.due:
+            self._unmatched.work()
         elif time.monotonic() >= self._next_cleaning:
             self._clean()
         self._counters.add("statements", self._store.take_statements())
@@ -219,9 +232,9 @@ class DatabaseThread:
             rows = self._store.keys(digests)
         except Exception as error:
             self._note_error(self._health.reading, error)
-            self._deliver(LookUpFailed(digests))
+            self._deliver(self._receiver.look_up_failed, digests)
         else:
-            self._deliver(LookedUp(digests, rows))
+            self._deliver(self._receiver.looked_up, digests, rows)
 
     def _refresh(self) -> None:
         digests = self._known.popleft()
@@ -232,13 +245,13 @@ class DatabaseThread:
             self._end_refresh()
             return
         self._health.reading.succeeded()
-        self._deliver(Refreshed(digests, rows))
+        self._deliver(self._receiver.refreshed, digests, rows)
         if not self._known:
-            self._deliver(RefreshEnded(self._known_asked_at))
+            self._deliver(self._receiver.refresh_ended, self._known_asked_at)
 
     def _end_refresh(self) -> None:
         self._known.clear()
-        self._deliver(RefreshEnded(None))
+        self._deliver(self._receiver.refresh_ended, None)
 
     def _write(self) -> None:
         batch = self._tallies[: self._batch_size]
@@ -276,7 +289,7 @@ class DatabaseThread:
             return
         del self._tallies[:1]
         if permanent:
-            self._deliver(Rejected(batch))
+            self._deliver(self._receiver.rejected, batch)
         else:
             self._set_aside(batch)
 
@@ -301,7 +314,7 @@ class DatabaseThread:
         if not self._tallies and not self._doubt:
             self._batch_size = TALLIES_PER_TRANSACTION
             self._failed_batches = 0
-            self._deliver(WriteEnded())
+            self._deliver(self._receiver.write_ended)
 
     def _set_aside_all(self) -> None:
         tallies, self._tallies = self._tallies, []
@@ -313,49 +326,10 @@ class DatabaseThread:
             return
         with self._lock:
             if self._gives_back:
-                self._deliver(NotWritten(tallies))
+                self._deliver(self._receiver.not_written, tallies)
                 return
         self._tallies += tallies
         time.sleep(RETRY_SECONDS)
-
-    def _write_unmatched(self, task: WriteUnmatched) -> None:
-        """Write unmatched requests; what cannot be written is dropped."""
-        self._unmatched = None
-        now = time.monotonic()
-        if self._health.reading.error or now < self._unmatched_from:
-            return
-        try:
-            self._store.unmatched.write(task.counts, task.at)
-        except Exception as error:
-            self._note_error(self._health.unmatched, error)
-            if isinstance(error, StoreError) and error.busy:
-                self._unmatched = task
-                self._unmatched_due = now + UNMATCHED_RETRY_SECONDS
-                return
-            self._unmatched_from = now + UNMATCHED_RETRY_SECONDS
-            self._next_expiry = min(self._next_expiry, self._unmatched_from)
-        else:
-            self._health.unmatched.succeeded()
-
-    def _delete_unmatched(self) -> None:
-        """Delete what is no longer shown, and find out whether an error has ended.
-
-        There may be nothing to write for hours. A write that has just failed counts
-        for more than a deletion that finds nothing.
-        """
-        now = time.monotonic()
-        self._next_expiry = now + UNMATCHED_RETRY_SECONDS
-        if self._health.reading.error:
-            return
-        try:
-            self._store.unmatched.delete_old(time.time())
-        except Exception as error:
-            self._note_error(self._health.unmatched, error)
-        else:
-            if now >= self._unmatched_from + UNMATCHED_RETRY_SECONDS:
-                self._health.unmatched.succeeded()
-        if not self._health.unmatched.error:
-            self._next_expiry = now + EXPIRY_SECONDS
 
     def _clean(self) -> None:
         before, self._clock_offset = self._clock_offset, _clock_offset()
@@ -382,16 +356,20 @@ class DatabaseThread:
     def _recover(self, error: Exception) -> None:
         """Carry on after an exception that nothing else has caught."""
         self._note_error(self._health.reading, error)
-        self._unmatched = None
+        self._unmatched.counts.clear()
         self._end_refresh()
         self._set_aside_all()
         self._end_write()
         time.sleep(RETRY_SECONDS)
 
-    def _deliver(self, result: Result) -> None:
+    def _deliver(
+        self, receive: Callable[P, None], *values: P.args, **named: P.kwargs
+    ) -> None:
+        """Pass a result to the event loop."""
+        step = partial(receive, *values, **named)
         # A closed event loop raises: the worker is stopping and waits for nothing.
         with suppress(RuntimeError):
-            self._on_result(result)
+            self._loop.call_soon_threadsafe(self._health.rounds.guard, step)
 
 
 def _clock_offset() -> float:

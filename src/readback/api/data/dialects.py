@@ -21,6 +21,22 @@ _CONNECT_SECONDS = 2
 _ANSWER_SECONDS = 2.0
 
 
+class StoreError(Exception):
+    """A statement has failed; the text tells operators why.
+
+    `permanent` means that the same statement would always fail; `lost` means that the
+    connection had ended before it was used; `busy`, that somebody else was writing.
+    """
+
+    def __init__(
+        self, reason: str, *, permanent: bool, lost: bool, busy: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.permanent = permanent
+        self.lost = lost
+        self.busy = busy
+
+
 class Sqlite:
     """The embedded database. Django stores times as text in UTC."""
 

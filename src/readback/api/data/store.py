@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from readback.api.data.dialects import dialect, marks
+from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
 from readback.api.data.unmatched_table import UnmatchedTable
 from readback.config import Config
@@ -97,22 +97,6 @@ class KeyRow(NamedTuple):
 
 # By digest. The value is an exception if the row cannot be understood.
 KeyRows = dict[bytes, KeyRow | Exception]
-
-
-class StoreError(Exception):
-    """A statement has failed; the text tells operators why.
-
-    `permanent` means that the same statement would always fail; `lost` means that the
-    connection had ended before it was used; `busy`, that somebody else was writing.
-    """
-
-    def __init__(
-        self, reason: str, *, permanent: bool, lost: bool, busy: bool = False
-    ) -> None:
-        super().__init__(reason)
-        self.permanent = permanent
-        self.lost = lost
-        self.busy = busy
 
 
 class CommitInDoubt(StoreError):

@@ -1,17 +1,21 @@
-"""The table of unmatched requests: its statements, and which row a request gets.
+"""The table of unmatched requests: its statements, its rows, and when it is written.
 
 The table has a fixed number of rows, its cells. A network owns a few of them, which it
 may share with other networks, so neither a network nor all of them together can make
 the table grow, and nothing has to be trimmed. Which cells follows from the digest of
-the network; the address itself is not written. Only the store uses this.
+the network; the address itself is not written. Only the database thread uses this.
 """
 
+import random
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from readback.api.data.dialects import Dialect, marks
-from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.dialects import Dialect, StoreError, marks
+from readback.api.data.health import DependencyStatus, Health
+from readback.api.data.unmatched import CAPACITY, UnmatchedEvent
 from readback.client_address import network_digest
 from readback.contract import (
     MAX_DETAIL_LENGTH,
@@ -20,6 +24,10 @@ from readback.contract import (
 )
 
 CELLS = 4096
+# How often to delete unmatched requests that are no longer shown.
+EXPIRY_SECONDS = 30.0
+# If they cannot be written, nothing else must wait for them again for this long.
+UNMATCHED_RETRY_SECONDS = 1.0
 
 _NETWORK_KEY = "SELECT key FROM cabinet_networkkey"
 # Numbers of ours are part of the text: as values, hundreds of them would keep the event
@@ -96,6 +104,87 @@ class UnmatchedTable:
         moment = self._dialect.moment
         shown = (moment(wall - UNMATCHED_SECONDS), moment(wall + UNMATCHED_SECONDS))
         self._run(_DELETE_OLD.format(lock=self._dialect.lock_skip_locked), shown)
+
+
+class UnmatchedWriter:
+    """When the table is written, and its old rows are deleted.
+
+    What cannot be written is dropped, unless somebody else was writing.
+    """
+
+    def __init__(
+        self,
+        table: UnmatchedTable,
+        health: Health,
+        note_error: Callable[[DependencyStatus, Exception], None],
+    ) -> None:
+        self._table = table
+        self._health = health
+        self._note_error = note_error
+        self.counts: Counter[UnmatchedEvent] = Counter()
+        self._at = 0.0
+        # Until then, what is to be written is dropped; or it waits.
+        self._dropped_until = 0.0
+        self._write_due = 0.0
+        self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
+
+    def add(self, counts: Mapping[UnmatchedEvent, int], at: float) -> None:
+        """Add to what was to be written before, as far as there is room."""
+        self._at = at
+        for event, requests in counts.items():
+            if event in self.counts or len(self.counts) < CAPACITY:
+                self.counts[event] += requests
+
+    @property
+    def due(self) -> float:
+        """When there is something to do."""
+        due = self._next_expiry
+        return min(due, self._write_due) if self.counts else due
+
+    def work(self) -> None:
+        """Do a little of what is due."""
+        if self.counts and time.monotonic() >= self._write_due:
+            self._write()
+        else:
+            self._delete_old()
+
+    def _write(self) -> None:
+        counts, self.counts = self.counts, Counter()
+        now = time.monotonic()
+        if self._health.reading.error or now < self._dropped_until:
+            return
+        try:
+            self._table.write(counts, self._at)
+        except Exception as error:
+            self._note_error(self._health.unmatched, error)
+            if isinstance(error, StoreError) and error.busy:
+                self.counts = counts
+                self._write_due = now + UNMATCHED_RETRY_SECONDS
+                return
+            self._dropped_until = now + UNMATCHED_RETRY_SECONDS
+            self._next_expiry = min(self._next_expiry, self._dropped_until)
+        else:
+            self._health.unmatched.succeeded()
+
+    def _delete_old(self) -> None:
+        """Delete what is no longer shown, and find out whether an error has ended.
+
+        There may be nothing to write for hours. A write that has just failed counts
+        for more than a deletion that finds nothing.
+        """
+        now = time.monotonic()
+        self._next_expiry = now + UNMATCHED_RETRY_SECONDS
+        if self._health.reading.error:
+            return
+        try:
+            self._table.delete_old(time.time())
+        except Exception as error:
+            self._note_error(self._health.unmatched, error)
+        else:
+            if now >= self._dropped_until + UNMATCHED_RETRY_SECONDS:
+                self._health.unmatched.succeeded()
+        if not self._health.unmatched.error:
+            self._next_expiry = now + EXPIRY_SECONDS
 
 
 def cells(network: bytes) -> range:
