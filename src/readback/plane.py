@@ -256,7 +256,7 @@ class PlaneWorker(Worker):
         # gunicorn wraps the sockets.
         self._listeners = [cast(Any, each).sock for each in self.sockets]
 
-    def _await_stop(self) -> None:
+    def _handle_sigterm(self) -> None:
         """Set `_stopping` on SIGTERM; call this when the event loop runs."""
         self._stopping = asyncio.Event()
         loop = asyncio.get_running_loop()

@@ -80,7 +80,7 @@ class ApiWorker(PlaneWorker):
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        self._await_stop()
+        self._handle_sigterm()
         self._clerk.start(loop, self._keyring, self._journal, self._unmatched)
         self._tick()  # so that the first answer has a date
         *listeners, ops_listener = self._listeners

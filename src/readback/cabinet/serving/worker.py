@@ -80,7 +80,7 @@ class CabinetWorker(PlaneWorker):
             threads.shutdown(wait=False, cancel_futures=True)
 
     async def _serve(self) -> None:
-        self._await_stop()
+        self._handle_sigterm()
         servers = [
             await asyncio.start_server(self._accept, sock=each, backlog=BACKLOG)
             for each in self._listeners
