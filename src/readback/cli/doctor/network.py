@@ -7,14 +7,7 @@ from urllib.parse import urlsplit
 from readback.api.certificate import SOON
 from readback.cli import certificates, console, listeners
 from readback.cli.database import set_up_django
-from readback.cli.doctor.report import (
-    CheckResult,
-    CheckResults,
-    CheckStatus,
-    fail,
-    ok,
-    warn,
-)
+from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.probe.connection.certificates import Certificate, is_out_of_order
@@ -104,13 +97,9 @@ def mail_server(config: Config) -> CheckResults:
     from readback.cabinet.mail import backends
 
     if not config.smtp_url:
-        is_missing = backends.server_is_missing(config)
-        yield CheckResult(
-            CheckStatus.WARN if is_missing else CheckStatus.OK,
-            "mail",
-            "no mail server set; e-mails are printed to the terminal",
-            "Set READBACK_SMTP_URL to send e-mails.",
-        )
+        line = warn if backends.server_is_missing(config) else ok
+        found = "no mail server set; e-mails are printed to the terminal"
+        yield line("mail", found, "Set READBACK_SMTP_URL to send e-mails.")
         return
     try:
         set_up_django(needs_secret_key=False)

@@ -23,8 +23,8 @@ class CheckResult(NamedTuple):
 CheckResults = Iterator[CheckResult]
 
 
-def ok(check: str, found: str) -> CheckResult:
-    return CheckResult(CheckStatus.OK, check, found)
+def ok(check: str, found: str, action: str = "") -> CheckResult:
+    return CheckResult(CheckStatus.OK, check, found, action)
 
 
 def warn(check: str, found: str, action: str) -> CheckResult:
