@@ -20,7 +20,8 @@ from readback.probe.connection import dns, failed_handshake
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.service import between, echo, timing
+from readback.probe.service import between, echo
+from readback.probe.service import readback as readback_steps
 from readback.probe.service.endpoint import EventStream
 from readback.probe.transport import opening
 from readback.probe.transport.client import (
@@ -197,27 +198,33 @@ def _place(url: str) -> tuple[str, int]:
 def test_a_search_that_took_many_requests_leaves_the_latency_fewer_samples(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "_MEASURE_SECONDS", 60.0)
+    monkeypatch.setattr(readback_steps, "_MEASURE_SECONDS", 60.0)
     readback = resources.readback
     context = ProbeContext(readback.base_url, Secret(readback.api_key))
     context.base_url = BaseUrl("http", *_place(readback.base_url), "/v1")
     context.key, context.route = context.secret, Route(context.base_url)
-    assert timing.check_latency(context).facts["samples"] == timing.SAMPLES == 20
+    assert (
+        readback_steps.check_latency(context).facts["samples"]
+        == readback_steps.SAMPLES
+        == 20
+    )
     context.budget = RequestBudget(3)
-    assert timing.check_latency(context).facts["samples"] == 3
+    assert readback_steps.check_latency(context).facts["samples"] == 3
     with pytest.raises(ProbeError, match=r"skipped\.budget"):
-        timing.check_latency(context)
+        readback_steps.check_latency(context)
 
 
 def test_one_fast_echo_shows_that_the_connection_is_not_slow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held_up = [Timing(0.1, None, 0.4)] * 19 + [Timing(0.1, None, 0.1)]
-    monkeypatch.setattr(timing, "_measure", lambda _: held_up)
+    monkeypatch.setattr(readback_steps, "_measure", lambda _: held_up)
     context = ProbeContext("", Secret(""))
-    assert timing.check_latency(context).id == "latency.ok"
-    monkeypatch.setattr(timing, "_measure", lambda _: [Timing(0.1, None, 0.4)] * 20)
-    assert timing.check_latency(context).id == "latency.slow"
+    assert readback_steps.check_latency(context).id == "latency.ok"
+    monkeypatch.setattr(
+        readback_steps, "_measure", lambda _: [Timing(0.1, None, 0.4)] * 20
+    )
+    assert readback_steps.check_latency(context).id == "latency.slow"
 
 
 # Connections.

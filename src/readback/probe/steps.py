@@ -10,16 +10,8 @@ from readback.probe.clients import comparison, running
 from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import address, key
-from readback.probe.service import (
-    between,
-    contract_checks,
-    echo,
-    endpoint,
-    recognition,
-    timing,
-)
+from readback.probe.service import between, echo, endpoint, readback, recognition
 from readback.probe.service.between import Check, asking_again
-from readback.probe.service.contract_checks import check_access
 from readback.probe.transport.context import ProbeContext
 
 Condition = Callable[[ProbeContext], bool]
@@ -103,11 +95,13 @@ COMMON = (
     Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
 )
 READBACK = (
-    Step("idle", "idle connection", timing.check_idle, ("http",), True),
+    Step("idle", "idle connection", readback.check_idle, ("http",), True),
     Step("agents", "User-Agent", between.check_agents, ("http",), True),
     Step("expect", "Expect", between.check_expect, ("http",), True),
-    Step("access", "key accepted", asking_again(check_access), ("http", "key")),
-    Step("models", "model list", contract_checks.check_models, ("access",)),
+    Step(
+        "access", "key accepted", asking_again(readback.check_access), ("http", "key")
+    ),
+    Step("models", "model list", readback.check_models, ("access",)),
     Step("echo.ascii", "echo: ASCII", asking_again(_echo), ("access",)),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
@@ -115,12 +109,12 @@ READBACK = (
     Step(
         "echo.full", f"echo: {MAX_CONTENT_BYTES} bytes", echo.check_largest, ("access",)
     ),
-    Step("limit", "size limit", contract_checks.check_limit, ("echo.full",)),
-    Step("parameter", "URL parameter", contract_checks.check_parameter, ("access",)),
-    Step("reuse", "connection reuse", contract_checks.check_reuse, ("access",)),
-    Step("cabinet", "cabinet", contract_checks.check_cabinet, ("http",)),
-    Step("latency", "latency", timing.check_latency, ("echo.ascii",)),
-    Step("clock", "clock", timing.check_clock, ("http",)),
+    Step("limit", "size limit", readback.check_limit, ("echo.full",)),
+    Step("parameter", "URL parameter", readback.check_parameter, ("access",)),
+    Step("reuse", "connection reuse", readback.check_reuse, ("access",)),
+    Step("cabinet", "cabinet", readback.check_cabinet, ("http",)),
+    Step("latency", "latency", readback.check_latency, ("echo.ascii",)),
+    Step("clock", "clock", readback.check_clock, ("http",)),
     Step("between", "in between", between.check_changes, ("http",)),
 )
 ENDPOINT = (
