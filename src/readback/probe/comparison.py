@@ -41,7 +41,18 @@ class Comparison:
     @property
     def diagnosis(self) -> Diagnosis:
         """The first step that differs, and what both have in common."""
-        common = _in_common(*(run.context for run in self.runs))
+        contexts = [vars(run.context) for run in self.runs]
+        routes: list[Route | None] = [one.get("route") for one in contexts]
+        stores = [one.get("trusted") for one in contexts]
+        proxies = [str(route.proxy or "none") if route else None for route in routes]
+        both = f"{proxies[0]} and {proxies[1]}"
+        common = {
+            "proxy": _same(proxies, f"the same, {proxies[0]}", both),
+            "network": _same([_local_address(route) for route in routes]),
+            "certificate store": _same(
+                [store.cert_store_stats() if store else None for store in stores]
+            ),
+        }
         lines = tuple(f"{name}: {text}" for name, text in common.items())
         return replace(_diagnose(*self.runs, dict(common)), details=lines)
 
@@ -76,21 +87,6 @@ def _diagnose(
         fails=fails.url,
         passes=passes.url,
     )
-
-
-def _in_common(first: ProbeContext, second: ProbeContext) -> dict[str, str]:
-    """Return what the two runs have in common, as words for a report."""
-    routes = [vars(one).get("route") for one in (first, second)]
-    stores = [vars(one).get("trusted") for one in (first, second)]
-    proxies = [str(route.proxy or "none") if route else None for route in routes]
-    both = f"{proxies[0]} and {proxies[1]}"
-    return {
-        "proxy": _same(proxies, f"the same, {proxies[0]}", both),
-        "network": _same([_local_address(route) for route in routes]),
-        "certificate store": _same(
-            [store.cert_store_stats() if store else None for store in stores]
-        ),
-    }
 
 
 def _same(

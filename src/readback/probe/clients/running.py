@@ -23,18 +23,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from readback.contract import MODEL, ROLE
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service.answers import parse_json
+from readback.probe.service.answers import inside, parse_json
 from readback.probe.service.echo import MARKS
 from readback.probe.transport.context import ProbeContext
 
@@ -48,11 +48,12 @@ _PACKAGES = ("requests", "httpx", "openai")
 
 def check(context: ProbeContext) -> Diagnosis:
     request = _request(context)
-    started = [
-        (program, BackgroundCall(partial(program.send, request)))
-        for program in find_programs()
-        if _is_affordable(request, context)
-    ]
+    started = []
+    with suppress(ProbeError):  # The budget for requests is used up.
+        for program in find_programs():
+            for _ in range(2 if request.body else 1):
+                context.budget.spend()
+            started.append((program, BackgroundCall(partial(program.send, request))))
     answers = {program.name: call.result() for program, call in started}
     if not answers:
         return diagnose("run.none")
@@ -92,26 +93,12 @@ def _request(context: ProbeContext) -> ClientRequest:
     )
 
 
-def _is_affordable(request: ClientRequest, context: ProbeContext) -> bool:
-    """Spend the budget for the requests of a program; return False if it is used up."""
-    try:
-        for _ in range(2 if request.body else 1):
-            context.budget.spend()
-    except ProbeError:
-        return False
-    return True
-
-
 def _outcome(answer: ProgramAnswer) -> str:
     if not answer.models:
         return _NO_RESPONSE
     if not answer.chat:
         return f"status {answer.models}"
-    try:
-        content: Any = answer.content
-        text = content["choices"][0]["message"]["content"]
-    except (KeyError, IndexError, TypeError):
-        text = None
+    text = inside(answer.content, "choices", 0, "message", "content")
     same = "the same text" if text == MARKS else "another text"
     return f"status {answer.models}, then {answer.chat} with {same}"
 
@@ -137,18 +124,6 @@ class ClientRequest:
     """The body of a chat request, as one line of JSON; empty for none."""
     start_seconds: float = _START_SECONDS
     """How long a program may take beside its two requests."""
-
-    @property
-    def limit(self) -> float:
-        return 2 * self.timeout + self.start_seconds
-
-    @property
-    def lines(self) -> str:
-        return "\n".join((self.base_url, self.key, f"{self.timeout:g}", self.body, ""))
-
-    def redact(self, text: str) -> str:
-        """Remove the key from what a program printed, such as an error message."""
-        return text.replace(self.key, "[key]")
 
 
 @dataclass(frozen=True)
@@ -322,8 +297,11 @@ def _communicate(
     given: str = "",
 ) -> tuple[str, str]:
     """Let a program send the request; return what it printed, without the key."""
-    printed = _run(command, given or request.lines, request.limit, more)
-    return request.redact(printed[0]), request.redact(printed[1])
+    lines = (request.base_url, request.key, f"{request.timeout:g}", request.body, "")
+    limit = 2 * request.timeout + request.start_seconds
+    printed, complaint = _run(command, given or "\n".join(lines), limit, more)
+    key, mask = request.key, "[key]"
+    return printed.replace(key, mask), complaint.replace(key, mask)
 
 
 def _run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
@@ -17,6 +18,7 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.handshake import Handshake, shake, unverified
 
 _CLOCK_TOLERANCE = timedelta(hours=1)
+_NO_DATE = (ProbeError, TypeError, ValueError, IndexError, OverflowError)
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
 _SELF_SIGNED = 18
@@ -31,15 +33,12 @@ _OTHERS = {
     68: "tls.weak_certificate",
 }
 # By the words of OpenSSL for its own errors and for the alerts of the server.
-_REASONS = (
-    (re.compile("no application protocol"), "tls.http2_only"),
-    (
-        re.compile("alert protocol version|unsupported protocol|version too low"),
-        "tls.old_version",
-    ),
-    (re.compile("key too small|md too weak|wrong signature type"), "tls.weak_server"),
-    (re.compile("legacy renegotiation disabled"), "tls.legacy_renegotiation"),
-)
+_REASONS = {
+    "no application protocol": "tls.http2_only",
+    "alert protocol version|unsupported protocol|version too low": "tls.old_version",
+    "key too small|md too weak|wrong signature type": "tls.weak_server",
+    "legacy renegotiation disabled": "tls.legacy_renegotiation",
+}
 
 
 def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError:
@@ -111,7 +110,11 @@ def _explain_dates(
     if wrong is None:  # Only the root is not sent, so it is the one in the store.
         root = chain[-1].issuer
         return ProbeError("tls.chain_dates", name=root, period="dates unknown", **facts)
-    there = _server_time(context)
+    there = None
+    with context.new_client(trusted=unverified()) as client, suppress(*_NO_DATE):
+        # It is not verified, and only a hint.
+        date = client.request("GET", "/").headers["Date"]
+        there = parsedate_to_datetime(date).astimezone(timezone.utc)
     if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
         here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
         return ProbeError("tls.clock", here=here, there=served, **facts)
@@ -123,16 +126,6 @@ def _explain_dates(
     return ProbeError("tls.not_yet_valid" if is_early else "tls.expired", **facts)
 
 
-def _server_time(context: ProbeContext) -> datetime | None:
-    """Return the Date of a response; it is not verified, and only a hint."""
-    with context.new_client(trusted=unverified()) as client:
-        try:
-            date = client.request("GET", "/").headers["Date"]
-            return parsedate_to_datetime(date).astimezone(timezone.utc)
-        except (ProbeError, TypeError, ValueError, IndexError, OverflowError):
-            return None
-
-
 def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     """Return the error for a handshake that was not ended by the verification."""
     if handshake.asks_for_certificate and not handshake.is_late:
@@ -140,8 +133,8 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     base_url = context.base_url
     facts: dict[str, Fact] = {"host": base_url.host, "port": base_url.port}
     reason = sanitize(handshake.reason)
-    for pattern, id in _REASONS:
-        if pattern.search(reason):
+    for pattern, id in _REASONS.items():
+        if re.search(pattern, reason):
             return ProbeError(id, reason=reason, **facts)
     if handshake.is_refused:
         is_about_name = "unrecognized name" in reason or _depends_on_name(context)

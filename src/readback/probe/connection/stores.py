@@ -66,7 +66,11 @@ def find() -> CertificateStores:
     if not _is_named():
         machine = _new_context()
         machine.load_default_certs()
-        stores.has_machine_store = _has_certificates(machine)
+        # Certificates in a directory are loaded only when they are needed.
+        folder = ssl.get_default_verify_paths().capath
+        stores.has_machine_store = machine.cert_store_stats()["x509"] > 0
+        with suppress(OSError):
+            stores.has_machine_store |= bool(folder) and _has_hashes(folder)
         stores.usable = [*carried, CertificateStore(StoreKind.MACHINE, machine)]
         return stores
     named = CertificateStore(StoreKind.VARIABLE, _new_context())
@@ -119,8 +123,20 @@ def _load_certifi(trust: ssl.SSLContext) -> bool:
 
 
 def _load_variables(trust: ssl.SSLContext) -> None:
-    if name := os.environ.get(_FILE):
-        _load_file(trust, name)
+    try:
+        if name := os.environ.get(_FILE, ""):
+            # Reading a pipe or a device could hang.
+            if not stat.S_ISREG(os.stat(name).st_mode):
+                raise _trouble("tls.store_unreadable", _FILE, name, "it is not a file")
+            trust.load_verify_locations(cafile=name)
+    except FileNotFoundError:
+        raise _trouble("tls.store_missing", _FILE, name) from None
+    except ssl.SSLError as error:
+        is_empty = error.reason in _NO_CERTIFICATE
+        id = "tls.store_empty" if is_empty else "tls.store_broken"
+        raise _trouble(id, _FILE, name, _reason(error)) from None
+    except (OSError, ValueError) as error:
+        raise _trouble("tls.store_unreadable", _FILE, name, _reason(error)) from None
     if not (names := os.environ.get(_FOLDER)):
         return
     folders = [name for name in names.split(os.pathsep) if os.path.isdir(name)]
@@ -132,32 +148,6 @@ def _load_variables(trust: ssl.SSLContext) -> None:
     except OSError as error:
         raise _trouble("tls.store_unreadable", _FOLDER, names, _reason(error)) from None
     trust.load_verify_locations(capath=names)
-
-
-def _load_file(trust: ssl.SSLContext, name: str) -> None:
-    try:
-        # Reading a pipe or a device could hang.
-        if not stat.S_ISREG(os.stat(name).st_mode):
-            raise _trouble("tls.store_unreadable", _FILE, name, "it is not a file")
-        trust.load_verify_locations(cafile=name)
-    except FileNotFoundError:
-        raise _trouble("tls.store_missing", _FILE, name) from None
-    except ssl.SSLError as error:
-        is_empty = error.reason in _NO_CERTIFICATE
-        id = "tls.store_empty" if is_empty else "tls.store_broken"
-        raise _trouble(id, _FILE, name, _reason(error)) from None
-    except (OSError, ValueError) as error:
-        raise _trouble("tls.store_unreadable", _FILE, name, _reason(error)) from None
-
-
-def _has_certificates(machine: ssl.SSLContext) -> bool:
-    if machine.cert_store_stats()["x509"]:
-        return True
-    # Certificates in a directory are loaded only when they are needed.
-    folder = ssl.get_default_verify_paths().capath
-    with suppress(OSError):
-        return bool(folder) and _has_hashes(folder)
-    return False
 
 
 def _has_hashes(folder: str) -> bool:

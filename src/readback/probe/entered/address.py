@@ -27,12 +27,11 @@ from readback.probe.entered.corrections import (
     QUOTES,
     Correction,
     correct,
-    describe,
     invisible_in,
-    is_text,
     remove_invisible,
     replace_look_alikes,
     replacing,
+    script_of,
     without_implied,
 )
 
@@ -73,7 +72,7 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
 
     A mistake is the id of its diagnosis with the text before it was corrected.
     """
-    if not is_text(text):
+    if any("\ud800" <= one <= "\udfff" for one in text):  # It could not be decoded.
         raise ProbeError("address.bytes")
     if len(text) > _MAX_LENGTH:
         raise ProbeError("address.long", length=len(text))
@@ -136,7 +135,7 @@ def _refuse_other(text: str) -> None:
 
 
 def _letter_facts(letter: str) -> dict[str, str]:
-    return {"letter": letter, "script": describe(letter)}
+    return {"letter": letter, "script": f"{script_of(letter)}, U+{ord(letter):04X}"}
 
 
 _FACTS: dict[str, Callable[[str], dict[str, str]]] = {

@@ -18,11 +18,11 @@ QUOTES = "\"'‘’‚‛“”„‟«»‹›′″＂＇「」『』"
 BRACKETS = "()[]{}<>（）［］【】〈〉《》"
 DASHES = "‐‑‒–—―−﹘﹣－"
 
-# These have a visible category or none, but no glyph.
-_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_VARIATION_SELECTORS = frozenset(
-    map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
-)
+# These have a visible category or none, but no glyph; then variation selectors.
+_BLANKS = {
+    *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
+    *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
+}
 
 # Each letter with the ASCII letter below it that looks the same in common fonts.
 _LOOK_ALIKES = str.maketrans(
@@ -81,9 +81,7 @@ def is_invisible(character: str) -> bool:
     """Return whether a character has no width: format, control, filler and the like."""
     if character.isspace():
         return False
-    if character in _BLANKS or character in _VARIATION_SELECTORS:
-        return True
-    return unicodedata.category(character) in ("Cf", "Cc")
+    return character in _BLANKS or unicodedata.category(character) in ("Cf", "Cc")
 
 
 def remove_invisible(text: str) -> str:
@@ -118,18 +116,7 @@ def foreign_letter(text: str) -> str:
     return next((one for one in text if one.isalpha() and not one.isascii()), "")
 
 
-def describe(character: str) -> str:
-    """Return the script and code point of a character: "Cyrillic, U+0430"."""
-    return f"{script_of(character)}, U+{ord(character):04X}"
-
-
 def script_of(character: str) -> str:
     """Return the script in the Unicode name of a character, such as "Cyrillic"."""
     name = unicodedata.name(character, "unknown")
-    word = name.replace("FULLWIDTH", "FULL-WIDTH").partition(" ")[0]
-    return word.capitalize()
-
-
-def is_text(text: str) -> bool:
-    """Return whether the text has no bytes that could not be decoded."""
-    return not any("\ud800" <= one <= "\udfff" for one in text)
+    return name.replace("FULLWIDTH", "FULL-WIDTH").partition(" ")[0].capitalize()

@@ -185,21 +185,19 @@ def _wrong_readback_key(text: str) -> ProbeError:
     reason = str(keys.why_invalid(key.encode("ascii", "replace")))
     letter = foreign_letter(key)
     script = {"script": script_of(letter)} if letter else {}
-    return ProbeError(_wrong_key_id(key), reason=reason, **script)
-
-
-def _wrong_key_id(key: str) -> str:
     if _MASKED.search(key):
-        return "key.mask"
-    if foreign_letter(key):
-        return "key.script"
+        id = "key.mask"
+    elif letter:
+        id = "key.script"
+    elif len(key) != keys.LENGTH:
+        id = "key.cut" if len(key) < keys.LENGTH else "key.long"
     # 38 random letters and digits contain small and capital letters.
-    if len(key) == keys.LENGTH and key in (key.lower(), key.upper()):
-        return "key.one_case"
-    if len(key) != keys.LENGTH:
-        return "key.cut" if len(key) < keys.LENGTH else "key.long"
-    rest = key[len(keys.PREFIX) :]
-    return "key.typo" if set(rest) <= set(keys.ALPHABET) else "key.characters"
+    elif key in (key.lower(), key.upper()):
+        id = "key.one_case"
+    else:
+        rest = key[len(keys.PREFIX) :]
+        id = "key.typo" if set(rest) <= set(keys.ALPHABET) else "key.characters"
+    return ProbeError(id, reason=reason, **script)
 
 
 class Secret:

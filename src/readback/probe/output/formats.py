@@ -142,7 +142,13 @@ def as_text(report: ProbeReport) -> str:
 def as_short(report: ProbeReport) -> str:
     """Return a summary for a chat message, without anything secret."""
     versions = f"{report.id}; {cut(report.base_url, 80)}; {environment_summary()}"
-    worked = f"Worked: {cut(', '.join(_worked(report)) or 'nothing', 120)}"
+    # Similar steps are one.
+    groups: dict[str, bool] = {}
+    for result in report.results:
+        name, verdict = result.title.partition(":")[0], result.diagnosis.verdict
+        groups[name] = groups.get(name, True) and verdict == Verdict.OK
+    names = ", ".join(name for name, works in groups.items() if works)
+    worked = f"Worked: {cut(names or 'nothing', 120)}"
     sentence = cut(report.sentence, 170)
     lines = [sentence, *_summary(report)[1:], worked, cut(versions, 160)]
     excess = len("\n".join(lines)) - _SHORT_LENGTH
@@ -160,16 +166,6 @@ def _summary(report: ProbeReport) -> list[str]:
         f"Who can fix it: {report.fixer}",
         f"Next step: {report.next_step}",
     ]
-
-
-def _worked(report: ProbeReport) -> list[str]:
-    """Return the titles of the steps that worked, similar ones as one."""
-    groups: dict[str, bool] = {}
-    for result in report.results:
-        name = result.title.partition(":")[0]
-        works = result.diagnosis.verdict == Verdict.OK
-        groups[name] = groups.get(name, True) and works
-    return [name for name, works in groups.items() if works]
 
 
 def cut(text: str, length: int) -> str:

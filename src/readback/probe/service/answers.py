@@ -83,6 +83,16 @@ def parse_json(body: bytes) -> Any:
         return None
 
 
+def inside(content: Any, *path: str | int) -> Any:
+    """Return what parsed JSON has at this path, or None."""
+    try:
+        for step in path:
+            content = content[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return content
+
+
 def is_html(response: ProbeResponse) -> bool:
     declared = "html" in response.headers.get("Content-Type", "").lower()
     return declared or response.body.lstrip()[:1] == b"<"
@@ -107,17 +117,14 @@ def error_in(content: Any) -> ApiError | None:
     """Return the error if the content has one in a form that is in use, or None."""
     if isinstance(content, list) and len(content) == 1:  # Google
         content = content[0]
-    if not isinstance(content, dict):
-        return None
-    error = content.get("error")
-    if content.get("object") == "error":  # older versions of vLLM
+    error = inside(content, "error")
+    if inside(content, "object") == "error":  # older versions of vLLM
         error = content
     if isinstance(error, str):  # vLLM, LM Studio
         return ApiError(error)
-    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
-        return None
-    code = error.get("code") or error.get("type")
-    return ApiError(error["message"], str(code or ""))
+    message = inside(error, "message")
+    code = inside(error, "code") or inside(error, "type") or ""
+    return ApiError(message, str(code)) if isinstance(message, str) else None
 
 
 def is_from_api(response: ProbeResponse) -> bool:
@@ -131,7 +138,7 @@ def is_from_api(response: ProbeResponse) -> bool:
     if response.status >= HTTPStatus.BAD_REQUEST:
         # An error that is only a text may be anything's, such as a proxy's.
         content = parse_json(response.body)
-        is_text = isinstance(content, dict) and isinstance(content.get("error"), str)
+        is_text = isinstance(inside(content, "error"), str)
         return not is_text and error_in(content) is not None
     return model_ids(response) is not None
 
@@ -178,7 +185,7 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     """Return the refusal if code and status are those of the contract, else None."""
     detail = response.headers.get("X-Error-Detail", "")
     content = parse_json(response.body)
-    error = content.get("error") if isinstance(content, dict) else None
+    error = inside(content, "error")
     # A gateway may have added fields, but then our own header must tell whose it is.
     is_foreign = not detail and any(added_fields(content, ERROR_FIELDS))
     if not isinstance(error, dict) or is_foreign:

@@ -142,15 +142,14 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
     content = answers.parse_json(response.body)
     if content is None:
         raise answers.unexpected_response(response, f"{context.base_url}{CHAT}")
-    try:
-        choice = content["choices"][0]
-        rest = (content["object"], choice["message"]["role"])
-        is_right = rest == ("chat.completion", "assistant")
-        is_right &= isinstance(choice["message"]["content"], str)
-        is_right &= isinstance(content["id"], str) and len(content["choices"]) == 1
-    except (KeyError, IndexError, TypeError):
-        is_right = False
-    if not is_right:
+    message = answers.inside(content, "choices", 0, "message")
+    if (
+        answers.inside(content, "object") != "chat.completion"
+        or not isinstance(answers.inside(content, "id"), str)
+        or answers.inside(message, "role") != "assistant"
+        or not isinstance(answers.inside(message, "content"), str)
+        or len(content["choices"]) != 1
+    ):
         raise ProbeError("echo.shape")
     completion: dict[str, Any] = content
     return completion

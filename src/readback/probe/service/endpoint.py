@@ -148,11 +148,12 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     content = answers.parse_json(response.body)
     if not _is_completion(content):
         raise ProbeError("chat.form")
-    usage = content.get("usage")
     names = ("prompt_tokens", "completion_tokens")
-    numbers = {one: usage.get(one) for one in names} if isinstance(usage, dict) else {}
-    is_complete = all(type(number) is int for number in numbers.values())
-    used: dict[str, Fact] = dict(numbers) if is_complete else {}
+    used: dict[str, Fact] = {
+        name: answers.inside(content, "usage", name) for name in names
+    }
+    if any(type(number) is not int for number in used.values()):
+        used = {}
     return diagnose(
         "chat.completed" if used else "chat.unmeasured",
         figure=format_duration(response.timing.answer),
@@ -229,10 +230,7 @@ def _post(context: ProbeContext, stream: bool) -> tuple[ProbeResponse, EventStre
 
 
 def _is_completion(content: Any) -> bool:
-    try:
-        return isinstance(content["choices"][0]["message"], dict)
-    except (KeyError, IndexError, TypeError):
-        return False
+    return isinstance(answers.inside(content, "choices", 0, "message"), dict)
 
 
 class EventStream:
@@ -269,12 +267,12 @@ class EventStream:
             return
         content = answers.parse_json(data)
         self.error = self.error or answers.error_in(content)
-        choices = content.get("choices") if isinstance(content, dict) else None
+        choices = answers.inside(content, "choices")
         if not isinstance(choices, list) or not choices:
             return
         self.moments.append(moment)
         self._arrivals.append(arrived)
-        delta = choices[0].get("delta") if isinstance(choices[0], dict) else None
-        has_text = isinstance(delta, dict) and any(map(delta.get, _TEXT_FIELDS))
+        delta = answers.inside(choices, 0, "delta")
+        has_text = any(answers.inside(delta, field) for field in _TEXT_FIELDS)
         if self.first_text is None and has_text:
             self.first_text = moment

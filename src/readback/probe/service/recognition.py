@@ -145,35 +145,25 @@ def program_name(response: ProbeResponse) -> str:
         if any(header.startswith(start) for header in headers):
             return program
     server = response.headers.get("Server", "").strip().lower()
-    return _BY_SERVER.get(server) or _owner(response) or _google(response)
+    if server in _BY_SERVER:
+        return _BY_SERVER[server]
+    content = answers.parse_json(response.body)
+    rows = answers.inside(content, "data")
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        owners = {str(row.get("owned_by")).lower() for row in rows}
+        return _BY_OWNER.get(owners.pop(), "") if len(owners) == 1 else ""
+    # The error form of Google's APIs has a status in capitals.
+    if isinstance(content, list) and len(content) == 1:
+        content = content[0]
+    status = answers.inside(content, "error", "status")
+    is_word = isinstance(status, str) and status.isupper() and status.isascii()
+    is_coded = answers.inside(content, "error", "code") == response.status
+    return "a Google API" if is_word and is_coded else ""
 
 
 def _is_anthropic(response: ProbeResponse) -> bool:
     """Return whether the error has the form of Anthropic's own API."""
     content = answers.parse_json(response.body)
-    is_error = isinstance(content, dict) and content.get("type") == "error"
-    error = content.get("error") if is_error else None
-    return isinstance(error, dict) and {"type", "message"} <= set(error)
-
-
-def _owner(response: ProbeResponse) -> str:
-    """Return the program that all models of a list name as their owner, or ""."""
-    content = answers.parse_json(response.body)
-    rows = content.get("data") if isinstance(content, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return ""
-    owners = {str(row.get("owned_by")).lower() for row in rows}
-    return _BY_OWNER.get(owners.pop(), "") if len(owners) == 1 else ""
-
-
-def _google(response: ProbeResponse) -> str:
-    """Recognize the error form of Google's APIs, which has a status in capitals."""
-    content = answers.parse_json(response.body)
-    if isinstance(content, list) and len(content) == 1:
-        content = content[0]
-    error = content.get("error") if isinstance(content, dict) else None
-    if not isinstance(error, dict) or error.get("code") != response.status:
-        return ""
-    status = error.get("status")
-    is_word = isinstance(status, str) and status.isupper() and status.isascii()
-    return "a Google API" if is_word else ""
+    error = answers.inside(content, "error")
+    is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
+    return is_error and {"type", "message"} <= set(error)

@@ -67,23 +67,19 @@ class ConnectAttempt:
 def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socket:
     """Return the first connection; raise the first error if no address accepts."""
     waiting = list(addresses)
-    with selectors.DefaultSelector() as selector:
-        race = _Race(selector, port, timeout)
-        try:
-            while waiting or race.running:
-                if waiting:
-                    race.start(waiting.pop(0))
-                winners = race.wait(_STAGGER_SECONDS if waiting else timeout)
-                if winners:
-                    for late in winners[1:]:
-                        late.close()
-                    winners[0].settimeout(timeout)
-                    # http.client writes head and body separately; the second must
-                    # not wait for an ACK.
-                    winners[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    return winners[0]
-        finally:
-            race.close()
+    with _Race(port, timeout) as race:
+        while waiting or race.running:
+            if waiting:
+                race.start(waiting.pop(0))
+            winners = race.wait(_STAGGER_SECONDS if waiting else timeout)
+            if winners:
+                for late in winners[1:]:
+                    late.close()
+                winners[0].settimeout(timeout)
+                # http.client writes head and body separately; the second must not wait
+                # for an ACK.
+                winners[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return winners[0]
     errors = [one.error for one in race.attempts if one.error]
     raise errors[0] if errors else socket.timeout("timed out")
 
@@ -92,29 +88,23 @@ def try_all(
     addresses: Sequence[str], port: int, timeout: float
 ) -> list[ConnectAttempt]:
     """Try every address at once; return the attempts in the order of the addresses."""
-    with selectors.DefaultSelector() as selector:
-        race = _Race(selector, port, timeout)
-        try:
-            for address in addresses:
-                race.start(address)
-            while race.running:
-                for sock in race.wait(timeout):
-                    sock.close()
-                    grace = time.monotonic() + _GRACE_SECONDS
-                    race.deadline = min(race.deadline, grace)
-        finally:
-            race.close()
+    with _Race(port, timeout) as race:
+        for address in addresses:
+            race.start(address)
+        while race.running:
+            for sock in race.wait(timeout):
+                sock.close()
+                grace = time.monotonic() + _GRACE_SECONDS
+                race.deadline = min(race.deadline, grace)
     return sorted(race.attempts, key=lambda one: addresses.index(one.address))
 
 
 class _Race:
     """The attempts that are under way, and those that have ended."""
 
-    def __init__(
-        self, selector: selectors.BaseSelector, port: int, timeout: float
-    ) -> None:
+    def __init__(self, port: int, timeout: float) -> None:
         self.attempts: list[ConnectAttempt] = []
-        self._selector = selector
+        self._selector = selectors.DefaultSelector()
         self._port = port
         self.deadline = time.monotonic() + timeout
         self.running: dict[socket.socket, tuple[str, float]] = {}
@@ -156,9 +146,13 @@ class _Race:
                 self._end(sock, socket.timeout("timed out"))
         return winners
 
-    def close(self) -> None:
+    def __enter__(self) -> _Race:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for sock in self.running:
             sock.close()
+        self._selector.close()
 
     def _end(self, sock: socket.socket, error: OSError | None = None) -> None:
         address, started = self.running.pop(sock)
