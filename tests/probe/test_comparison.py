@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
-from readback.probe.common.results import Diagnosis, FailureFamily
+from readback.probe.common.results import Diagnosis, FailureFamily, StepResult
 from readback.probe.comparison import Comparison, FinishedRun
+from readback.probe.diagnoses import diagnose
 from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
@@ -100,6 +102,15 @@ def test_a_failure_that_only_one_can_have_comes_after_the_common_way(
     diagnosis = compared(first, there)
     assert diagnosis.id == "compare.parts_after"
     assert diagnosis.facts["step"] == "completion"
+
+
+def test_programs_that_differ_fail_after_everything_else(there: FinishedRun) -> None:
+    differs = StepResult("run", "programs run", diagnose("run.differs", outcomes=""))
+    results = [*there.report.results, differs]
+    differing = replace(there, report=replace(there.report, results=results))
+    nowhere = walked(f"http://127.0.0.1:{broken_servers.closed_port()}/v1", KEY)
+    assert compared(differing, nowhere).facts["step"] == "TCP"
+    assert compared(differing, there).facts["step"] == "programs run"
 
 
 def test_the_same_failure_twice_is_something_that_both_share(
