@@ -319,15 +319,15 @@ def signals_interrupt() -> Iterator[None]:
     """Raise KeyboardInterrupt for the first of the signals; the next one kills."""
     # A signal that was ignored from the start, as nohup does, stays ignored.
     handled = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
-    before = [signal.signal(one, _interrupt) for one in handled]
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        for one in _SIGNALS:
+            signal.signal(one, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    before = [signal.signal(one, interrupt) for one in handled]
     try:
         yield
     finally:
         for one, handler in zip(handled, before):  # noqa: B905
             signal.signal(one, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    for one in _SIGNALS:
-        signal.signal(one, signal.SIG_DFL)
-    raise KeyboardInterrupt

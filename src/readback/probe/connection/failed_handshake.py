@@ -145,22 +145,17 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
-        return _no_response(context, handshake)
+        if not handshake.is_answered and _depends_on_name(context):
+            return ProbeError("tls.filtered_name", host=base_url.host)
+        if handshake.is_late:
+            return ProbeError("tls.silent", timeout=f"{context.timeout:g}")
+        if not handshake.is_answered and _is_plain_http(context):
+            return ProbeError("tls.plain_http", port=base_url.port)
+        return ProbeError("tls.cut")
     if handshake.is_answered:
         return ProbeError("tls.broken", reason=reason)
     id = "tls.plain_http" if _is_plain_http(context) else "tls.not_tls"
     return ProbeError(id, **facts)
-
-
-def _no_response(context: ProbeContext, handshake: Handshake) -> ProbeError:
-    """Return the error for a handshake that got no response, or was cut off."""
-    if not handshake.is_answered and _depends_on_name(context):
-        return ProbeError("tls.filtered_name", host=context.base_url.host)
-    if handshake.is_late:
-        return ProbeError("tls.silent", timeout=f"{context.timeout:g}")
-    if not handshake.is_answered and _is_plain_http(context):
-        return ProbeError("tls.plain_http", port=context.base_url.port)
-    return ProbeError("tls.cut")
 
 
 def _depends_on_name(context: ProbeContext) -> bool:

@@ -286,13 +286,11 @@ _Reading = tuple[str, dict[str, str]]
 def find_readback_keys(text: str) -> PastedKey | None:
     """Return the whole Readback keys in the text, or None if there is none."""
     for plain, mistakes in _readings(text[:_SEARCHED_LENGTH]):
-        # Start, end and key, if its checksum is right.
-        spans = [
-            (*match.span(1), key)
-            for match in _SPACED_KEY.finditer(plain)
-            if keys.why_invalid((key := re.sub(r"[\s=\\]", "", match[1])).encode())
-            is None
-        ]
+        spans = []
+        for match in _SPACED_KEY.finditer(plain):
+            key = re.sub(r"[\s=\\]", "", match[1])
+            if keys.why_invalid(key.encode()) is None:
+                spans.append((*match.span(1), key))
         if spans:
             return _describe(plain, mistakes, spans)
     return None

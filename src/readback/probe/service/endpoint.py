@@ -247,11 +247,24 @@ class EventStream:
 
     def feed(self, received: bytes, arrived: float) -> None:
         """Read a part that had not arrived before this moment of the clock."""
-        seen = (time.monotonic() - self._started, arrived - self._started)
+        moment = time.monotonic() - self._started
         *lines, self._rest = (self._rest + received).split(b"\n")
         for line in lines:
-            if line.startswith(b"data:"):
-                self._read_event(line[len(b"data:") :].strip(), *seen)
+            if not line.startswith(b"data:"):
+                continue
+            data = line[len(b"data:") :].strip()
+            self.is_done |= data == _DONE
+            content = answers.parse_json(data)
+            self.error = self.error or answers.error_in(content)
+            choices = answers.inside(content, "choices")
+            if not isinstance(choices, list) or not choices:
+                continue
+            self.moments.append(moment)
+            self._arrivals.append(arrived - self._started)
+            delta = answers.inside(choices, 0, "delta")
+            has_text = any(answers.inside(delta, field) for field in _TEXT_FIELDS)
+            if self.first_text is None and has_text:
+                self.first_text = moment
 
     @property
     def arrived_together(self) -> bool:
@@ -260,19 +273,3 @@ class EventStream:
         if len(self._arrivals) < _FEWEST_PARTS or self._arrivals[0] < _LEAST_SECONDS:
             return False
         return self._arrivals[-1] - self._arrivals[0] < _TOGETHER_SECONDS
-
-    def _read_event(self, data: bytes, moment: float, arrived: float) -> None:
-        if data == _DONE:
-            self.is_done = True
-            return
-        content = answers.parse_json(data)
-        self.error = self.error or answers.error_in(content)
-        choices = answers.inside(content, "choices")
-        if not isinstance(choices, list) or not choices:
-            return
-        self.moments.append(moment)
-        self._arrivals.append(arrived)
-        delta = answers.inside(choices, 0, "delta")
-        has_text = any(answers.inside(delta, field) for field in _TEXT_FIELDS)
-        if self.first_text is None and has_text:
-            self.first_text = moment

@@ -98,7 +98,11 @@ def _readback(
 
 
 def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
-    if _is_anthropic(models):
+    # An error in the form of Anthropic's own API.
+    content = answers.parse_json(models.body)
+    error = answers.inside(content, "error")
+    is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
+    if is_error and {"type", "message"} <= set(error):
         raise ProbeError("http.anthropic", status=models.status)
     if not answers.is_from_api(models):
         url = f"{context.base_url}{MODELS}"
@@ -159,11 +163,3 @@ def program_name(response: ProbeResponse) -> str:
     is_word = isinstance(status, str) and status.isupper() and status.isascii()
     is_coded = answers.inside(content, "error", "code") == response.status
     return "a Google API" if is_word and is_coded else ""
-
-
-def _is_anthropic(response: ProbeResponse) -> bool:
-    """Return whether the error has the form of Anthropic's own API."""
-    content = answers.parse_json(response.body)
-    error = answers.inside(content, "error")
-    is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
-    return is_error and {"type", "message"} <= set(error)

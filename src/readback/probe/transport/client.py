@@ -134,9 +134,7 @@ class ProbeClient:
         wire = DeadlineSocket(
             sock, started + self._answer_seconds, notes_silence=is_timed
         )
-        connection = self._send(
-            wire, method, path, {**self._headers(key, body), **(headers or {})}, body
-        )
+        connection = self._send(wire, method, path, key, body, headers or {})
         try:
             response = connection.getresponse()
         except (socket.timeout, TimeoutError):
@@ -165,18 +163,6 @@ class ProbeClient:
             wire.received,
         )
 
-    def _headers(self, key: Secret | None, body: bytes | None) -> dict[str, str]:
-        headers = {"Host": self.route.target.authority, **_HEADERS, **self.identity}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            headers["Content-Length"] = str(len(body))
-        if key is not None:
-            self.key_destinations.add(self.route.key_destination)
-            headers["Authorization"] = f"Bearer {key.reveal()}"
-        if proxy := self.route.forwarder:
-            headers.update(proxy.authorization)
-        return headers
-
     def _connected(self, timing: Timing) -> socket.socket:
         """Return the open connection, or a new one if the other side has closed it."""
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
@@ -203,15 +189,25 @@ class ProbeClient:
         sock: DeadlineSocket,
         method: str,
         path: str,
-        headers: Mapping[str, str],
+        key: Secret | None,
         body: bytes | None,
+        more: Mapping[str, str],
     ) -> http.client.HTTPConnection:
-        target = self.route.target
+        target, proxy = self.route.target, self.route.forwarder
+        headers = {"Host": target.authority, **_HEADERS, **self.identity}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            headers["Content-Length"] = str(len(body))
+        if key is not None:
+            self.key_destinations.add(self.route.key_destination)
+            headers["Authorization"] = f"Bearer {key.reveal()}"
+        if proxy:
+            headers.update(proxy.authorization)
         connection = http.client.HTTPConnection(target.host, target.port)
         connection.sock = sock
-        url = f"{target.origin}{path}" if self.route.forwarder else path
+        url = f"{target.origin}{path}" if proxy else path
         connection.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
-        for name, value in headers.items():
+        for name, value in {**headers, **more}.items():
             connection.putheader(name, value)
         try:
             connection.endheaders(body or b"")

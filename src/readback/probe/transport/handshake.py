@@ -91,7 +91,11 @@ def shake(
             seen.chain = seen.chain or [encrypted.getpeercert(True) or b""]
             seen.is_answered = True
             if seen.asks_for_certificate and encrypted.version() == "TLSv1.3":
-                _await_refusal(encrypted, timeout)
+                # The handshake of the client ends first, so a refusal comes later.
+                encrypted.settimeout(min(timeout, _REFUSAL_SECONDS))
+                with suppress(socket.timeout, TimeoutError):
+                    if not encrypted.recv(1):
+                        raise ConnectionResetError
     except OSError as error:
         seen.error = error
     finally:
@@ -109,20 +113,6 @@ def _watch(trust: ssl.SSLContext, watcher: Callable[..., None] | None) -> None:
     """Have each message reported, where Python can do that (CPython 3.8 to 3.14)."""
     with suppress(AttributeError):
         trust._msg_callback = watcher  # type: ignore[attr-defined]
-
-
-def _await_refusal(encrypted: ssl.SSLSocket, timeout: float) -> None:
-    """Raise the error if the server refuses a client without a certificate.
-
-    With TLS 1.3 the handshake of the client ends first, so the refusal comes later.
-    """
-    encrypted.settimeout(min(timeout, _REFUSAL_SECONDS))
-    try:
-        received = encrypted.recv(1)
-    except (socket.timeout, TimeoutError):
-        return
-    if not received:
-        raise ConnectionResetError
 
 
 def _read_chain(message: bytes) -> list[bytes]:
