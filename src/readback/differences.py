@@ -7,6 +7,8 @@ ids of a refused request in the journal, and `programs.toml` says for each progr
 to remove a difference.
 """
 
+from typing import NamedTuple
+
 from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREFIX
 
 # A field whose name is not repeated to anybody, because it could be anything.
@@ -16,18 +18,54 @@ BASE_URL = "base_url"
 # The body is refused unread.
 BODY_TOO_LARGE = "body.too_large"
 
+
+class OtherApi(NamedTuple):
+    """An API that programs expect here: what its path shows, and what to change."""
+
+    sentence: str
+    advice: str
+    # The advice as the end of the sentence, if that does not say enough.
+    remedy: str = ""
+
+    @property
+    def explanation(self) -> str:
+        return (
+            f"{self.sentence}; {self.remedy}." if self.remedy else f"{self.sentence}."
+        )
+
+
+def _provider(sentence: str, name: str) -> OtherApi:
+    remedy = "choose an OpenAI-compatible provider with Chat Completions"
+    advice = f"Choose an OpenAI-compatible provider instead of {name}."
+    return OtherApi(sentence, advice, remedy)
+
+
+_CHAT_COMPLETIONS = "switch it to Chat Completions"
+# By their paths after the version.
+OTHER_APIS = {
+    "/responses": OtherApi(
+        "This client uses the Responses API",
+        "Switch from the Responses API to Chat Completions.",
+        _CHAT_COMPLETIONS,
+    ),
+    "/messages": _provider("This client uses the Anthropic API", "Anthropic"),
+    "/completions": OtherApi(
+        "This client uses the legacy Completions endpoint",
+        "Switch from the old Completions endpoint to Chat Completions.",
+        _CHAT_COMPLETIONS,
+    ),
+    "/embeddings": OtherApi("Embeddings are not available", "Turn off embeddings."),
+    "/files": OtherApi("Files are not available", "Turn off file upload."),
+    "/uploads": OtherApi("File upload is not available", "Turn off file upload."),
+    "/openai/deployments": _provider("This client is set up for Azure OpenAI", "Azure"),
+    "/api": _provider("This client uses the Ollama API", "Ollama"),
+    "/v1beta": _provider("This client uses the Gemini API", "Gemini"),
+}
+
 # What to change, whatever the program.
 ADVICE = {
     BASE_URL: f"Correct the base URL: it ends in {VERSION_PREFIX}.",
-    "/responses": "Switch from the Responses API to Chat Completions.",
-    "/completions": "Switch from the old Completions endpoint to Chat Completions.",
-    "/messages": "Choose an OpenAI-compatible provider instead of Anthropic.",
-    "/openai/deployments": "Choose an OpenAI-compatible provider instead of Azure.",
-    "/api": "Choose an OpenAI-compatible provider instead of Ollama.",
-    "/v1beta": "Choose an OpenAI-compatible provider instead of Gemini.",
-    "/embeddings": "Turn off embeddings.",
-    "/files": "Turn off file upload.",
-    "/uploads": "Turn off file upload.",
+    **{path: api.advice for path, api in OTHER_APIS.items()},
     "content-type": "Send the header Content-Type: application/json.",
     BODY_TOO_LARGE: f"Shorten the text to {MAX_CONTENT_BYTES} bytes in UTF-8.",
     "json": "Write the body with a JSON library.",

@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
-from readback.differences import BASE_URL
+from readback.differences import BASE_URL, OTHER_APIS
 from readback.keys import contains_key
 
 # No mistake needs more to be recognised, so a long target costs no more time.
@@ -44,39 +44,25 @@ _KEY_PARAMETER = re.compile(
     r"[?&](?:[\w-]*[_-])?(?:api|auth)?(?:key|token)=.", re.IGNORECASE
 )
 
-# Other APIs: after a semicolon, what to change in a client that uses them. The keys are
-# the differences.
-_COMPATIBLE = "; choose an OpenAI-compatible provider with Chat Completions."
 _AZURE = "/openai/deployments"
-_ADVICE = {
-    "/responses": "This client uses the Responses API; switch it to Chat Completions.",
-    "/messages": f"This client uses the Anthropic API{_COMPATIBLE}",
-    "/completions": "This client uses the legacy Completions endpoint; switch it to "
-    "Chat Completions.",
-    "/embeddings": "Embeddings are not available.",
-    "/files": "Files are not available.",
-    "/uploads": "File upload is not available.",
-    _AZURE: f"This client is set up for Azure OpenAI{_COMPATIBLE}",
-    "/api": f"This client uses the Ollama API{_COMPATIBLE}",
-    "/v1beta": f"This client uses the Gemini API{_COMPATIBLE}",
-}
-# Their paths after /v1, if these are not the difference and everything below it.
+# The paths of other APIs after /v1, if these are not the difference and everything
+# below it.
 _PATHS = {
     "/api": r"/api/(?:chat|embed|embeddings|generate|ps|pull|show|tags|version)",
     "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
 }
 _OTHER_APIS = [
-    NearMiss(f"{advice} {_AVAILABLE}.", difference)
-    for difference, advice in _ADVICE.items()
+    NearMiss(f"{api.explanation} {_AVAILABLE}.", difference)
+    for difference, api in OTHER_APIS.items()
 ]
 # Their sentences for a program that cannot follow the advice.
 WITHOUT_ADVICE = {
-    difference: f"{advice.rstrip('.').partition(';')[0]}. {_AVAILABLE}."
-    for difference, advice in _ADVICE.items()
+    difference: f"{api.sentence}. {_AVAILABLE}."
+    for difference, api in OTHER_APIS.items()
 }
 # With one group for each of them.
 _PATH_OF_OTHER_API = re.compile(
-    "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in _ADVICE)
+    "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in OTHER_APIS)
 )
 _VERSIONS = re.compile(rf"^(?:{VERSION_PREFIX}(?=/))+")
 # Clients that are set up for Azure send this to every path.
@@ -121,7 +107,7 @@ def _wrong_base_urls() -> dict[str, NearMiss]:
     misses = {
         base + added: _WHOLE_ENDPOINT
         for base in endpoints
-        for added in (*endpoints, *_ADVICE)
+        for added in (*endpoints, *OTHER_APIS)
     }
     missing = f"{VERSION_PREFIX} is missing at the end of the base URL."
     twice = f"{VERSION_PREFIX} appears twice in the base URL."
@@ -162,7 +148,8 @@ def _explain(verb: str, target: str) -> NearMiss:
     if path in _METHODS:
         if _AZURE_PARAMETER.search(target):
             return NearMiss(
-                f"{_ADVICE[_AZURE]} {path} takes no URL parameters.", _AZURE
+                f"{OTHER_APIS[_AZURE].explanation} {path} takes no URL parameters.",
+                _AZURE,
             )
         if question_mark:
             return NearMiss(
