@@ -65,7 +65,7 @@ def _counts(request: HttpRequest, email: str) -> list[tuple[str, str]]:
     """Return the actions that an attempt is counted as, each with its key."""
     browser, tags = _read(request)
     expected = _tag(browser, email)
-    if any(constant_time_compare(tag, expected) for tag in tags):
+    if browser and any(constant_time_compare(tag, expected) for tag in tags):
         return [("login_failed_known", f"{browser} {email}")]
     return _counts_of_stranger(request, email)
 
