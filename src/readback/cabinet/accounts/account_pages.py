@@ -64,7 +64,7 @@ def language(request: AccountRequest) -> HttpResponse:
 )  # type: ignore[untyped-decorator]
 def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
-    form = forms.DeleteAccountForm(request.POST or None, account=account)
+    form = forms.DeleteAccountForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():
         services.account_delete(account)
         request.session.flush()

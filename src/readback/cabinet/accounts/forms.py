@@ -11,7 +11,6 @@ address that way, and Alice could not sign up, or would reset Mallory's password
 from typing import Any
 
 from allauth.account import forms as allauth_forms
-from allauth.account.adapter import get_adapter
 from allauth.account.models import EmailAddress
 from allauth.core import ratelimit
 from django import forms
@@ -196,25 +195,10 @@ class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
         return _allowed(super().clean_email())
 
 
-class InvitationForm(NoLabelSuffixForm, forms.Form):
+class InvitationForm(RelabelledForm, allauth_forms.SetPasswordForm):
     """Ask an invited person for a password; the address is that of the invitation."""
 
-    password1 = forms.CharField(
-        label=_("Password"),
-        help_text=PASSWORD_HELP,
-        strip=False,
-        widget=forms.PasswordInput(
-            attrs={"autocomplete": "new-password", "autofocus": True}
-        ),
-    )
-
-    def __init__(self, *args: Any, email: str, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._email = email
-
-    def clean_password1(self) -> str:
-        account, password = User(email=self._email), self.cleaned_data["password1"]
-        return get_adapter().clean_password(password, account)
+    _LABELS = {"password1": _("Password")}
 
 
 class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
@@ -245,33 +229,20 @@ def asks_for_password(account: User) -> bool:
     return account.has_usable_password() and not account_rules.provider_is_only_way()
 
 
-class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
+class DeleteAccountForm(ReauthenticateForm):
     """Ask for the password, or for the address if the account has no password."""
 
     autofocus = False  # on a phone, the keyboard would cover what is about to happen
 
-    password = forms.CharField(
-        label=_("Password"),
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
     email = NormalisedEmailField()
 
-    def __init__(self, *args: Any, account: User, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._account = account
+    def __init__(self, account: User, *args: Any) -> None:
+        super().__init__(*args, user=account)
         del self.fields["email" if asks_for_password(account) else "password"]
-
-    def clean_password(self) -> str:
-        password: str = self.cleaned_data["password"]
-        adapter = get_adapter()
-        if not adapter.reauthenticate(self._account, password):
-            raise adapter.validation_error("incorrect_password")
-        return password
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
-        if email != self._account.email:
+        if email != self.user.get_username():
             raise ValidationError(_("This is not the address of this account."))
         return email
 

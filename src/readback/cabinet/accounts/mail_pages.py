@@ -154,7 +154,7 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _does_not_work(request)
     if request.user.is_authenticated:
         return render(request, "accounts/invitation_logged_in.html")
-    form = InvitationForm(request.POST or None, email=invitation.email)
+    form = InvitationForm(User(email=invitation.email), request.POST or None)
     if request.method == "POST":
         limited = ratelimit.consume_or_429(request, action="signup")
         if limited:
