@@ -95,19 +95,11 @@ def language_switch(request: HttpRequest) -> HttpResponse:
 def session_list(request: AccountRequest) -> HttpResponse:
     current = request.session.session_key
     rows = [
-        {
-            "pk": row.pk,
-            "is_current": row.session_key == current,
-            "browser": row.data.get("name", ""),
-            "system": row.data.get("system", ""),
-            "address": sessions.shown_address(row),
-            "since": row.created_at,
-            "last_seen": row.last_seen_at,
-        }
+        (row, sessions.shown_address(row), row.session_key == current)
         for row in sessions.sessions_of(request.user)
     ]
     # This browser first; the others stay in their order.
-    rows.sort(key=lambda session: not session["is_current"])
+    rows.sort(key=lambda row: not row[2])
     context = {"nav": "account", "sessions": rows}
     return render(request, "accounts/sessions.html", context)
 

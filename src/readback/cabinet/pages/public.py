@@ -36,11 +36,8 @@ def landing(request: HttpRequest) -> HttpResponse:
     context = {
         "message": _MESSAGE,
         "characters": [
-            {
-                "text": "␣" if character == " " else character,
-                "octets": [f"{octet:02x}" for octet in character.encode()],
-            }
-            for character in _MESSAGE
+            (text.replace(" ", "␣"), [f"{octet:02x}" for octet in text.encode()])
+            for text in _MESSAGE
         ],
         "size": len(_MESSAGE.encode()),
         "path": contract.CHAT_PATH,
