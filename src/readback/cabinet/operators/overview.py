@@ -129,13 +129,9 @@ def context(request: HttpRequest) -> dict[str, object]:
 
 def _linked(
     counts: dict[str, int], rows: Iterable[tuple[str, Any, str]], url: str
-) -> list[dict[str, Any]]:
+) -> list[tuple[int, Any, str]]:
     return [
-        {
-            "number": counts[name],
-            "words": words,
-            "url": url and f"{url}?{query}".rstrip("?"),
-        }
+        (counts[name], words, url and f"{url}?{query}".rstrip("?"))
         for name, words, query in rows
     ]
 
