@@ -195,11 +195,6 @@ def _language() -> str:
     return get_language() or "en"
 
 
-@cache
-def _openapi_template() -> str:
-    return (FOLDER / "openapi.yaml").read_text(encoding="utf-8")
-
-
 # Caches ask each time whether it is still the same, because the address may change.
 @require_safe
 @cache_control(no_cache=True)
@@ -212,9 +207,8 @@ def openapi(request: HttpRequest) -> HttpResponse:
     # A URI contains no quote, backslash or line break, so it cannot break the YAML.
     # One pass, because an address may contain one of those that are replaced.
     addresses = "|".join(map(re.escape, own))
-    text = re.sub(
-        addresses, lambda found: iri_to_uri(own[found[0]]), _openapi_template()
-    )
+    text = (FOLDER / "openapi.yaml").read_text(encoding="utf-8")
+    text = re.sub(addresses, lambda found: iri_to_uri(own[found[0]]), text)
     response = HttpResponse(text, "application/yaml")  # RFC 9512; always UTF-8
     # It is public, so browser-based tools of any site may import it.
     response["Access-Control-Allow-Origin"] = "*"
