@@ -1,6 +1,5 @@
 """Filters for the operators' pages: numbers, and tables that a phone shows as lists."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,6 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 register = template.Library()
-_CELL = re.compile(r"<t[dh]")
 # What the admin calls tables and columns. Django shows their names in the code, in
 # English. Names that it translates itself, and those that a list defines for itself,
 # are not here.
@@ -73,12 +71,11 @@ def known_as(name: str) -> str:
 @register.filter
 def named(cells: Iterable[str], headers: Iterable[dict[str, Any]]) -> list[SafeString]:
     """Return the cells of a row of Django's admin, each with the name of its column."""
-    return [_named(cell, header) for cell, header in zip(cells, headers, strict=True)]
-
-
-def _named(cell: str, header: dict[str, Any]) -> SafeString:
-    if "action-checkbox" in header["class_attrib"]:  # its name is a box, too
-        return mark_safe(cell)
-    attribute = format_html(' data-name="{}"', known_as(header["text"]))
-    # Django has escaped the cell, which is the HTML of one element.
-    return mark_safe(_CELL.sub(lambda tag: tag[0] + attribute, cell, count=1))
+    result = []
+    for cell, header in zip(cells, headers, strict=True):
+        if "action-checkbox" not in header["class_attrib"]:  # its name is a box, too
+            name = format_html(' data-name="{}"', known_as(header["text"]))
+            # Django has escaped the cell, which begins with <td or <th.
+            cell = cell[:3] + name + cell[3:]
+        result.append(mark_safe(cell))
+    return result

@@ -103,7 +103,10 @@ def _render(name: str, text: str, language: str) -> DocPage:
         # Images only show pages of the cabinet.
         children = [child for child in token.children or [] if child.type != "image"]
         token.children = [_link_to_page(child) for child in children]
-    _add_heading_ids(tokens)
+    for token, content in zip(tokens, tokens[1:], strict=False):
+        if token.type == "heading_open":  # its id as code hosts derive it from the text
+            words = re.sub(r"[^\w\- ]", "", content.content.lower())
+            token.attrSet("id", words.strip().replace(" ", "-"))
     _stack_on_a_phone(tokens)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
     # Wide tables and long lines scroll in their own box, so that the page does not
@@ -145,14 +148,6 @@ def _link_to_page(token: "Token") -> "Token":
     if isinstance(href, str) and (match := re.fullmatch(r"([a-z-]+)\.md(#.*)?", href)):
         token.attrSet("href", reverse("docs_page", args=[match[1]]) + (match[2] or ""))
     return token
-
-
-def _add_heading_ids(tokens: "list[Token]") -> None:
-    """Set the id of each heading as code hosts derive it from the text."""
-    for token, content in zip(tokens, tokens[1:], strict=False):
-        if token.type == "heading_open":
-            words = re.sub(r"[^\w\- ]", "", content.content.lower())
-            token.attrSet("id", words.strip().replace(" ", "-"))
 
 
 @require_safe
