@@ -47,8 +47,6 @@ class CabinetAdapter(DefaultAccountAdapter):
         "duplicate_email": _("This is already your address."),
     }
 
-    # Requests
-
     def get_client_ip(self, request: HttpRequest) -> str:
         return visitors.client_address(request)
 
@@ -59,8 +57,6 @@ class CabinetAdapter(DefaultAccountAdapter):
     def is_safe_url(self, url: str | None) -> bool:
         """Return whether the URL is a path within the cabinet."""
         return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
-
-    # Accounts and sessions
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return account_rules.form_is_open()

@@ -1,11 +1,8 @@
 """Undo a change of an account's address, by the link in the mail to the old address.
 
-The token of the link is signed and not stored. It works for seven days after the
-change, however often the address has changed since. When it is used, the account notes
-the time from the change until then: all tokens of changes in this time are void. Tokens
-of earlier changes are not. Otherwise Mallory, who changes Alice's address twice, could
-undo the second change to void Alice's token, or undo it after Alice has undone the
-first one.
+The token of the link is signed and not stored. When it is used, the account notes the
+time from the change until then: tokens of changes in this time are void, and those of
+earlier changes are not (docs/decisions.md says what Mallory could do otherwise).
 """
 
 from datetime import UTC, datetime, timedelta
@@ -82,9 +79,7 @@ def email_change_undo(token: UndoToken) -> User:
 
     Whoever changed the address knew the password, so that is removed, which also ends
     all sessions. So are second factors and providers that were added since then or
-    shortly before. Those that are older stay: they protect the account if the change
-    was right, and it is the old mailbox that is in the wrong hands. Keys stay, too:
-    programs use them, and a revoked key cannot be brought back.
+    shortly before. Older ones stay: the old mailbox may be in the wrong hands.
     """
     try:
         with transaction.atomic():

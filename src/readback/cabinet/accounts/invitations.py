@@ -1,11 +1,7 @@
 """Invitations: their links, all changes to them, and who can accept one.
 
-An address has at most one invitation. It is deleted when it is withdrawn, when its
-account is deleted, and some time after it was accepted or has expired.
-
-The link is made when it is shown or mailed, and never stored. It is signed with the
-secret key and names the row and its creation time. Inviting again changes that time, so
-earlier links stop working. When a link expires and whether it was used is in the row.
+An address has at most one. Its link is signed and never stored; it names the row and
+its creation time. Inviting again changes that time, so earlier links stop working.
 """
 
 from datetime import timedelta

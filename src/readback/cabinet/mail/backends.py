@@ -1,19 +1,15 @@
 """How e-mails leave: Django's mail settings, and the backends that print or send.
 
-READBACK_SMTP_URL decides which. A conversation with a mail server has a total deadline:
-the timeout of a socket starts again with every byte, so a server that sends one byte at
-a time could hold a client for hours. Here a timer ends the connection.
-
-Without a server, e-mails are printed to the terminal: decoded, because nobody can click
-a link that is split over encoded lines, and to standard error, because standard output
-belongs to commands.
+The timeout of a socket starts again with every byte, so a timer ends a conversation
+that takes too long. E-mails are printed decoded, because nobody can click a link that
+is split over encoded lines, and to standard error: standard output is for commands.
 """
 
 import smtplib
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import Timer
 from typing import Any
@@ -98,10 +94,8 @@ class DeadlineClient(smtplib.SMTP):
 
 
 class DeadlineBackend(EmailBackend):
-    @property
-    def connection_class(self) -> Callable[..., smtplib.SMTP]:
-        """Return the client; Django passes `context` if TLS starts at once."""
-        return DeadlineClient
+    # Django passes `context` to it if TLS starts at once.
+    connection_class = DeadlineClient
 
 
 class TerminalBackend(BaseEmailBackend):

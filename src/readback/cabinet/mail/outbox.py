@@ -1,8 +1,7 @@
 """The outbox: mails that wait in the database until a sender takes them.
 
-Pages and commands add rows; only `sender.py` takes them. A sender claims a mail by
-moving its due time into the future. If the sender dies, the mail becomes due again, so
-every mail is sent at least once. Nothing here renders or sends a mail.
+A sender claims a mail by moving its due time into the future, so if it dies, the mail
+becomes due again. Nothing here renders or sends a mail.
 
 Mails are limited per mailbox, per sender, and for both together. Those that anyone can
 ask for are counted apart from notices to the owner of an account: otherwise, a stranger
