@@ -1,10 +1,7 @@
 """What the settings say about accounts: addresses, who may sign up, how to log in.
 
-Every path that creates an account asks here: the form, an invitation, single sign-on,
-the commands. The settings are read at start. Accounts that already exist are not
-affected, except that they cannot change to an address of another domain.
-
-Nothing here asks the database: the tables themselves use these rules.
+Accounts that already exist are not affected, except that they cannot change to an
+address of another domain. Nothing here asks the database: the tables use these rules.
 """
 
 from typing import Any, NamedTuple
@@ -66,15 +63,13 @@ def domains() -> str:
 
 
 def refusal_for_visitors() -> str:
-    return _("Use an address from one of these domains: %(domains)s.") % {
-        "domains": domains()
-    }
+    text = _("Use an address from one of these domains: %(domains)s.")
+    return text % {"domains": domains()}
 
 
 def refusal_for_operators() -> str:
-    return _("READBACK_SIGNUP only allows addresses from %(domains)s.") % {
-        "domains": domains()
-    }
+    text = _("READBACK_SIGNUP only allows addresses from %(domains)s.")
+    return text % {"domains": domains()}
 
 
 class SingleSignOn(NamedTuple):
