@@ -64,12 +64,12 @@ def configured(**changes) -> Iterator[None]:
     """Change settings of single sign-on, as a restart with other settings would."""
     from readback.cabinet.single_sign_on import provider_documents
 
-    provider_documents.forget()
+    provider_documents._kept.clear()
     config = replace(settings.CONFIG, **changes)
     providers = account_rules.providers(config)
     with override_settings(CONFIG=config, SOCIALACCOUNT_PROVIDERS=providers):
         yield
-    provider_documents.forget()
+    provider_documents._kept.clear()
 
 
 @pytest.fixture

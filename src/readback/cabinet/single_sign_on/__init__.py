@@ -2,6 +2,6 @@
 
 What the provider says is checked here, and decides which account is a person's.
 
-`openid_connect.py`, `id_token.py` and `provider_documents.py` are imported at the first
-login, because their libraries take 14 MB of memory.
+`openid_connect.py` and `provider_documents.py` are imported at the first login, because
+their libraries take 14 MB of memory.
 """

@@ -42,25 +42,23 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Find or create the account; refuse the login by an immediate response."""
         try:
-            if sociallogin.state.get("process") == AGAIN:
-                self._accept_again(request, sociallogin)
-            self._find_account(sociallogin)
+            self._admit(request, sociallogin)
         except LoginRefusedError as refused:
             account = refused.account.pk if refused.account else None
             security_log.record(refused.refusal, account=account)
             page = pages.refused(request, refused.refusal)
             raise ImmediateHttpResponse(page) from None
 
-    def _accept_again(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Continue where the person was, if it is the person who is logged in."""
-        if not sociallogin.is_existing or sociallogin.user != request.user:
-            raise LoginRefusedError(LoginRefusal.OTHER_PERSON)
-        uid, next_url = sociallogin.account.uid, sociallogin.state.get("next")
-        raise ImmediateHttpResponse(reauthentication.accept(request, uid, next_url))
-
-    def _find_account(self, sociallogin: SocialLogin) -> None:
+    def _admit(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        account = sociallogin.account
+        if sociallogin.state.get("process") == AGAIN:
+            # Continue where the person was, if it is the person who is logged in.
+            if not sociallogin.is_existing or sociallogin.user != request.user:
+                raise LoginRefusedError(LoginRefusal.OTHER_PERSON)
+            next_url = sociallogin.state.get("next")
+            page = reauthentication.accept(request, account.uid, next_url)
+            raise ImmediateHttpResponse(page)
         if not sociallogin.is_existing:
-            account = sociallogin.account
             email = _verified_address(sociallogin)
             person = Identity(account.provider, account.uid, email)
             sociallogin.account = account_of_person(person)

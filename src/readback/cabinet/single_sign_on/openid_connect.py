@@ -1,14 +1,18 @@
 """allauth's OpenID Connect client, with more checks and fewer requests.
 
-It sends a nonce, needs a valid ID token, takes the configuration from memory, and keeps
-nothing of what the provider tells but who the person is. What follows from that is in
-`adapter.py`.
+It takes the configuration from memory, and keeps nothing of what the provider tells but
+who the person is; what follows from that is in `adapter.py`. allauth neither sends a
+nonce nor verifies the signature of a token that it got from the token endpoint itself,
+and without a token it trusts the userinfo alone. Here every token is needed and checked
+in full, by the rules of OpenID Connect Core 1.0, section 3.1.3.7.
 """
 
 import time
+from hmac import compare_digest
 from typing import Any
 from urllib.parse import urljoin
 
+import jwt
 from allauth.account.models import EmailAddress
 from allauth.socialaccount import app_settings
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
@@ -25,7 +29,7 @@ from django.utils.crypto import get_random_string
 from requests import RequestException
 
 from readback.cabinet.account_rules import CALLBACK_PATH
-from readback.cabinet.single_sign_on import errors, id_token, provider_documents
+from readback.cabinet.single_sign_on import errors, provider_documents
 from readback.cabinet.single_sign_on.provider_documents import (
     BoundedSession,
     ProviderError,
@@ -33,6 +37,14 @@ from readback.cabinet.single_sign_on.provider_documents import (
 from readback.cabinet.single_sign_on.services import AGAIN
 
 _NONCE_LENGTH = 32
+# Only signatures with a private key. "none" proves nothing, and for the HS family the
+# key would be the client secret.
+_ALGORITHMS = frozenset(
+    {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
+    | {"ES256", "ES384", "ES512", "EdDSA"}
+)
+# The clocks of two machines differ.
+_LEEWAY_SECONDS = 60
 
 
 class CabinetClient(OpenIDConnectOAuth2Adapter):
@@ -81,7 +93,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
     ) -> Any:
         answer = kwargs["response"]
-        claims = id_token.claims_of(
+        claims = claims_of(
             answer.get("id_token"),
             issuer=self.provider_id,
             client_id=app.client_id,
@@ -102,9 +114,9 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
             return
         if not isinstance(auth_time, int | float):
             raise ProviderError("its ID token has no valid auth_time")
-        earliest = self.state["since"] - id_token.LEEWAY_SECONDS
+        earliest = self.state["since"] - _LEEWAY_SECONDS
         # Not the other way round: NaN is neither less nor greater.
-        if not earliest <= auth_time <= time.time() + id_token.LEEWAY_SECONDS:
+        if not earliest <= auth_time <= time.time() + _LEEWAY_SECONDS:
             raise ProviderError("it did not ask the person to log in again")
 
     def _userinfo(self, access_token: object, subject: str) -> dict[str, Any]:
@@ -199,3 +211,59 @@ def finish_login(request: HttpRequest) -> Any:
     client = CabinetClient(request, settings.CONFIG.oidc_issuer)
     view = CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
     return view(request)
+
+
+def claims_of(
+    token: object, *, issuer: str, client_id: str, nonce: str
+) -> dict[str, Any]:
+    """Return the claims; raise `ProviderError` if the token is not for this login."""
+    if not isinstance(token, str):
+        raise ProviderError("it sent no ID token")
+    try:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            _key_of(token, issuer),
+            algorithms=sorted(_ALGORITHMS),
+            audience=client_id,
+            issuer=provider_documents.configuration(issuer)["issuer"],
+            leeway=_LEEWAY_SECONDS,
+            options={"require": ["iss", "sub", "aud", "exp", "iat"]},
+        )
+    except jwt.PyJWTError as error:
+        # The name of the exception says which check failed; its text may quote claims.
+        check = type(error).__name__
+        raise ProviderError(f"its ID token is not valid: {check}") from None
+    if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        raise ProviderError("its ID token belongs to another login")
+    if claims.get("azp", client_id) != client_id:
+        raise ProviderError("its ID token is for another client")
+    return claims
+
+
+def _key_of(token: str, issuer: str) -> jwt.PyJWK:
+    """Return the provider's key that the token names, for the algorithm it names."""
+    header = jwt.get_unverified_header(token)
+    algorithm = header.get("alg")
+    if algorithm not in _ALGORITHMS:
+        raise ProviderError("its ID token is not signed with a private key")
+    found = _find(provider_documents.keys(issuer), header)
+    if found is None:
+        # The provider may have a new key.
+        found = _find(provider_documents.keys(issuer, refresh=True), header)
+    if found is None:
+        raise ProviderError("its ID token is signed with an unknown key")
+    return jwt.PyJWK(found, algorithm)
+
+
+def _find(keys: list[Any], header: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the key with the token's id; without an id, the only key."""
+    signing = [
+        key
+        for key in keys
+        if isinstance(key, dict)
+        and key.get("use", "sig") == "sig"
+        and key.get("alg", header["alg"]) == header["alg"]
+    ]
+    if "kid" not in header:
+        return signing[0] if len(signing) == 1 else None
+    return next((key for key in signing if key.get("kid") == header["kid"]), None)

@@ -11,13 +11,13 @@ from allauth.core import ratelimit
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.account_rules import offered_provider
+from readback.cabinet.serving.visitors import personal_form
 from readback.cabinet.single_sign_on import errors
 from readback.cabinet.single_sign_on.services import AGAIN
 
@@ -32,9 +32,7 @@ def start(request: HttpRequest) -> HttpResponse:
     return _leave(request, AuthProcess.LOGIN)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@login_required
+@personal_form
 def again(request: HttpRequest) -> HttpResponse:
     """Ask a person to log in with the provider again before a sensitive change."""
     _require_provider()
@@ -50,11 +48,9 @@ def again(request: HttpRequest) -> HttpResponse:
 def callback(request: HttpRequest) -> HttpResponse:
     """Finish the login when the provider sends the visitor back."""
     _require_provider()
-    from readback.cabinet.single_sign_on import (
-        openid_connect as single_sign_on_callback,
-    )
+    from readback.cabinet.single_sign_on.openid_connect import finish_login
 
-    response: HttpResponse = single_sign_on_callback.finish_login(request)
+    response: HttpResponse = finish_login(request)
     return response
 
 
@@ -76,8 +72,7 @@ def _leave(
         return errors.failed(request, str(error))
     # Not a redirect: `form-action 'self'` of our Content-Security-Policy forbids a form
     # whose answer leads to another site, and the provider may lead to yet others.
-    context = {"url": away.url}
-    return render(request, "single_sign_on/leave.html", context)
+    return render(request, "single_sign_on/leave.html", {"url": away.url})
 
 
 def _require_provider() -> None:

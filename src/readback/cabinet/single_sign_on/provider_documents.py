@@ -5,8 +5,9 @@ size and how many there are. Nothing here depends on Django: `readback doctor` u
 """
 
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import requests
@@ -18,6 +19,7 @@ from readback.setting_values import is_loopback
 DEADLINE_SECONDS = 5.0
 _SILENCE_SECONDS = 4.0
 _MAX_BYTES = 1 << 20
+_PART_BYTES = 1 << 14
 # The cabinet has eight threads per process. A provider that hangs may hold these.
 _MAX_REQUESTS = 3
 _KEEP_SECONDS = 600.0
@@ -55,62 +57,48 @@ class BoundedSession(requests.Session):
     def _fetch(
         self, args: tuple[Any, ...], options: dict[str, Any]
     ) -> requests.Response:
-        response = super().request(*args, **options)
-        with response:
-            _read_body(response)
+        parts: list[bytes] = []
+        with super().request(*args, **options) as response:
+            for part in response.iter_content(_PART_BYTES):
+                parts.append(part)
+                if len(parts) * _PART_BYTES > _MAX_BYTES:
+                    reason = "the answer is too large"
+                    raise requests.exceptions.ContentDecodingError(reason)
+        response._content = b"".join(parts)
         return response
 
 
-def _read_body(response: requests.Response) -> None:
-    parts: list[bytes] = []
-    for part in response.iter_content(1 << 14):
-        parts.append(part)
-        if len(parts) << 14 > _MAX_BYTES:
-            raise requests.exceptions.ContentDecodingError("the answer is too large")
-    response._content = b"".join(parts)
-
-
-class _Kept(NamedTuple):
-    document: dict[str, Any]
-    until: float
-
-
-# One configuration and one set of keys, since there is one provider.
-_kept: dict[str, _Kept] = {}
-
-
-def forget() -> None:
-    """Forget all documents, for example because a signature has an unknown key."""
-    _kept.clear()
+# One configuration and one set of keys, since there is one provider; each with the time
+# until which it is kept in this process.
+_kept: dict[str, tuple[dict[str, Any], float]] = {}
 
 
 def configuration(issuer: str) -> dict[str, Any]:
-    """Return the provider's configuration; raise `ProviderError` if it cannot be used.
-
-    It is kept for ten minutes in each process.
-    """
+    """Return the provider's configuration; raise `ProviderError` if it is unusable."""
     url = f"{issuer}/.well-known/openid-configuration"
-    return _keep(url) or _store(url, _checked(_fetch_json(url), issuer))
+    return _document(url, lambda document: _check(document, issuer))
 
 
 def keys(issuer: str, *, refresh: bool = False) -> list[Any]:
-    """Return the keys that sign ID tokens; they are kept like the configuration."""
+    """Return the keys that sign ID tokens."""
     url = configuration(issuer)["jwks_uri"]
-    known = None if refresh else _keep(url)
-    document = known or _store(url, _fetch_json(url))
-    found = document.get("keys")
+    found = _document(url, refresh=refresh).get("keys")
     if not isinstance(found, list):
         raise ProviderError("its list of keys is not valid")
     return found
 
 
-def _keep(url: str) -> dict[str, Any] | None:
-    kept = _kept.get(url)
-    return kept.document if kept and kept.until > time.monotonic() else None
-
-
-def _store(url: str, document: dict[str, Any]) -> dict[str, Any]:
-    _kept[url] = _Kept(document, time.monotonic() + _KEEP_SECONDS)
+def _document(
+    url: str,
+    check: Callable[[dict[str, Any]], None] = lambda document: None,
+    *,
+    refresh: bool = False,
+) -> dict[str, Any]:
+    document, until = _kept.get(url, ({}, 0.0))
+    if refresh or until <= time.monotonic():
+        document = _fetch_json(url)
+        check(document)
+        _kept[url] = (document, time.monotonic() + _KEEP_SECONDS)
     return document
 
 
@@ -145,18 +133,16 @@ def reason(error: requests.RequestException) -> str:
             return "the answer is not valid"
 
 
-def _checked(document: dict[str, Any], issuer: str) -> dict[str, Any]:
-    """Return the configuration if it is this issuer's and its endpoints are safe."""
+def _check(document: dict[str, Any], issuer: str) -> None:
+    """Raise an error unless it is this issuer's, and its endpoints are safe."""
     told = document.get("issuer")
     # The setting has no slash at the end; an issuer may.
     if not isinstance(told, str) or told.rstrip("/") != issuer:
         raise ProviderError("its configuration names another issuer")
-    for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+    optional = {"userinfo_endpoint"} & document.keys()
+    for name in ("authorization_endpoint", "token_endpoint", "jwks_uri", *optional):
         if not _is_safe(document.get(name)):
             raise ProviderError(f"its {name} is not a URL with https://")
-    if "userinfo_endpoint" in document and not _is_safe(document["userinfo_endpoint"]):
-        raise ProviderError("its userinfo_endpoint is not a URL with https://")
-    return document
 
 
 def _is_safe(url: object) -> bool:
