@@ -21,7 +21,6 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -36,7 +35,7 @@ from readback.cabinet.second_factor import passkeys, services
 from readback.cabinet.serving import allauth_internals, security_log
 from readback.cabinet.serving.allauth_internals import post_authentication
 from readback.cabinet.serving.errors import too_many_requests
-from readback.cabinet.serving.visitors import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest, personal_form
 
 # The session's key for the page that a new second factor leads back to.
 AFTER_SECOND_FACTOR = "after_second_factor"
@@ -113,8 +112,8 @@ def authenticate(request: HttpRequest) -> HttpResponse:
         post_authentication(request, used)
         response: HttpResponse = stage.exit()
         return response
-    context = {"form": form, "factors": factors}
-    return render(request, "second_factor/login.html", context)
+    shown = {"form": form, "factors": factors}
+    return render(request, "second_factor/login.html", shown)
 
 
 @require_POST
@@ -186,9 +185,7 @@ class ConfirmByPasskeyView(BaseReauthenticateView):
         return response
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@login_required
+@personal_form
 def log_in_again(request: HttpRequest) -> HttpResponse:
     """Confirm who it is, for an account with neither a password nor a second factor."""
     path = get_next_redirect_url(request) or reverse("account")
@@ -198,19 +195,14 @@ def log_in_again(request: HttpRequest) -> HttpResponse:
     return render(request, "second_factor/log_in_again.html", {"next": path})
 
 
-confirm_by_code = method_decorator(login_required, name="dispatch")(
-    ConfirmByCodeView
-).as_view()
-confirm_by_passkey = method_decorator(login_required, name="dispatch")(
-    ConfirmByPasskeyView
-).as_view()
+confirm_by_code = login_required(ConfirmByCodeView.as_view())
+confirm_by_passkey = login_required(ConfirmByPasskeyView.as_view())
 
 
 def lacks_second_factor(request: HttpRequest) -> bool:
     """Return whether an operator's session needs a second factor and has used none."""
-    if not settings.CONFIG.operator_second_factor:
-        return False
-    return not selectors.used_second_factor(request)
+    is_needed = settings.CONFIG.operator_second_factor
+    return is_needed and not selectors.used_second_factor(request)
 
 
 def ask_for_second_factor(request: HttpRequest, path: str) -> HttpResponse:

@@ -3,9 +3,6 @@
 They ask for a proof (password, factor or a new login) unless the login is recent.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from allauth.account.decorators import reauthentication_required
 from allauth.mfa.models import Authenticator
 from django import forms
@@ -17,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_safe
+from django.views.decorators.http import require_GET
 
 from readback.cabinet.accounts.forms import NameField, NoLabelSuffixForm
 from readback.cabinet.accounts.selectors import second_factors_of
@@ -27,12 +24,18 @@ from readback.cabinet.second_factor.login import AFTER_SECOND_FACTOR, CodeField
 from readback.cabinet.second_factor.services import NewFactor
 from readback.cabinet.serving import shown_once
 from readback.cabinet.serving.allauth_internals import record_authentication
-from readback.cabinet.serving.visitors import AccountRequest
+from readback.cabinet.serving.visitors import (
+    AccountRequest,
+    View,
+    personal_form,
+    personal_page,
+)
 
 # The session's key for the sealed secret of an app that is not added yet.
 _NEW_SECRET = "new_totp_secret"
-
-View = Callable[..., HttpResponse]
+_PASSKEY_EXAMPLES = gettext_lazy(
+    "For example where the passkey is: “phone” or “blue key”."
+)
 
 
 class NewAppForm(NoLabelSuffixForm, forms.Form):
@@ -41,31 +44,20 @@ class NewAppForm(NoLabelSuffixForm, forms.Form):
 
 
 class PasskeyNameForm(NoLabelSuffixForm, forms.Form):
-    name = NameField(
-        help_text=gettext_lazy(
-            "For example where the passkey is: “phone” or “blue key”."
-        ),
-    )
+    name = NameField(help_text=_PASSKEY_EXAMPLES)
 
 
-class NewPasskeyForm(PasskeyNameForm):
-    """The name is optional: the browser has created the passkey before it is sent."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fields["name"].required = False
+class NewPasskeyForm(NoLabelSuffixForm, forms.Form):
+    # Optional: the browser has created the passkey before the name is sent.
+    name = NameField(help_text=_PASSKEY_EXAMPLES, required=False)
 
 
 def _protected(view: View) -> View:
-    """Require a login and, if that is not recent, a proof. Nothing is cached."""
-    view = reauthentication_required(view, app="allauth.mfa")
-    view = never_cache(login_required(view))
-    return require_http_methods(["GET", "HEAD", "POST"])(view)
+    """Ask for a proof, too, if the login is not recent."""
+    return personal_form(reauthentication_required(view, app="allauth.mfa"))
 
 
-@require_safe
-@never_cache
-@login_required
+@personal_page
 def overview(request: AccountRequest) -> HttpResponse:
     context = {"nav": "account", "factors": second_factors_of(request.user)}
     return render(request, "second_factor/overview.html", context)
@@ -79,9 +71,8 @@ def app_add(request: AccountRequest) -> HttpResponse:
     secret = _new_secret(request)
     form = NewAppForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        code = form.cleaned_data["code"]
         try:
-            new = services.app_add(request.user, secret, code)
+            new = services.app_add(request.user, secret, form.cleaned_data["code"])
         except ServiceError as error:
             form.add_error("code", str(error))
         else:
@@ -137,9 +128,8 @@ def passkey_add(request: AccountRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return _added(request, new, _("Your passkey has been added."))
-    return render(
-        request, "second_factor/passkey_add.html", {"nav": "account", "form": form}
-    )
+    context = {"nav": "account", "form": form}
+    return render(request, "second_factor/passkey_add.html", context)
 
 
 @_protected

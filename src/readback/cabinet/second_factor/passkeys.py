@@ -6,6 +6,7 @@ user, a second factor does not. Everything in an answer may come from a hostile 
 """
 
 import json
+from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -36,6 +37,7 @@ _MALFORMED = (
     AttributeError,
     LookupError,
     NotImplementedError,
+    RecursionError,
     TypeError,
     ValueError,
 )
@@ -129,8 +131,10 @@ def verified_credential(request: HttpRequest, answer: str) -> dict[str, Any]:
         given = json.loads(answer)
         data = _server(request).register_complete(state, given)
         parsed = webauthn.RegistrationResponse.from_dict(given)
-        return _stored(parsed, data, _is_discoverable(given))
-    except (*_MALFORMED, RecursionError):
+        # Whether the browser says that the passkey can log in on its own.
+        properties = given.get("clientExtensionResults", {}).get("credProps", {})
+        return _stored(parsed, data, properties.get("rk") is True)
+    except _MALFORMED:
         raise PasskeyError from None
 
 
@@ -143,9 +147,8 @@ def used_for_login(request: HttpRequest, answer: str) -> Authenticator:
         given = json.loads(answer)
         handle = websafe_decode(given["response"]["userHandle"]).decode()
         pk = url_str_to_user_pk(handle)  # type: ignore[no-untyped-call]
-        account = User.objects.get(pk=pk)
-        return _used(request, state, account, given)
-    except (*_MALFORMED, RecursionError, User.DoesNotExist):
+        return _used(request, state, User.objects.get(pk=pk), given)
+    except (*_MALFORMED, User.DoesNotExist):
         raise PasskeyError from None
 
 
@@ -156,7 +159,7 @@ def used_as_factor(
     state = _end(request, purpose)
     try:
         return _used(request, state, account, json.loads(answer))
-    except (*_MALFORMED, RecursionError):
+    except _MALFORMED:
         raise PasskeyError from None
 
 
@@ -179,10 +182,10 @@ def _end(request: HttpRequest, purpose: Purpose) -> Any:
 def _used(
     request: HttpRequest, state: Any, account: User, given: dict[str, Any]
 ) -> Authenticator:
-    rows = {_credential(row).credential_id: row for row in _rows(account)}
-    known = [_credential(row) for row in rows.values()]
-    used = _server(request).authenticate_complete(state, known, given)
-    return rows[used.credential_id]
+    known = {each.credential_id: (each, row) for each, row in _passkeys(account)}
+    credentials = [each for each, _row in known.values()]
+    used = _server(request).authenticate_complete(state, credentials, given)
+    return known[used.credential_id][1]
 
 
 def _stored(
@@ -207,26 +210,18 @@ def _stored(
     return plain
 
 
-def _is_discoverable(given: dict[str, Any]) -> bool:
-    """Return whether the browser says that the passkey can log in on its own."""
-    results = given.get("clientExtensionResults", {})
-    return results.get("credProps", {}).get("rk") is True
-
-
-def _rows(account: User) -> list[Authenticator]:
-    return list(
-        Authenticator.objects.filter(user=account, type=Authenticator.Type.WEBAUTHN)
-    )
-
-
-def _credential(row: Authenticator) -> "AttestedCredentialData":
-    passkey = row.wrap()  # type: ignore[no-untyped-call]
-    data: AttestedCredentialData = passkey.authenticator_data.credential_data
-    return data
+def _passkeys(
+    account: User,
+) -> "Iterator[tuple[AttestedCredentialData, Authenticator]]":
+    """Yield each credential with its row."""
+    kind = Authenticator.Type.WEBAUTHN
+    for row in Authenticator.objects.filter(user=account, type=kind):
+        passkey = row.wrap()
+        yield passkey.authenticator_data.credential_data, row
 
 
 def _credentials(account: User) -> "list[AttestedCredentialData]":
-    return [_credential(row) for row in _rows(account)]
+    return [credential for credential, _row in _passkeys(account)]
 
 
 def _server(request: HttpRequest) -> "Fido2Server":

@@ -8,13 +8,12 @@ cabinet's secret key is stored, so a copy of the database reveals no code.
 """
 
 import logging
-import secrets
 from typing import Any, NamedTuple
 
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.crypto import salted_hmac
+from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.translation import gettext as _
 
 from readback.cabinet.accounts import selectors, sessions
@@ -214,7 +213,5 @@ def recovery_code_digest(account: int, code: str) -> str | None:
 
 
 def _generate_recovery_code() -> str:
-    code = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_LENGTH))
-    return "-".join(
-        code[i : i + _CODE_GROUP] for i in range(0, _CODE_LENGTH, _CODE_GROUP)
-    )
+    groups = range(_CODE_LENGTH // _CODE_GROUP)
+    return "-".join(get_random_string(_CODE_GROUP, _ALPHABET) for _ in groups)

@@ -6,6 +6,7 @@ them, and a new secret key makes them unreadable.
 """
 
 import base64
+from itertools import groupby
 from urllib.parse import quote, urlencode
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -58,23 +59,15 @@ def qr_code(text: str) -> dict[str, object]:
     code = QRCode(error_correction=ERROR_CORRECT_L, border=_MARGIN)
     code.add_data(text)
     rows = code.get_matrix()
-    path = "".join(
-        f"M{start} {y}h{length}v1h-{length}z"
-        for y, row in enumerate(rows)
-        for start, length in _runs(row)
-    )
+    path = ""
+    for y, row in enumerate(rows):
+        start = 0
+        for is_dark, run in groupby(row):
+            length = len(list(run))
+            if is_dark:
+                path += f"M{start} {y}h{length}v1h-{length}z"
+            start += length
     return {"side": len(rows), "path": path}
-
-
-def _runs(row: list[bool]) -> list[tuple[int, int]]:
-    """Return the start and the length of each run of dark modules."""
-    runs: list[tuple[int, int]] = []
-    for x, is_dark in enumerate(row):
-        if is_dark and runs and sum(runs[-1]) == x:
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-        elif is_dark:
-            runs.append((x, 1))
-    return runs
 
 
 class UnsealError(Exception):
