@@ -249,7 +249,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Single sign-on. The provider is not an installed app, because that would import its
 # libraries at the start; the adapter knows it.
 
-SOCIALACCOUNT_ADAPTER = "readback.cabinet.single_sign_on.adapter.CabinetSocialAdapter"
+SOCIALACCOUNT_ADAPTER = "readback.cabinet.single_sign_on.login.CabinetSocialAdapter"
 SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
 SOCIALACCOUNT_LOGIN_ON_GET = False
 SOCIALACCOUNT_STORE_TOKENS = False

@@ -11,7 +11,7 @@ from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.pages import docs, public
 from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as factors
-from readback.cabinet.single_sign_on import pages as single_sign_on
+from readback.cabinet.single_sign_on import login as single_sign_on
 
 _CSV, _JSONL = {"extension": "csv"}, {"extension": "jsonl"}
 

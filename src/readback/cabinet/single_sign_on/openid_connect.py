@@ -1,7 +1,7 @@
 """allauth's OpenID Connect client, with more checks and fewer requests.
 
 It takes the configuration from memory, and keeps nothing of what the provider tells but
-who the person is; what follows from that is in `adapter.py`. allauth neither sends a
+who the person is; what follows from that is in `login.py`. allauth neither sends a
 nonce nor verifies the signature of a token that it got from the token endpoint itself,
 and without a token it trusts the userinfo alone. Here every token is needed and checked
 in full, by the rules of OpenID Connect Core 1.0, section 3.1.3.7.

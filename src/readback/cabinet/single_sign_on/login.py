@@ -1,22 +1,31 @@
-"""What a login with the provider may do, as allauth's adapter.
+"""A login with the provider: leave for it, return, and what the login may do.
 
-`services.py` decides which account is a person's. How the provider is
-asked is in `openid_connect.py`, which is imported only when somebody uses it.
+Only a button starts it. The visitor chooses nothing but where to continue afterwards,
+which is always a page of the cabinet. How the provider is asked is in
+`openid_connect.py`, and `services.py` decides which account is a person's.
 """
 
 from typing import Any
 
+from allauth.account.utils import get_next_redirect_url
+from allauth.core import ratelimit
 from allauth.core.exceptions import ImmediateHttpResponse
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
 from allauth.socialaccount.models import SocialLogin
-from allauth.socialaccount.providers.base.constants import AuthError
+from allauth.socialaccount.providers.base.constants import AuthError, AuthProcess
+from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
 
+from readback.cabinet.account_rules import offered_provider
 from readback.cabinet.accounts import reauthentication
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.serving import security_log
-from readback.cabinet.single_sign_on import errors as pages
+from readback.cabinet.serving.visitors import personal_form
+from readback.cabinet.single_sign_on import errors
 from readback.cabinet.single_sign_on.services import (
     AGAIN,
     Identity,
@@ -24,6 +33,62 @@ from readback.cabinet.single_sign_on.services import (
     LoginRefusedError,
     account_of_person,
 )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def start(request: HttpRequest) -> HttpResponse:
+    """Send the visitor to the provider."""
+    _require_provider()
+    if request.method != "POST":
+        return redirect("account_login")
+    return _leave(request, AuthProcess.LOGIN, {})
+
+
+@personal_form
+def again(request: HttpRequest) -> HttpResponse:
+    """Ask a person to log in with the provider again before a sensitive change."""
+    _require_provider()
+    if request.method != "POST":
+        context = {"next": get_next_redirect_url(request)}
+        return render(request, "single_sign_on/again.html", context)
+    # The provider asks for the password, or whatever it uses, even in an open session.
+    return _leave(request, AGAIN, {"prompt": "login", "max_age": "0"})
+
+
+@require_safe
+@never_cache
+def callback(request: HttpRequest) -> HttpResponse:
+    """Finish the login when the provider sends the visitor back."""
+    _require_provider()
+    from readback.cabinet.single_sign_on.openid_connect import finish_login
+
+    response: HttpResponse = finish_login(request)
+    return response
+
+
+def _leave(
+    request: HttpRequest, process: str, auth_params: dict[str, str]
+) -> HttpResponse:
+    limited: HttpResponse | None = ratelimit.consume_or_429(request, action="login")
+    if limited:
+        return limited
+    from readback.cabinet.single_sign_on.provider_documents import ProviderError
+
+    provider = get_adapter().get_provider(request, settings.CONFIG.oidc_issuer)
+    next_url = get_next_redirect_url(request)
+    try:
+        away = provider.redirect(request, process, next_url, auth_params=auth_params)
+    except ProviderError as error:
+        return errors.failed(request, str(error))
+    # Not a redirect: `form-action 'self'` of our Content-Security-Policy forbids a form
+    # whose answer leads to another site, and the provider may lead to yet others.
+    return render(request, "single_sign_on/leave.html", {"url": away.url})
+
+
+def _require_provider() -> None:
+    if offered_provider() is None:
+        raise Http404
 
 
 class CabinetSocialAdapter(DefaultSocialAccountAdapter):
@@ -46,7 +111,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         except LoginRefusedError as refused:
             account = refused.account.pk if refused.account else None
             security_log.record(refused.refusal, account=account)
-            page = pages.refused(request, refused.refusal)
+            page = errors.refused(request, refused.refusal)
             raise ImmediateHttpResponse(page) from None
 
     def _admit(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
@@ -76,11 +141,11 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
     ) -> None:
         """Show our pages; allauth's would show or keep what the provider sent."""
         if error == AuthError.CANCELLED:
-            raise ImmediateHttpResponse(pages.cancelled(request))
+            raise ImmediateHttpResponse(errors.cancelled(request))
         if exception is None and "state_id" in (extra_context or {}):
-            raise ImmediateHttpResponse(pages.started_elsewhere(request))
+            raise ImmediateHttpResponse(errors.started_elsewhere(request))
         reason = str(exception or "it answered with an error")
-        raise ImmediateHttpResponse(pages.failed(request, reason))
+        raise ImmediateHttpResponse(errors.failed(request, reason))
 
 
 def _verified_address(sociallogin: SocialLogin) -> str:
