@@ -1,11 +1,8 @@
 """The journal of a key as its owner reads it: the filters, and the files to download.
 
 Programs are recognised in Python, so the filters work on rows and not in the database.
-That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
-
-A file is CSV for spreadsheets, or JSON Lines for programs. Its columns are documented
-in docs/cabinet.md. It has no more than the journal has: the outcome of requests, never
-a text.
+That is cheap: a key has at most 2 × JOURNAL_ROWS of them. A file has no more than the
+journal has, and docs/cabinet.md documents its columns.
 """
 
 import csv
@@ -84,7 +81,13 @@ class FilteredJournal(NamedTuple):
 
 def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
     entries = list(selectors.journal_of(key))
-    _recognise(entries)
+    # Most rows are of the same few programs.
+    known: dict[tuple[str, str], RecognisedProgram | None] = {}
+    for entry in entries:
+        sent = (entry.user_agent, entry.differences)
+        if sent not in known:
+            known[sent] = entry.recognised
+        entry.recognised = known[sent]
     codes = _count(entries, chosen._replace(code=""), lambda entry: entry.code)
     programs = _count(entries, chosen._replace(program=""), lambda entry: entry.program)
     offered = _options(programs, chosen.program)
@@ -96,16 +99,6 @@ def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
         offered,
         len(programs.keys() - {option.value for option in offered}),
     )
-
-
-def _recognise(entries: list[JournalEntry]) -> None:
-    """Recognise the program of each row; most rows are of the same few programs."""
-    known: dict[tuple[str, str], RecognisedProgram | None] = {}
-    for entry in entries:
-        sent = (entry.user_agent, entry.differences)
-        if sent not in known:
-            known[sent] = entry.recognised
-        entry.recognised = known[sent]
 
 
 def _count(

@@ -1,14 +1,10 @@
 """Live parts of a page: fragments that the browser requests again and again.
 
-A page that waits asks for its live part every second. Most of these polls find nothing
-new, and the session, the account and the ORM would cost ten times as much as finding
-that out. So polls are answered before the session is read: the part comes with a proof,
-which is the time, and a keyed hash of the rows that the part depends on. While the rows
-still have this hash, the poll gets 204.
-
-Only the owner of a key gets a proof, and its 204 tells nothing that the owner did not
-know before. After PROOF_SECONDS at most, a poll takes the long way again: that is how
-long a page that was logged out may go on polling.
+Most polls find nothing new, and are answered before the session is read: a part comes
+with a proof, which is the time, and a keyed hash of the rows that the part depends on.
+While the rows still have this hash, the poll gets 204. Only the owner of a key gets a
+proof. After PROOF_SECONDS at most, a poll takes the long way again: that is how long a
+page that was logged out may go on polling.
 """
 
 import time

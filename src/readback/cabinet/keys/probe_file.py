@@ -45,17 +45,14 @@ def build() -> bytes:
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in sorted(_files()):
-            archive.writestr(_entry(name), path.read_bytes())
+            # Without anything that differs between machines: its time is the first that
+            # a zip file can have.
+            entry = ZipInfo(name)
+            entry.compress_type = ZIP_DEFLATED
+            entry.create_system = _UNIX
+            entry.external_attr = _READABLE_FILE
+            archive.writestr(entry, path.read_bytes())
     return buffer.getvalue()
-
-
-def _entry(name: str) -> ZipInfo:
-    """Return an entry without anything that differs between machines."""
-    entry = ZipInfo(name)  # Its time is the first that a zip file can have.
-    entry.compress_type = ZIP_DEFLATED
-    entry.create_system = _UNIX
-    entry.external_attr = _READABLE_FILE
-    return entry
 
 
 def _files() -> Iterator[tuple[str, Path]]:
@@ -65,7 +62,10 @@ def _files() -> Iterator[tuple[str, Path]]:
         yield f"readback/{name}", _PACKAGE / name
     yield from _modules("readback/probe", _PACKAGE / "probe")
     for name in _PACKAGES:
-        yield from _modules(name, _folder_of(name))
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"{name} is not installed")
+        yield from _modules(name, Path(spec.origin).parent)
         yield from _licences(name)
     try:
         yield from _licences(_OWN)
@@ -78,13 +78,6 @@ def _modules(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
         inside = path.relative_to(folder)
         if path.suffix in _SUFFIXES and not _OMITTED_FOLDERS & set(inside.parts):
             yield f"{name}/{inside.as_posix()}", path
-
-
-def _folder_of(package: str) -> Path:
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"{package} is not installed")
-    return Path(spec.origin).parent
 
 
 def _licences(name: str) -> Iterator[tuple[str, Path]]:
