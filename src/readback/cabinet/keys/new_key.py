@@ -35,9 +35,7 @@ from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
 def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
     """Redirect to the page that shows the new key."""
     path = reverse("new_key", args=[new.key.pk])
-    response = redirect(path)
-    shown_once.store(request, response, path, new.text)
-    return response
+    return shown_once.redirect_to(path, request, new.text)
 
 
 # Not HEAD: it would use up the one time that the key is shown. A POST sends a test; it

@@ -210,9 +210,7 @@ def _added(request: AccountRequest, new: NewFactor, message: str) -> HttpRespons
 
 def _redirect_to_codes(request: AccountRequest, codes: list[str]) -> HttpResponse:
     path = reverse("new_recovery_codes")
-    response = redirect(path)
-    shown_once.store(request, response, path, "\n".join(codes))
-    return response
+    return shown_once.redirect_to(path, request, "\n".join(codes))
 
 
 def _ask_to_remove(request: AccountRequest, factor: dict[str, object]) -> HttpResponse:

@@ -52,13 +52,8 @@ def app_add(account: User, secret: str, code: str) -> NewFactor:
         raise ServiceError(
             _("This code is not correct. Enter the one that the app shows now.")
         )
-    row = Authenticator.objects.create(
-        user=account,
-        type=Authenticator.Type.TOTP,
-        data={"secret": totp.seal(secret), "last_counter": counter},
-    )
-    notices.notify("second_factor_added", account, factor="app")
-    return NewFactor(row, _first_recovery_codes(account))
+    data = {"secret": totp.seal(secret), "last_counter": counter}
+    return _add(account, Authenticator.Type.TOTP, data, factor="app")
 
 
 @transaction.atomic
@@ -81,13 +76,9 @@ def passkey_add(account: User, name: str, credential: dict[str, Any]) -> NewFact
         )
     # The browser has created the passkey by now, so an empty name is no error.
     name = checked_name(name) or _("Passkey %(number)d") % {"number": number}
-    row = Authenticator.objects.create(
-        user=account,
-        type=Authenticator.Type.WEBAUTHN,
-        data={"name": name, "credential": credential},
-    )
-    notices.notify("second_factor_added", account, factor="passkey", name=name)
-    return NewFactor(row, _first_recovery_codes(account))
+    data = {"name": name, "credential": credential}
+    passkey = Authenticator.Type.WEBAUTHN
+    return _add(account, passkey, data, factor="passkey", name=name)
 
 
 @transaction.atomic
@@ -155,7 +146,7 @@ def _use_app_code(account: User, row: Authenticator, code: str) -> bool:
         )
         return False
     counter = totp.matching_counter(secret, code)
-    # A code works once, and so does none before it (RFC 6238, section 5.2).
+    # A code works once, and no earlier one works after it (RFC 6238, section 5.2).
     if counter is None or counter <= row.data["last_counter"]:
         return False
     row.data["last_counter"] = counter
@@ -174,10 +165,11 @@ def _use_recovery_code(account: User, row: Authenticator, code: str) -> bool:
     return True
 
 
-def _first_recovery_codes(account: User) -> list[str]:
-    if _rows(account, Authenticator.Type.RECOVERY_CODES).exists():
-        return []
-    return _store_recovery_codes(account)
+def _add(account: User, kind: str, data: Any, **details: str) -> NewFactor:
+    row = Authenticator.objects.create(user=account, type=kind, data=data)
+    notices.notify("second_factor_added", account, **details)
+    has_codes = _rows(account, Authenticator.Type.RECOVERY_CODES).exists()
+    return NewFactor(row, [] if has_codes else _store_recovery_codes(account))
 
 
 def _store_recovery_codes(account: User) -> list[str]:

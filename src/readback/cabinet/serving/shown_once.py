@@ -9,15 +9,17 @@ import secrets
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 _SESSION_PREFIX = "new-key:"
 LIFETIME_SECONDS = 300
 
 
-def store(request: HttpRequest, response: HttpResponse, path: str, key: str) -> None:
-    """Store a key for the page at `path`, for a few minutes."""
+def redirect_to(path: str, request: HttpRequest, key: str) -> HttpResponse:
+    """Redirect to the page at `path`, which has a few minutes to show the key."""
     pad = secrets.token_bytes(len(key))
     request.session[_SESSION_PREFIX + path] = _xor(key.encode(), pad).hex()
+    response = redirect(path)
     response.set_cookie(
         _cookie_name(path),
         pad.hex(),
@@ -26,6 +28,7 @@ def store(request: HttpRequest, response: HttpResponse, path: str, key: str) -> 
         httponly=True,
         samesite="Strict",
     )
+    return response
 
 
 def pop(request: HttpRequest) -> str | None:
