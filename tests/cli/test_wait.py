@@ -120,13 +120,12 @@ def test_another_machine_is_reached_through_the_proxy(program, tmp_path, scheme)
         done = wait(program, f"{scheme}://{name}/v1")
 
     assert (done.returncode, done.stderr) == (0, "")
-    [request] = server.requests
-    assert f"\r\nHost: {name}\r\n".encode() in request
+    assert f"\r\nHost: {name}\r\n".encode() in server.requests[0]
 
 
 @contextmanager
 def tunnels_to(url: str) -> Iterator[str]:
-    """Yield the address of a proxy that takes one tunnel, always to this server."""
+    """Yield the address of a proxy whose tunnels all lead to this server."""
 
     def forward(source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
@@ -135,17 +134,19 @@ def tunnels_to(url: str) -> Iterator[str]:
             sink.shutdown(socket.SHUT_WR)
 
     def serve(listener: socket.socket) -> None:
+        parts = urlsplit(url)
         with suppress(OSError):
-            client, _ = listener.accept()
-            parts = urlsplit(url)
-            server = socket.create_connection((parts.hostname, parts.port))
-            with client, server:
-                assert client.recv(65_536).startswith(b"CONNECT api.example.test:443 ")
-                client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-                there = threading.Thread(target=forward, args=(client, server))
-                there.start()
-                forward(server, client)
-                there.join(PATIENCE)
+            while True:
+                client, _ = listener.accept()
+                server = socket.create_connection((parts.hostname, parts.port))
+                with client, server:
+                    asked = client.recv(65_536)
+                    assert asked.startswith(b"CONNECT api.example.test:443 ")
+                    client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    there = threading.Thread(target=forward, args=(client, server))
+                    there.start()
+                    forward(server, client)
+                    there.join(PATIENCE)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve, args=(listener,), daemon=True)
