@@ -237,13 +237,13 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
     from readback.probe.comparison import FinishedRun
     from readback.probe.entered.key import Secret
-    from readback.probe.output.console import ProgressLine, terminal
+    from readback.probe.output.console import ProgressLine, is_terminal
     from readback.probe.runner import run_probe
     from readback.probe.steps import RUN_PROGRAMS, STEPS
     from readback.probe.transport.context import ProbeContext
 
     steps = (*STEPS, RUN_PROGRAMS) if options.run else STEPS
-    progress = ProgressLine(terminal(sys.stdout, sys.stderr))
+    progress = ProgressLine(next(filter(is_terminal, (sys.stdout, sys.stderr)), None))
     show = _output(options.form)
 
     def run(url: str, key: str) -> FinishedRun:

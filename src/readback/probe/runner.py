@@ -57,7 +57,7 @@ class ProbeRun:
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
 
-    def run(self, steps: Iterable[Step]) -> None:
+    def run(self, steps: Iterable[Step]) -> ProbeReport:
         """Run the steps; end early if Ctrl-C is pressed or the run takes too long."""
         self._rest = (step for step in steps if step.applies(self._context))
         try:
@@ -73,9 +73,6 @@ class ProbeRun:
             self._end(diagnose("probe.time_limit", limit=f"{self._limit:g}"))
         finally:
             self._progress.clear()
-
-    def report(self) -> ProbeReport:
-        """Close the connection and return the report."""
         self._context.close()
         return ProbeReport(
             base_url=printable(self._context.shown_url),
@@ -184,6 +181,4 @@ def run_probe(
     context: ProbeContext, steps: Iterable[Step], progress: Progress
 ) -> ProbeReport:
     """Run all steps, show the progress, and return the report."""
-    run = ProbeRun(context, progress)
-    run.run(steps)
-    return run.report()
+    return ProbeRun(context, progress).run(steps)

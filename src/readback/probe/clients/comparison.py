@@ -20,7 +20,6 @@ from readback.probe.clients.settings import (
     netrc_with_login,
     openai_env_file,
     openai_settings,
-    replaces_authorization,
 )
 from readback.probe.common.formatting import listed, sanitize
 from readback.probe.common.results import Diagnosis, Fact
@@ -117,7 +116,10 @@ def openai_differences(
     if environment.key.is_readback_key and not (environment.base_url or file.base_url):
         mask = environment.key.mask
         found.append(diagnose("clients.base_url_missing", key=mask, target=str(target)))
-    if replaces_authorization(machine):
+    headers = machine.variables.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    if any(
+        line.partition(":")[0].strip().lower() == "authorization" for line in headers
+    ):
         found.append(diagnose("clients.headers_variable"))
     return found
 

@@ -32,7 +32,6 @@ _MAX_FILE_BYTES = 1 << 20
 _NETRC_NAMES = (".netrc", "_netrc")
 BASE_URL = "OPENAI_BASE_URL"
 API_KEY = "OPENAI_API_KEY"
-CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 _ASSIGNMENT = re.compile(r"""\s*(?:export\s+)?(\w+)\s*=\s*("[^"]*"|'[^']*'|[^\s#]*)""")
 SYSTEM = "the system's list"
 CERTIFI = "the list of certifi"
@@ -170,13 +169,6 @@ def openai_env_file(machine: Machine) -> OpenAISettings:
         if (match := _ASSIGNMENT.match(line))
     }
     return openai_settings(found)
-
-
-def replaces_authorization(machine: Machine) -> bool:
-    """Return whether OPENAI_CUSTOM_HEADERS contains an Authorization header."""
-    lines = machine.variables.get(CUSTOM_HEADERS, "").splitlines()
-    names = (line.partition(":")[0].strip().lower() for line in lines)
-    return "authorization" in names
 
 
 class StoreChoice(NamedTuple):

@@ -39,7 +39,10 @@ class Verdict(_Word):
 
 
 class FailureFamily(IntEnum):
-    """Families of failure; the number is the exit code of `readback probe`."""
+    """Families of failure; the number is the exit code of `readback probe`.
+
+    The name in lower case is part of the JSON report.
+    """
 
     sentence: str
 
@@ -68,11 +71,6 @@ class FailureFamily(IntEnum):
         130,
         "The run was interrupted; the report has what was found until then.",
     )
-
-    @property
-    def label(self) -> str:
-        """The value of `family` in the JSON report."""
-        return self.name.lower()
 
 
 class Fixer(_Word):

@@ -69,11 +69,6 @@ class ProgressLine:
             self._terminal.flush()
 
 
-def terminal(*streams: TextIO | None) -> TextIO | None:
-    """Return the first of the streams that is a terminal."""
-    return next((one for one in streams if one and is_terminal(one)), None)
-
-
 def is_terminal(stream: TextIO | None) -> bool:
     try:
         return stream is not None and stream.isatty()

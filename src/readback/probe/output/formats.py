@@ -33,7 +33,7 @@ def document(report: ProbeReport) -> dict[str, object]:
         "schema": SCHEMA,
         "verdict": report.verdict,
         "id": report.id,
-        "family": report.family.label,
+        "family": report.family.name.lower(),
         "exit_code": report.family,
         "sentence": report.sentence,
         "fixer": _fixer(report.fixer),

@@ -23,7 +23,6 @@ from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import DeadlineSocket
-from readback.probe.transport.handshake import is_certificate_request
 from readback.probe.transport.route import Route
 
 MAX_REQUESTS = 60
@@ -249,7 +248,8 @@ class ProbeClient:
 
 def _head_error(error: Exception) -> ProbeError:
     """Return the error for a connection that ended without an HTTP/1.1 response."""
-    if is_certificate_request(error):
+    # The server says so (TLS 1.3).
+    if "certificate required" in str(error):
         return ProbeError("tls.client_certificate")
     # A server that speaks only HTTP/2 sends its settings, whatever it receives.
     received = getattr(error, "line", None) or ""

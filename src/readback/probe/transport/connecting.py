@@ -207,6 +207,15 @@ class DeadlineSocket:
         self._limit()
         return self._socket.recv(size)
 
+    def recv_exactly(self, size: int) -> bytes:
+        """Return this many bytes; raise `ConnectionResetError` if they do not come."""
+        data = b""
+        while len(data) < size:
+            if not (part := self.recv(size - len(data))):
+                raise ConnectionResetError
+            data += part
+        return data
+
     def recv_into(self, buffer: memoryview) -> int:
         if self._notes_silence:
             self._note_silence()

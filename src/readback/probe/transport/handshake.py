@@ -104,11 +104,6 @@ def shake(
     return seen
 
 
-def is_certificate_request(error: Exception) -> bool:
-    """Return whether a server says that a client certificate is missing (TLS 1.3)."""
-    return "certificate required" in str(error)
-
-
 def _watch(trust: ssl.SSLContext, watcher: Callable[..., None] | None) -> None:
     """Have each message reported, where Python can do that (CPython 3.8 to 3.14)."""
     with suppress(AttributeError):

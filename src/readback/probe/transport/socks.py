@@ -52,7 +52,7 @@ def open_tunnel(
         host = min(addresses, key=lambda address: ":" in address)
     talk = _talk_4 if proxy.scheme.startswith("socks4") else _talk_5
     try:
-        talk(_Peer(DeadlineSocket(sock, deadline)), proxy, (host, target.port))
+        talk(DeadlineSocket(sock, deadline), proxy, (host, target.port))
     except ProbeError as error:
         raise ProbeError(error.id, **error.facts, **facts) from None
     except (socket.timeout, TimeoutError):
@@ -61,26 +61,10 @@ def open_tunnel(
         raise ProbeError("proxy.closed", **facts) from None
 
 
-class _Peer:
-    """The proxy: everything it sends has a known length."""
-
-    def __init__(self, sock: DeadlineSocket) -> None:
-        self.send = sock.sendall
-        self._socket = sock
-
-    def read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            if not (part := self._socket.recv(size - len(data))):
-                raise ConnectionResetError
-            data += part
-        return data
-
-
-def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
+def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
     methods = bytes([_NO_LOGIN, _PASSWORD] if proxy.login else [_NO_LOGIN])
-    peer.send(bytes([5, len(methods)]) + methods)
-    version, method = peer.read(2)
+    peer.sendall(bytes([5, len(methods)]) + methods)
+    version, method = peer.recv_exactly(2)
     if version != 5:
         raise ProbeError("proxy.not_socks", version=5)
     if method == _NO_METHOD and proxy.login is None:
@@ -96,8 +80,8 @@ def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
         encoded = bytes([kind]) + address.packed
     else:
         encoded = bytes([_NAME, len(host)]) + host.encode()
-    peer.send(b"\x05\x01\x00" + encoded + struct.pack("!H", port))
-    _, reply, _, kind = peer.read(4)
+    peer.sendall(b"\x05\x01\x00" + encoded + struct.pack("!H", port))
+    _, reply, _, kind = peer.recv_exactly(4)
     if reply == _HOST_UNREACHABLE and not is_ip_address(host):
         raise ProbeError("proxy.cannot_resolve")
     if reply:
@@ -105,11 +89,11 @@ def _talk_5(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
         fact = "what" if id == "proxy.unsupported" else "reason"
         raise ProbeError(id, **{fact: words})
     # The address that the proxy uses is of no interest, but has to be read.
-    size = _ADDRESS_BYTES.get(kind) or peer.read(1)[0]
-    peer.read(size + 2)
+    size = _ADDRESS_BYTES.get(kind) or peer.recv_exactly(1)[0]
+    peer.recv_exactly(size + 2)
 
 
-def _log_in(peer: _Peer, proxy: Proxy) -> None:
+def _log_in(peer: DeadlineSocket, proxy: Proxy) -> None:
     assert proxy.login
     message = b"\x01"
     for part in proxy.login:
@@ -118,12 +102,12 @@ def _log_in(peer: _Peer, proxy: Proxy) -> None:
             what = "a user name or password of more than 255 bytes"
             raise ProbeError("proxy.unsupported", what=what)
         message += bytes([len(encoded)]) + encoded
-    peer.send(message)
-    if peer.read(2)[1]:
+    peer.sendall(message)
+    if peer.recv_exactly(2)[1]:
         raise ProbeError("proxy.login_refused")
 
 
-def _talk_4(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
+def _talk_4(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
     host, port = target
     if ":" in host:
         raise ProbeError("proxy.unsupported", what="IPv6 addresses")
@@ -132,10 +116,10 @@ def _talk_4(peer: _Peer, proxy: Proxy, target: tuple[str, int]) -> None:
     # SOCKS 4a: an address of the form 0.0.0.x announces a host name at the end.
     address = b"\0\0\0\1" if by_name else ipaddress.ip_address(host).packed
     name = host.encode() + b"\0" if by_name else b""
-    peer.send(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
-    version, reply = peer.read(2)
+    peer.sendall(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
+    version, reply = peer.recv_exactly(2)
     if version:
         raise ProbeError("proxy.not_socks", version=4)
-    peer.read(6)
+    peer.recv_exactly(6)
     if reply != _GRANTED_4:
         raise ProbeError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")
