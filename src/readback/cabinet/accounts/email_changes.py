@@ -106,8 +106,7 @@ def _undo(token: UndoToken) -> User:
     services.email_add(account)
     since = token.changed - _BEFORE_THE_CHANGE
     Authenticator.objects.filter(user=account, created_at__gte=since).delete()
-    if not selectors.has_second_factor(account):
-        # Recovery codes alone would be asked for at every login.
+    if not selectors.has_second_factor(account):  # then recovery codes are needless
         Authenticator.objects.filter(user=account).delete()
     SocialAccount.objects.filter(user=account, date_joined__gte=since).delete()
     notices.email_change_undone(account, removed)

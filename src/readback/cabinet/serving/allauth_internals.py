@@ -25,10 +25,10 @@ from allauth.account.internal.flows.reauthentication import (
 # and nobody knows when the next attempt is allowed.
 from allauth.core.internal import ratelimit as ratelimit
 
-# Records the use of a second factor. The public views that call it store secrets in
-# plain text and have no recovery codes that are hashed.
+# Records that a second factor was used. In public, only allauth's pages do, and ours
+# replace them: docs/decisions.md.
 from allauth.mfa.base.internal.flows import post_authentication as post_authentication
 
-# The codes of RFC 6238. The public form says that a code is right, and not which one it
-# is, so that an earlier one could be used after it.
+# The codes of RFC 6238. The public form says whether a code is right, and not of which
+# period it is, so an earlier one could be used after it.
 from allauth.mfa.totp.internal import auth as auth
