@@ -13,9 +13,8 @@ from readback.cabinet.keys.recorded_exchange import (
     ExchangeFailure,
     RecordedExchange,
     Target,
-    TooManyExchanges,
 )
-from readback.http_client import MAX_RECEIVED_BYTES
+from readback.http_client import MAX_RECEIVED_BYTES, NoFreeSlot
 from tests.support.authority import Authority
 from tests.support.peers import OK, answer, peer
 from tests.support.waiting import wait_until
@@ -200,7 +199,7 @@ def test_a_look_up_that_hangs_is_not_waited_for_and_keeps_its_slot(
         failures = [post("http://api.example.org/v1").failure for _ in range(2)]
         assert time.monotonic() - begun < SOON
         assert failures == [ExchangeFailure.NAME] * 2
-        with pytest.raises(TooManyExchanges):
+        with pytest.raises(NoFreeSlot):
             post("http://api.example.org/v1")
         released.set()
         wait_until(lambda: free_slots() == MAX_AT_ONCE, "the threads have ended")
@@ -216,7 +215,7 @@ def test_only_a_few_exchanges_run_at_once():
         with peer(OK, hangs=True) as server:
             running = [pool.submit(post, server.url) for _ in range(MAX_AT_ONCE)]
             wait_until(lambda: len(server.requests) == MAX_AT_ONCE, "all have begun")
-            with pytest.raises(TooManyExchanges):
+            with pytest.raises(NoFreeSlot):
                 post(server.url)
         for exchange in running:
             exchange.result(SOON)

@@ -15,7 +15,7 @@ from http.client import HTTPException, HTTPResponse, IncompleteRead
 from socket import AF_UNIX
 from urllib.parse import urlsplit
 
-from readback.http_client import AnswerTooLarge, BoundedConnection, NoFreeSlot, Slots
+from readback.http_client import AnswerTooLarge, BoundedConnection, Slots
 
 # From the look-up of the name to the last byte of the answer.
 SECONDS = 5.0
@@ -38,10 +38,6 @@ class ExchangeFailure(StrEnum):
     CLOSED = "closed"  # the connection was closed before the answer was complete
     NOT_HTTP = "not_http"
     TOO_LARGE = "too_large"
-
-
-class TooManyExchanges(Exception):
-    """As many exchanges as allowed are running; nothing was sent."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +67,10 @@ class RecordedExchange:
 def post(
     target: Target, headers: Mapping[str, str | bytes], body: bytes
 ) -> RecordedExchange:
-    """Send a POST request; raise `TooManyExchanges` if too many are running."""
+    """Send a POST request; raise `NoFreeSlot` if too many are running."""
     exchange = partial(_exchange, target, headers, body)
     try:
         return _slots.run(exchange, SECONDS + _GRACE_SECONDS)
-    except NoFreeSlot:
-        raise TooManyExchanges from None
     except TimeoutError:  # what follows the look-up has a deadline of its own
         return RecordedExchange(seconds=SECONDS, failure=ExchangeFailure.NAME)
 

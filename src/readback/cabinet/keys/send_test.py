@@ -19,16 +19,12 @@ from allauth.core import ratelimit
 from django.conf import settings
 
 from readback import __version__, keys
-from readback.cabinet.keys.recorded_exchange import (
-    RecordedExchange,
-    Target,
-    TooManyExchanges,
-    post,
-)
+from readback.cabinet.keys.recorded_exchange import RecordedExchange, Target, post
 from readback.cabinet.models import Key
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
+from readback.http_client import NoFreeSlot
 
 # The journal knows the test by this name; programs.toml has it, too.
 PROGRAM = "Readback-cabinet"
@@ -122,7 +118,7 @@ class SentTest:
 
 
 def run(key: str, text: str) -> SentTest:
-    """Send the text to the API; raise `TooManyExchanges` if many are doing so."""
+    """Send the text to the API; raise `NoFreeSlot` if many are doing so."""
     key = " ".join(key.split())[:_MAX_KEY_LENGTH]
     message = {"role": ROLE, "content": text}
     body = json.dumps({"model": MODEL, "messages": [message]}, ensure_ascii=False)
@@ -253,7 +249,7 @@ def from_post(request: AccountRequest, key: Key) -> SubmittedTest:
         return SubmittedTest(text, obstacle="limited")
     try:
         result = run(request.POST.get("key", ""), text)
-    except TooManyExchanges:
+    except NoFreeSlot:
         return SubmittedTest(text, obstacle="busy")
     return SubmittedTest(text, result=result, is_other_key=not is_key(key, result.key))
 
