@@ -5,6 +5,8 @@ says its name, and not an error of every test.
 """
 
 import ast
+import re
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +14,8 @@ import pytest
 
 from tests.support.files import imports_of, python_files, statements_in
 
-PACKAGE = Path(__file__).parents[2] / "src" / "readback"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "readback"
 SEAM = "readback.cabinet.serving.allauth_internals"
 INTERNALS = PACKAGE / "cabinet" / "serving" / "allauth_internals.py"
 # What is private in a public class, and ours replaces or calls.
@@ -81,3 +84,14 @@ def test_each_import_of_an_internal_name_has_a_reason() -> None:
     for node in imports:
         assert is_internal(f"{node.module}.{node.names[0].name}")
         assert lines[node.lineno - 2].startswith("# "), f"no reason: {node.module}"
+
+
+def test_only_the_release_that_is_locked_may_be_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    server = " ".join(project["optional-dependencies"]["server"])
+    bounds = re.search(r"django-allauth\[[\w,]+\]>=(\d+)\.(\d+),<(\d+)\.(\d+)", server)
+    assert bounds
+    year, release, *end = map(int, bounds.groups())
+    assert end == [year, release + 1]
+    locked = (ROOT / "requirements" / "run.txt").read_text("utf-8")
+    assert f"\ndjango-allauth=={year}.{release}." in locked
