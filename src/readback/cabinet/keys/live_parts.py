@@ -92,8 +92,20 @@ def version_of(*content: object) -> str:
 def unchanged(request: HttpRequest) -> HttpResponse | None:
     """Return the answer to a poll whose part has not changed; None for all others."""
     proof = request.GET.get("seen", "")[VERSION_LENGTH:]
-    match = _part(request) if proof and request.method == "GET" else None
-    if match is None or not _is_right(proof, request, match):
+    if not proof or request.method != "GET":
+        return None
+    at = proof[:_TIME_LENGTH]
+    try:
+        age = time.time() - int(at, 16)
+        match = resolve(request.path_info)
+    except (ValueError, Resolver404):  # anything can be in a URL
+        return None
+    if match.url_name not in _PARTS or not 0 <= age < PROOF_SECONDS:
+        return None
+    # Neither database takes a larger number.
+    if match.kwargs["key_id"] > BigIntegerField.MAX_BIGINT:
+        return None
+    if not constant_time_compare(proof, _proof(request, match, at)):
         return None
     # For the count of pages; Django would set it later.
     request.resolver_match = match
@@ -112,28 +124,6 @@ def proof_now(request: HttpRequest) -> str:
     # Otherwise pages that were opened together would take the long way together.
     age = randrange(PROOF_SECONDS // 2)
     return _proof(request, request.resolver_match, f"{int(time.time()) - age:08x}")
-
-
-def _part(request: HttpRequest) -> ResolverMatch | None:
-    try:
-        match = resolve(request.path_info)
-    except Resolver404:
-        return None
-    is_part = match.url_name in _PARTS
-    # Neither database takes a larger number.
-    is_id = is_part and match.kwargs["key_id"] <= BigIntegerField.MAX_BIGINT
-    return match if is_id else None
-
-
-def _is_right(proof: str, request: HttpRequest, match: ResolverMatch) -> bool:
-    at = proof[:_TIME_LENGTH]
-    try:
-        age = time.time() - int(at, 16)
-    except ValueError:  # anything can be in a URL
-        return False
-    return 0 <= age < PROOF_SECONDS and constant_time_compare(
-        proof, _proof(request, match, at)
-    )
 
 
 def _proof(request: HttpRequest, match: ResolverMatch, at: str) -> str:
