@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")  # RFC 6761 §6.3
+        return host == "localhost"
 
 
 class Bind(NamedTuple):

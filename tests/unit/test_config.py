@@ -203,9 +203,9 @@ def test_several_addresses_are_separated_by_commas() -> None:
         ("127.9.9.9:1", True),
         ("[::1]:1", True),
         ("localhost:1", True),
-        ("readback.localhost:1", True),
         ("unix:/s", True),
         ("127.example.org:1", False),
+        ("readback.localhost:1", False),  # a name server decides
         ("0.0.0.0:1", False),
         ("[::]:1", False),
         ("192.0.2.1:1", False),

@@ -47,8 +47,9 @@ class Attempts:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        # This machine itself is never asked for through a proxy.
-        is_local = is_loopback(urlsplit(url).hostname or "")
+        # This machine itself, with all its names, is never asked through a proxy.
+        host = urlsplit(url).hostname or ""
+        is_local = is_loopback(host) or host.endswith(".localhost")
         proxies = ProxyHandler({} if is_local else None)
         self._opener = build_opener(proxies, _BoundedHandler())
         self.last_seen = "no answer yet"
