@@ -1,14 +1,17 @@
-"""The master decides who is told to stop; no process is started here."""
+"""Who is told to stop, and what notices it; no process is started here."""
 
+import asyncio
+import os
 import signal
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from gunicorn.app.base import BaseApplication
 
 from readback.lifecycle import Lifecycle
-from readback.plane import Arbiter
+from readback.plane import Arbiter, PlaneWorker
 from readback.shared_counters import rows_for
 
 
@@ -84,3 +87,30 @@ def test_a_surplus_worker_that_is_starting_is_told_once_it_serves(master: Record
     assert master.told_to_stop == []
     master.report(1)
     assert master.told_to_stop == [1]
+
+
+@pytest.mark.parametrize(
+    ("alive", "service_stops", "master_lives", "stops"),
+    [
+        (True, False, True, False),
+        (False, False, True, True),  # a signal arrived before the event loop ran
+        (True, True, True, True),
+        (True, False, False, True),
+    ],
+)
+def test_a_worker_notices_that_it_must_stop(
+    alive: bool, service_stops: bool, master_lives: bool, stops: bool
+):
+    lifecycle = Lifecycle()
+    if service_stops:
+        lifecycle.stop()
+    worker: Any = SimpleNamespace(
+        alive=alive,
+        ppid=os.getppid() if master_lives else -1,
+        _lifecycle=lifecycle,
+        _stopping=asyncio.Event(),
+    )
+    PlaneWorker._notice_stop(worker)
+    assert worker._stopping.is_set() is stops
+    # Without a master, nobody replaces the worker.
+    assert lifecycle.is_stopping is (service_stops or not master_lives)
