@@ -7,6 +7,7 @@ cheap.
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gunicorn.workers.base import Worker
@@ -49,22 +50,14 @@ class CabinetApplication(PlaneApplication):
         from django.urls import get_resolver
 
         from readback.cabinet.accounts.password_pages import hashes_password
-        from readback.cabinet.operators.metrics import PageCounters
+        from readback.cabinet.operators.metrics import PageCounters, WorkerPages
 
-        self._hashes_password = hashes_password
+        self.hashes_password = hashes_password
         # In the master process, because the application is preloaded.
         patterns = get_resolver().url_patterns
-        self._counters = PageCounters(patterns, rows_for(self.cfg.workers))
-        self.counters = self._counters
+        self.counters = counters = PageCounters(patterns, rows_for(self.cfg.workers))
+        self.pages = partial(WorkerPages, counters)
         return application
-
-    def hashes_password(self, method: str, path: str) -> bool:
-        return self._hashes_password(method, path)
-
-    def pages(self, row: int) -> object:
-        from readback.cabinet.operators.metrics import WorkerPages
-
-        return WorkerPages(self._counters, row)
 
 
 def load_application() -> Callable[..., Any]:
