@@ -187,7 +187,12 @@ class Keyring:
             raise row
         if digest not in self._records and digest not in self._waiting:
             return None  # it was forgotten meanwhile, and nobody waits
-        self._confirm_first(digest)
+        if not self._records:
+            # The database has answered about the only record there will be. Otherwise a
+            # worker that starts during an outage would forget a key between its first
+            # look-up and the first answer about all records.
+            asked_at, _waiters = self._waiting[digest]
+            self.confirmed_at = max(self.confirmed_at, asked_at)
         return self._update(row)
 
     def _give_up(self, digest: bytes, error: Exception) -> None:
@@ -198,16 +203,6 @@ class Keyring:
         self._forget(digest)
         self._note_error(error)
         self._tell(digest, UNAVAILABLE)
-
-    def _confirm_first(self, digest: bytes) -> None:
-        """Note that the database has answered about the only record there will be.
-
-        Otherwise a worker that starts during an outage would forget a key between its
-        first look-up and the first answer about all records.
-        """
-        if not self._records:
-            asked_at, _waiters = self._waiting[digest]
-            self.confirmed_at = max(self.confirmed_at, asked_at)
 
     def _unused_since(self) -> float:
         """Return since when a record must not have been used to be forgotten.
