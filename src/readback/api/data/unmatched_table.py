@@ -121,10 +121,12 @@ class UnmatchedWriter:
         self._table = table
         self._health = health
         self._note_error = note_error
+        # What waits to be written, and when the last of it was counted.
         self.counts: Counter[UnmatchedEvent] = Counter()
         self._at = 0.0
-        # Until then, what is to be written is dropped; or it waits.
+        # After an error, it is dropped until then …
         self._dropped_until = 0.0
+        # … and if somebody else was writing, it waits until then.
         self._write_due = 0.0
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
 

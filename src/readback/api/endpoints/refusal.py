@@ -205,7 +205,8 @@ class Explanation(NamedTuple):
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     """Make one line of the findings: the first is a whole sentence, others are short.
 
-    What helps most comes last; if the program is a guess, the general advice first.
+    The hint is for the program that sent the request. If it is not recognised, or only
+    a guess, the hint begins with the advice for every program.
     """
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
