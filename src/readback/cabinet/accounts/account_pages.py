@@ -13,7 +13,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -22,7 +21,7 @@ from django.views.decorators.http import (
 from django.views.i18n import set_language
 
 from readback.cabinet.accounts import forms, selectors, services, sessions
-from readback.cabinet.serving.visitors import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
 
 @require_safe
@@ -89,9 +88,7 @@ def language_switch(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_safe
-@never_cache
-@login_required
+@personal_page
 def session_list(request: AccountRequest) -> HttpResponse:
     current = request.session.session_key
     rows = [

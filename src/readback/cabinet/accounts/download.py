@@ -26,7 +26,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_GET, require_safe
+from django.views.decorators.http import require_GET
 
 from readback.cabinet.accounts import login_limits
 from readback.cabinet.models import (
@@ -38,7 +38,7 @@ from readback.cabinet.models import (
     User,
 )
 from readback.cabinet.serving import errors, security_log
-from readback.cabinet.serving.visitors import AccountRequest
+from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
 ACCOUNT_COLUMNS = [
     *("id", "email", "language", "is_active", "is_staff", "is_superuser"),
@@ -185,9 +185,7 @@ def iso(moment: datetime) -> str:
     return text.replace("+00:00", "Z")
 
 
-@require_safe
-@never_cache
-@login_required
+@personal_page
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
     """Ask for the password here: a file after it would leave its form on the screen."""
