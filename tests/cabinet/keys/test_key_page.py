@@ -21,16 +21,6 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 SHELL_GPT = ("messages.system", "temperature", "top_p", "stream")
 
 
-@pytest.fixture
-def alice(unsent_mails):
-    return account()
-
-
-@pytest.fixture
-def key(alice) -> Key:
-    return services.key_create(alice, "laptop").key
-
-
 def test_a_key_without_requests_says_so(alice, key):
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 

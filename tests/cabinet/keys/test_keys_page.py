@@ -19,11 +19,6 @@ DATABASES = ["sqlite"]
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-@pytest.fixture
-def alice(unsent_mails):
-    return account()
-
-
 def test_a_visitor_is_redirected_to_the_login():
     response = Visitor().get("/keys/")
 

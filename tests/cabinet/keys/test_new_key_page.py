@@ -18,11 +18,6 @@ DATABASES = ["sqlite"]
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-@pytest.fixture
-def alice(unsent_mails):
-    return account()
-
-
 def create(visitor: Visitor) -> str:
     """Send the form and return the URL of the redirect."""
     return visitor.send("/keys/", {"label": "laptop"}).headers["Location"]

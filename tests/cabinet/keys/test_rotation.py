@@ -12,7 +12,7 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.keys.services import AlreadyRotated
-from readback.cabinet.models import Key, KeyState, OutgoingMail, User
+from readback.cabinet.models import Key, KeyState, OutgoingMail
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.accounts.test_sessions import _backdate_the_login
 from tests.cabinet.keys.test_new_key_page import shown_key
@@ -28,16 +28,6 @@ SECOND = timedelta(seconds=1)
 
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-
-
-@pytest.fixture
-def alice(unsent_mails) -> User:
-    return account()
-
-
-@pytest.fixture
-def key(alice) -> Key:
-    return key_services.key_create(alice, "laptop").key
 
 
 def ends_in(key: Key) -> timedelta:

@@ -29,16 +29,6 @@ ELSEWHERE = "203.0.113.8"
 MISSING = "The Authorization header is missing."
 
 
-@pytest.fixture
-def alice(unsent_mails):
-    return account()
-
-
-@pytest.fixture
-def key(alice) -> Key:
-    return services.key_create(alice, "laptop").key
-
-
 def sent(
     address: str = HERE, *, seconds_ago: float = 0, requests: int = 1, **fields: str
 ) -> None:
