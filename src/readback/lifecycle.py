@@ -27,7 +27,7 @@ class Lifecycle:
     """In memory that the master and all workers share."""
 
     def __init__(self, workers: int = 1) -> None:
-        self._cells = memoryview(mmap.mmap(-1, 4 * 8)).cast("d")
+        self._values = memoryview(mmap.mmap(-1, 4 * 8)).cast("d")
         # When the worker of each row last reported that it accepts connections; 0: it
         # does not.
         self._accepting = memoryview(mmap.mmap(-1, rows_for(workers) * 8)).cast("d")
@@ -35,19 +35,19 @@ class Lifecycle:
         self.started_at = int(time.time())
 
     def stop(self) -> None:
-        self._cells[_STOPPING] = 1
+        self._values[_STOPPING] = 1
 
     def hurry(self) -> None:
         """Keep the notice short: a person is waiting for the stop."""
-        self._cells[_HURRIED] = 1
+        self._values[_HURRIED] = 1
 
     @property
     def is_stopping(self) -> bool:
-        return bool(self._cells[_STOPPING])
+        return bool(self._values[_STOPPING])
 
     @property
     def is_hurried(self) -> bool:
-        return bool(self._cells[_HURRIED])
+        return bool(self._values[_HURRIED])
 
     def note_accepting(self, row: int) -> None:
         """Report that this worker accepts connections; call it every second."""
@@ -66,9 +66,9 @@ class Lifecycle:
         return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 
     def note_readiness_check(self) -> None:
-        now, last = time.monotonic(), self._cells[_LAST_CHECK]
+        now, last = time.monotonic(), self._values[_LAST_CHECK]
         if now - last >= _DISTINCT_SECONDS:
-            self._cells[_CHECK_BEFORE], self._cells[_LAST_CHECK] = last, now
+            self._values[_CHECK_BEFORE], self._values[_LAST_CHECK] = last, now
 
     @property
     def is_watched(self) -> bool:
@@ -76,5 +76,5 @@ class Lifecycle:
 
         One check does not make a balancer: `readback serve` makes one when it starts.
         """
-        before = self._cells[_CHECK_BEFORE]
+        before = self._values[_CHECK_BEFORE]
         return bool(before) and time.monotonic() - before < _CHECK_SECONDS

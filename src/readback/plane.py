@@ -189,7 +189,7 @@ class Arbiter(arbiter.Arbiter):
 
     @property
     def _max_workers(self) -> int:
-        # Each has a row of the counters, and a cell for `created`, that no other uses.
+        # Each has a row of counters, and an entry for `created`, that no other uses.
         return int(self._application.counters.rows)
 
     def _current(self) -> list[int]:

@@ -40,12 +40,12 @@ class SharedCounters:
         self._transient = transient
         self.rows = rows
         self._memory = mmap.mmap(-1, rows * len(self._index) * 8)
-        self._cells = memoryview(self._memory).cast("q")
+        self._values = memoryview(self._memory).cast("q")
 
     def row(self, number: int) -> "WorkerCounters":
         width = len(self._index)
-        cells = self._cells[number * width : (number + 1) * width]
-        return WorkerCounters(cells, self._index, self._transient)
+        values = self._values[number * width : (number + 1) * width]
+        return WorkerCounters(values, self._index, self._transient)
 
     def retire_all_but(self, rows: Container[int]) -> None:
         """Clear what workers that have ended may have left behind."""
@@ -62,7 +62,7 @@ class SharedCounters:
 
     def _column(self, column: Column) -> Iterator[int]:
         index, width = self._index[column], len(self._index)
-        return (self._cells[row * width + index] for row in range(self.rows))
+        return (self._values[row * width + index] for row in range(self.rows))
 
 
 class WorkerCounters:
@@ -70,22 +70,22 @@ class WorkerCounters:
 
     def __init__(
         self,
-        cells: memoryview,
+        values: memoryview,
         index: dict[Column, int],
         transient: Collection[Column],
     ) -> None:
-        self._cells = cells
+        self._values = values
         self._index = index
         self._transient = transient
 
     def add(self, column: Column, amount: int = 1) -> None:
-        self._cells[self._index[column]] += amount
+        self._values[self._index[column]] += amount
 
     def set(self, column: Column, value: int) -> None:
-        self._cells[self._index[column]] = value
+        self._values[self._index[column]] = value
 
     def get(self, column: Column) -> int:
-        return int(self._cells[self._index[column]])
+        return int(self._values[self._index[column]])
 
     def retire(self) -> None:
         """Clear what is only true while the worker runs."""

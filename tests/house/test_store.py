@@ -139,7 +139,7 @@ def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
 def test_the_newest_created_of_a_key_is_kept(store, database, key):
     [row] = store.keys([digest(key)]).values()
     assert row.last_created == 0
-    restarted = (1 << 33) + 1_000  # it has started again from the present
+    restarted = (1 << 32) + 1_000  # it has started again from the present
     for first, second in ((1_000, 4_000), (restarted, 5_000), (3_000, 0)):
         batch = [tally(row.digest, "a"), tally(row.digest, "b")]
         batch[0].last_created, batch[1].last_created = first, second

@@ -6,17 +6,17 @@ that a party may take are in use, it replaces the party that has been inactive l
 
 The rate is a GCRA (generic cell rate algorithm): the time at which the party's bucket
 is full again. It is the sum of two numbers: the intervals that all its requests have
-taken, each worker's in a cell of its own, and a start, which is moved up whenever the
+taken, each worker's in an entry of its own, and a start, which is moved up whenever the
 bucket has been full. A start that is written late is too early by no more than its
 worker was held up.
 
-For `created`, too, each worker has a cell of its own, and a slot has a turn: the worker
-that used it last. A worker numbers an answer from its own cell alone. If it no longer
-has the turn before it sends the answer, it takes the turn, reads the cells of all
-workers and makes sure that its number is higher (`settle`). In the upper half of such a
-cell is how often `created` has begun again from the present, so the highest cell is
-always the newest. The sum of the intervals is kept for the worker that has the turn,
-which need not read all cells for the rate, either.
+For `created`, too, each worker has an entry of its own, and a slot has a turn: the
+worker that used it last. A worker numbers an answer from its own entry alone. If it no
+longer has the turn before it sends the answer, it takes the turn, reads the entries of
+all workers and makes sure that its number is higher (`settle`). The upper half of such
+an entry is how often `created` has begun again from the present, so the highest entry
+is always the newest. The sum of the intervals is kept for the worker that has the turn,
+which need not read all entries for the rate, either.
 """
 
 import mmap
@@ -37,9 +37,9 @@ from readback.shared_counters import rows_for
 _PROBES = 8
 _RECENT = 8192
 # A slot has its owner, whose turn it is, the start (on the machine's monotonic clock),
-# the sum, and the workers' cells. If answers are numbered, then what is reserved, until
-# when nothing more is, where the last runs of `created` have ended, and the workers'
-# cells for that. They are adjacent, so that a party touches one page of memory; pages
+# the sum, and the workers' entries. If answers are numbered, then what is reserved,
+# until when nothing more is, where the last runs of `created` have ended, and the
+# workers' entries for that. They are adjacent, so that a party touches one page; pages
 # that are never touched cost nothing.
 _RATE_NUMBERS = 4
 _RESERVE_NUMBERS = 2
@@ -47,7 +47,7 @@ _RUNS = 4
 _NOBODY = 0
 # A run ends when `created` goes back, or forward by more than this.
 _GAP_SECONDS = 500
-# The lower half of a cell is a `created`; it lasts until the year 2106. The other half
+# The lower half of an entry is a `created`; it lasts until the year 2106. The other
 # is enough for two years of 100,000 answers a second to one key.
 _SECONDS = (1 << 32) - 1
 _LOWER_HALF = 0 if sys.byteorder == "little" else 4
@@ -78,8 +78,8 @@ class Rates:
         self._allowance = (burst - 1 + 0.01) * self._interval
         self._slots = slots
         # One for each worker that may run at the same time.
-        self._cells_per_slot = rows_for(workers)
-        self._width = _RATE_NUMBERS + self._cells_per_slot + extra_numbers
+        self._entries_per_slot = rows_for(workers)
+        self._width = _RATE_NUMBERS + self._entries_per_slot + extra_numbers
         # Where parties were found last; the owner of the slot is checked again.
         self._recent: dict[bytes, tuple[int, int]] = {}
         self._memory = memoryview(mmap.mmap(-1, slots * self._width * 8))
@@ -133,8 +133,8 @@ class Rates:
         if self.turn[slot] == self.worker:
             taken = self._sum[slot]
         else:
-            taken = self._sum_of_cells(slot)
-            # Whoever has the turn must read all cells again.
+            taken = self._sum_of_entries(slot)
+            # Whoever has the turn must read all entries again.
             self.turn[slot] = _NOBODY
         full_at = self._start[slot] + taken
         if full_at < now:
@@ -153,10 +153,10 @@ class Rates:
         return max(1, ceil(wait))
 
     def _full_at(self, slot: int) -> float:
-        return self._start[slot] + self._sum_of_cells(slot)
+        return self._start[slot] + self._sum_of_entries(slot)
 
-    def _sum_of_cells(self, slot: int) -> float:
-        return sum(self._taken[slot : slot + self._cells_per_slot])
+    def _sum_of_entries(self, slot: int) -> float:
+        return sum(self._taken[slot : slot + self._entries_per_slot])
 
 
 class Limiter(Rates):
@@ -171,15 +171,15 @@ class Limiter(Rates):
 
     def join(self, worker: int) -> None:
         super().join(worker)
-        reserved = 8 * (_RATE_NUMBERS + self._cells_per_slot)
+        reserved = 8 * (_RATE_NUMBERS + self._entries_per_slot)
         run_ends = reserved + 8 * _RESERVE_NUMBERS
-        cells = run_ends + 8 * _RUNS
+        entries = run_ends + 8 * _RUNS
         self._reserved = self._memory[reserved:].cast("q")
         self._elsewhere_until = self._memory[reserved + 8 :].cast("d")
         self._run_ends = self._memory[run_ends:].cast("q")
-        self._cells = self._memory[cells:].cast("q")
-        self._mine = self._cells[worker:]
-        lower_halves = self._memory[cells + _LOWER_HALF :].cast("I")
+        self._entries = self._memory[entries:].cast("q")
+        self._mine = self._entries[worker:]
+        lower_halves = self._memory[entries + _LOWER_HALF :].cast("I")
         self._created = lower_halves[2 * worker :: 2]
         # Nobody else uses this lock. Taking it is a memory barrier: what this worker
         # has written is visible to the others before it reads what they have written.
@@ -194,7 +194,7 @@ class Limiter(Rates):
         if self.turn[slot] == self.worker:
             taken = self._sum[slot]
         else:  # `settle` will take the turn
-            taken = self._sum_of_cells(slot)
+            taken = self._sum_of_entries(slot)
         full_at = self._start[slot] + taken
         if full_at < now:
             self._start[slot] = now - taken
@@ -228,13 +228,13 @@ class Limiter(Rates):
             self.turn[slot] = self.worker
             with self._barrier:
                 pass
-            others = self._cells[slot : slot + self._cells_per_slot].tolist()
+            others = self._entries[slot : slot + self._entries_per_slot].tolist()
             mine = others.pop(self._own)
             highest = max(others, default=0)
             if highest >= mine:
                 self._mine[slot] = self._next(slot, highest + 1, now)
             # The others may have counted since this worker did.
-            self._sum[slot] = self._sum_of_cells(slot)
+            self._sum[slot] = self._sum_of_entries(slot)
             with self._barrier:
                 pass
             if self.turn[slot] == self.worker:
@@ -247,7 +247,7 @@ class Limiter(Rates):
 
     def last(self, slot: int) -> int:
         """Return how far this host has numbered the answers to a key."""
-        return max(self._cells[slot : slot + self._cells_per_slot])
+        return max(self._entries[slot : slot + self._entries_per_slot])
 
     def reserve(self, slot: int, advance: int, now: float) -> int:
         """Return how far the answers to a key are or will soon be numbered.
@@ -280,7 +280,7 @@ class Limiter(Rates):
         self._mine[slot] = max(last, self.last(slot))
         with self._barrier:
             pass
-        # Whoever has the turn must read all cells again.
+        # Whoever has the turn must read all entries again.
         self.turn[slot] = _NOBODY
 
     def tick(self, now: float, wall: float) -> None:
