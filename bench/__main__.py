@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import click
@@ -183,6 +184,19 @@ def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> 
     Comparison(chosen, chosen_plan, progress, published).run()
 
 
+def measure_on_database(
+    benchmark: ModuleType, database: str, quick: bool, options: dict[str, int | None]
+) -> None:
+    """Run one of the benchmarks that have these options, print and publish it."""
+    base = benchmark.QUICK if quick else benchmark.FULL
+    given = {name: value for name, value in options.items() if value is not None}
+    with measuring("Stopped; nothing was saved.") as progress:
+        found = benchmark.measure(database, replace(base, **given), not quick, progress)
+    click.echo(benchmark.table(found))
+    if not quick:
+        benchmark.write_section()
+
+
 @main.command()
 @database_options
 @click.option(
@@ -194,13 +208,7 @@ def flood(database: str, quick: bool, **options: int | None) -> None:
     Takes about three minutes. Updates bench/results/flood.json and
     docs/performance.md.
     """
-    base = flood_benchmark.QUICK if quick else flood_benchmark.FULL
-    chosen_plan = replace(base, **given(options))
-    with measuring("Stopped; nothing was saved.") as progress:
-        found = flood_benchmark.measure(database, chosen_plan, not quick, progress)
-    click.echo(flood_benchmark.table(found))
-    if not quick:
-        flood_benchmark.write_section()
+    measure_on_database(flood_benchmark, database, quick, options)
 
 
 @main.command()
@@ -210,13 +218,7 @@ def growth(database: str, quick: bool, **options: int | None) -> None:
 
     Takes about two minutes. Updates bench/results/growth.json and docs/performance.md.
     """
-    base = growth_benchmark.QUICK if quick else growth_benchmark.FULL
-    chosen_plan = replace(base, **given(options))
-    with measuring("Stopped; nothing was saved.") as progress:
-        found = growth_benchmark.measure(database, chosen_plan, not quick, progress)
-    click.echo(growth_benchmark.table(found))
-    if not quick:
-        growth_benchmark.write_section()
+    measure_on_database(growth_benchmark, database, quick, options)
 
 
 @main.command()
@@ -227,13 +229,7 @@ def cabinet(database: str, quick: bool, **options: int | None) -> None:
     Takes about four minutes. Updates bench/results/cabinet.json and
     docs/performance.md.
     """
-    base = cabinet_benchmark.QUICK if quick else cabinet_benchmark.FULL
-    chosen_plan = replace(base, **given(options))
-    with measuring("Stopped; nothing was saved.") as progress:
-        found = cabinet_benchmark.measure(database, chosen_plan, not quick, progress)
-    click.echo(cabinet_benchmark.tables(found))
-    if not quick:
-        cabinet_benchmark.write_section()
+    measure_on_database(cabinet_benchmark, database, quick, options)
 
 
 @main.command()
@@ -360,11 +356,6 @@ def measuring(if_stopped: str) -> Iterator[ProgressBar]:
             yield progress
     except KeyboardInterrupt:
         raise click.ClickException(if_stopped) from None
-
-
-def given(options: dict[str, int | None]) -> dict[str, Any]:
-    """Return the options that were given on the command line."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 if __name__ == "__main__":

@@ -121,11 +121,11 @@ def measure(
 def write_section() -> None:
     """Write the tables of docs/performance.md."""
     found: CabinetResults = results.read("cabinet")
-    text = tables(found) if found else render.NO_RESULTS
+    text = table(found) if found else render.NO_RESULTS
     render.replace_section(render.PAGE, "cabinet", text)
 
 
-def tables(found: CabinetResults) -> str:
+def table(found: CabinetResults) -> str:
     return f"{_page_table(found)}\n\n{_waiting_table(found)}"
 
 
