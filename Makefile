@@ -14,11 +14,11 @@ MINUTES ?= 10
 BIN = .venv/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help install run test quick long chromium check fleet clients bench soak fuzz lock clean
+.PHONY: help install run test quick long chromium check misfortunes fleet clients bench soak fuzz lock clean
 .NOTPARALLEL:
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 install: .venv/run.stamp ## Create .venv and install the locked packages of a server.
 	@echo "Installed in .venv. Try $(BIN)/readback --help."
@@ -53,6 +53,10 @@ fleet: .venv/dev.stamp ## Break a fleet in network namespaces; needs root, ip an
 	@echo "Starting PostgreSQL, three replicas, two cabinets and HAProxy, each on its own machine."
 	@$(BIN)/python -m pytest tests/fleet -rP $(ARGS)
 
+misfortunes: .venv/dev.stamp ## Break connections in hundreds of ways and judge the probe.
+	@echo "Running the probe on every misfortune. All of them take a few minutes on two cores."
+	@$(BIN)/python -m tests.probe.misfortunes $(ARGS)
+
 clients: .venv/dev.stamp ## Run real clients and write docs/clients.md; names in ARGS=.
 	@echo "Installing and running the clients. All of them take about fifteen minutes."
 	@$(BIN)/python -m clients $(ARGS)
@@ -85,7 +89,7 @@ lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 
 clean: ## Remove .venv, caches and build artefacts; keep the data in var/.
 	@echo "Removing .venv, caches and build artefacts."
-	@rm -rf .venv .bench .clients .fuzz build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .bench .clients .fuzz .misfortunes build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './node_modules/*' -prune -exec rm -rf {} +
 
 .venv/%.stamp: requirements/%.txt pyproject.toml scripts/install

@@ -23,10 +23,10 @@ def serve(sock: socket.socket, answer: Answer) -> None:
             question, client = sock.recvfrom(512)
             if not question:  # The socket has been shut down.
                 return
-            sock.sendto(_respond(question, answer), client)
+            sock.sendto(respond(question, answer), client)
 
 
-def _respond(question: bytes, answer: Answer) -> bytes:
+def respond(question: bytes, answer: Answer) -> bytes:
     name, end = _name(question)
     (kind,) = struct.unpack("!H", question[end : end + 2])
     asked = question[12 : end + 4]

@@ -1,0 +1,232 @@
+"""Sets misfortunes up: a gateway, TLS, proxies, or a network of its own.
+
+A network of its own moves the whole process, so only a process that runs nothing else
+may ask for one. It needs root; elsewhere the misfortune is skipped with the reason.
+"""
+
+import ctypes
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.probe import broken_servers, name_server
+from tests.probe.misfortunes import gateway as gateways
+from tests.probe.misfortunes.gateway import Behavior, gateway, pass_on, proxying
+from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.setups import Arrange, ProbeInput, Resources
+
+_NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
+    """Return the rows of one class."""
+    return tuple(replace(row, kind=kind) for row in rows)
+
+
+def through(behave: Behavior, path: str = "/v1", **changes: Any) -> Arrange:
+    """A gateway with this behavior is in front of the service."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        with gateway(resources.readback.base_url, behave) as server:
+            url = f"http://127.0.0.1:{server.port}{path}"
+            yield replace(ProbeInput(url, resources.readback.api_key), **changes)
+
+    return arrange
+
+
+def on_socket(
+    behave: broken_servers.Behavior, scheme: str = "http", timeout: float = 3.0
+) -> Arrange:
+    """A server that speaks no HTTP, or broken HTTP, is at the address."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        with broken_servers.socket_server(behave) as port:
+            url = f"{scheme}://127.0.0.1:{port}/v1"
+            yield ProbeInput(url, resources.readback.api_key, timeout)
+
+    return arrange
+
+
+def over_tls(
+    contexts: Callable[[Resources], Callable[[int], ssl.SSLContext]],
+    behave: Behavior = pass_on,
+    host: str = "localhost",
+    store: Callable[[Resources], Mapping[str, str]] | None = None,
+    **changes: Any,
+) -> Arrange:
+    """A gateway that chooses the TLS context for each connection by its number."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        upstream, choose = resources.readback.base_url, contexts(resources)
+        with gateway(upstream, behave, tls=choose) as server:
+            url = f"https://{host}:{server.port}/v1"
+            trust = {"SSL_CERT_FILE": str(resources.authority.root)}
+            environment = store(resources) if store else trust
+            key = resources.readback.api_key
+            made = ProbeInput(url, key, 5.0, environment=environment)
+            yield replace(made, **changes)
+
+    return arrange
+
+
+def proxied(
+    behave: Behavior | None = None,
+    *,
+    encrypted: bool = False,
+    login: str = "",
+    variables: Mapping[str, str] | None = None,
+    scheme: str = "http",
+    host: str = "127.0.0.1",
+    **changes: Any,
+) -> Arrange:
+    """The environment names a proxy with this behavior; without one, it works."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        upstream = resources.readback.base_url
+        tls = resources.authority.serves() if encrypted else None
+        with (
+            gateway(upstream, tls=(lambda _: tls) if tls else None) as service,
+            gateway(upstream, behave or proxying(service.port)) as proxy,
+        ):
+            name = "https_proxy" if encrypted else "http_proxy"
+            url = f"https://localhost:{service.port}/v1"
+            if not encrypted:
+                url = f"http://127.0.0.1:{service.port}/v1"
+            address = f"{scheme}://{login}{host}:{proxy.port}"
+            environment = {name: address, "no_proxy": "", **(variables or {})}
+            if encrypted:
+                environment["SSL_CERT_FILE"] = str(resources.authority.root)
+            key = resources.readback.api_key
+            made = ProbeInput(url, key, 5.0, environment=environment)
+            yield replace(made, **changes)
+
+    return arrange
+
+
+def elsewhere(url: str, **changes: Any) -> Arrange:
+    """The address is this one, whatever is there."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        yield replace(ProbeInput(url, resources.readback.api_key, 3.0), **changes)
+
+    return arrange
+
+
+class OwnNetwork:
+    """The network of this process: loopback, its hosts file and its DNS server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def ip(self, *commands: str) -> None:
+        for command in commands:
+            arguments = ["ip", *command.split()]
+            subprocess.run(arguments, check=True, capture_output=True, timeout=10)
+
+    def has_file(self, path: str, text: str) -> None:
+        """Let this process see another text in a file of the machine."""
+        own = self._folder / path.replace("/", "-")
+        own.write_text(text)
+        _mount(["--bind", str(own), path])
+
+    def resolves(self, respond: Callable[[bytes], bytes | None]) -> None:
+        """Run a DNS server that answers each question in a thread of its own."""
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind(("127.0.0.1", 53))
+
+        def answer(question: bytes, client: Any) -> None:
+            if (answered := respond(question)) is not None:
+                sock.sendto(answered, client)
+
+        def serve() -> None:
+            while True:
+                question, client = sock.recvfrom(512)
+                threading.Thread(
+                    target=answer, args=(question, client), daemon=True
+                ).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+
+
+def own_network(folder: Path) -> OwnNetwork:
+    """Move this process to a network of its own; it cannot come back."""
+    for program in ("ip", "mount"):
+        if not shutil.which(program):
+            pytest.skip(f"needs the program {program}")
+    home = os.open("/proc/self/ns/net", os.O_RDONLY)
+    if _libc.unshare(_NEW_MOUNTS | _NEW_NETWORK) != 0:
+        pytest.skip("needs root, to create a network of its own")
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+
+    @contextmanager
+    def at_home() -> Iterator[None]:
+        _libc.setns(home, _NEW_NETWORK)
+        try:
+            yield
+        finally:
+            _libc.setns(own, _NEW_NETWORK)
+
+    gateways.at_home = at_home
+    _mount(["--make-rprivate", "/"])
+    network = OwnNetwork(folder)
+    network.ip("link set lo up")
+    network.has_file("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:2\n")
+    network.has_file("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
+    return network
+
+
+def in_own_network(
+    prepare: Callable[[OwnNetwork], object],
+    host: str = "127.0.0.1",
+    behave: Behavior = pass_on,
+    listen: str = "127.0.0.1",
+    **changes: Any,
+) -> Arrange:
+    """The service is on loopback of a network that was prepared for it."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        network = own_network(resources.folder)
+        prepare(network)
+        upstream = resources.readback.base_url
+        with gateway(upstream, behave, address=(listen, 8000)):
+            url = f"http://{host}:8000/v1"
+            yield replace(ProbeInput(url, resources.readback.api_key, 5.0), **changes)
+
+    return arrange
+
+
+def names(table: Mapping[str, list[str]]) -> Callable[[bytes], bytes]:
+    """Answer questions from a table; other names do not exist."""
+    return lambda question: name_server.respond(question, table.get)
+
+
+def failing(code: int) -> Callable[[bytes], bytes]:
+    """Answer every question with this error code (RFC 1035 §4.1.1)."""
+    return lambda question: (
+        question[:2]
+        + bytes([0x81, 0x80 | code])
+        + question[4:6]
+        + bytes(6)
+        + question[12:]
+    )
+
+
+def _mount(arguments: list[str]) -> None:
+    subprocess.run(["mount", *arguments], check=True, capture_output=True, timeout=10)

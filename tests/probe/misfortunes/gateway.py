@@ -1,0 +1,440 @@
+"""A gateway in front of a Readback that does with each request what it is told to do.
+
+What it does is a behavior: a function from a request to a reply. The small ones below
+can be combined, as in `every(3, answering(502))`. With a method of CONNECT, or with
+whole URLs as targets, the same gateway is a forward proxy.
+"""
+
+import http.client
+import itertools
+import json
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.probe.forward_proxy import copy_both_ways
+from tests.probe.relay import running
+
+Fields = tuple[tuple[str, str], ...]
+_NEVER = threading.Event()
+_HANG_SECONDS = 90.0
+# http.client and `_write` set these themselves.
+_FRAMING = ("content-length", "connection", "transfer-encoding", "expect")
+
+at_home: Callable[[], AbstractContextManager[None]] = nullcontext
+"""Enters the network of the service, if this process has moved to another one."""
+
+
+class Reset(Exception):
+    """End the connection with a TCP reset instead of a reply."""
+
+
+class Close(Exception):
+    """End the connection without a reply."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request as it arrived."""
+
+    gateway: "Gateway"
+    number: int
+    """Its place among all requests, from 1."""
+    connection: int
+    """The place of its connection among all connections, from 1."""
+    place: int
+    """Its place on that connection, from 1."""
+    method: str
+    target: str
+    fields: Fields
+    body: bytes
+
+    def __getitem__(self, name: str) -> str:
+        """Return the value of a field, or nothing."""
+        found = (v for k, v in self.fields if k.lower() == name.lower())
+        return next(found, "")
+
+    def with_field(self, name: str, *values: str) -> "Call":
+        """Replace a field; without a value, remove it."""
+        kept = tuple(one for one in self.fields if one[0].lower() != name.lower())
+        return replace(self, fields=(*kept, *((name, value) for value in values)))
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    reason: str = "OK"
+    fields: Fields = ()
+    body: bytes = b""
+    version: str = "HTTP/1.1"
+    before: bytes = b""
+    """What is sent before the first line, such as an interim response."""
+    keep: int | None = None
+    """How many bytes of the body are sent before the connection is closed."""
+    pause: float = 0.0
+    """Seconds before each piece of the body."""
+    piece: int = 1 << 20
+    is_framed: bool = True
+    tunnel_to: tuple[str, int] | None = None
+
+    def __getitem__(self, name: str) -> str:
+        found = (v for k, v in self.fields if k.lower() == name.lower())
+        return next(found, "")
+
+    def with_field(self, name: str, *values: str) -> "Reply":
+        kept = tuple(one for one in self.fields if one[0].lower() != name.lower())
+        return replace(self, fields=(*kept, *((name, value) for value in values)))
+
+
+Behavior = Callable[[Call], Reply]
+Match = Callable[[Call], object]
+
+
+class Gateway(ThreadingTCPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    allow_reuse_address = True
+
+    def __init__(
+        self,
+        upstream: str,
+        behave: Behavior,
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        tls: Callable[[int], ssl.SSLContext] | None = None,
+        on_connection: Callable[[int, socket.socket], None] | None = None,
+    ) -> None:
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, _Handler)
+        self.upstream = urlsplit(upstream)
+        self.behave = behave
+        self.tls = tls
+        self.on_connection = on_connection
+        self.calls = itertools.count(1)
+        self.connections = itertools.count(1)
+        self.lock = threading.Lock()
+        self.kept: dict[Any, Reply] = {}
+        """What a behavior remembers of earlier replies."""
+
+    @property
+    def port(self) -> int:
+        return self.server_address[1]
+
+    def handle_error(self, request, client_address) -> None:
+        """Do not log: connections end in unusual ways here."""
+
+
+class _Handler(BaseRequestHandler):
+    server: Gateway
+    request: socket.socket
+
+    def handle(self) -> None:
+        number = next(self.server.connections)
+        # A behavior may reset a connection that http.client would hold open.
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            if self.server.on_connection:
+                self.server.on_connection(number, self.request)
+            if self.server.tls:
+                context = self.server.tls(number)
+                self.request = context.wrap_socket(self.request, server_side=True)
+            with self.request.makefile("rb") as stream:
+                place = 1
+                while self._answer_one(stream, number, place):
+                    place += 1
+        except Reset:
+            # RFC 9293 §3.6: with unread or unsent data, closing is a reset.
+            linger = struct.pack("ii", 1, 0)
+            self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.request.close()
+        except (Close, OSError):
+            pass
+
+    def _answer_one(self, stream: Any, connection: int, place: int) -> bool:
+        """Answer a request; return whether another one may follow."""
+        first = stream.readline().decode("latin-1").split()
+        if len(first) != 3:
+            return False
+        fields = []
+        while line := stream.readline().strip(b"\r\n"):
+            name, _, value = line.decode("latin-1").partition(":")
+            fields.append((name, value.strip()))
+        call = Call(
+            self.server,
+            next(self.server.calls),
+            connection,
+            place,
+            first[0],
+            first[1],
+            tuple(fields),
+            b"",
+        )
+        if call["Expect"].lower() == "100-continue":
+            self.request.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = stream.read(int(call["Content-Length"] or 0))
+        reply = self.server.behave(replace(call, body=body))
+        return _write(self.request, reply) and call["Connection"] != "close"
+
+
+def _write(sock: socket.socket, reply: Reply) -> bool:
+    """Send a reply; return whether the connection stays open."""
+    if reply.tunnel_to:
+        with at_home(), socket.create_connection(reply.tunnel_to) as far:
+            sock.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            with suppress(OSError):
+                copy_both_ways(sock, far)
+        return False
+    if reply.is_framed and not reply["Content-Length"]:
+        reply = reply.with_field("Content-Length", str(len(reply.body)))
+    lines = [f"{reply.version} {reply.status} {reply.reason}"]
+    lines += [f"{name}: {value}" for name, value in reply.fields]
+    head = "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape")
+    sock.sendall(reply.before + head)
+    body = reply.body if reply.keep is None else reply.body[: reply.keep]
+    for start in range(0, len(body), reply.piece):
+        if reply.pause:
+            time.sleep(reply.pause)
+        sock.sendall(body[start : start + reply.piece])
+    is_open = reply.is_framed and reply.keep is None
+    return is_open and reply["Connection"].lower() != "close"
+
+
+# What can be done with a request.
+
+
+def pass_on(call: Call) -> Reply:
+    """Let the service answer."""
+    upstream = call.gateway.upstream
+    connection = http.client.HTTPConnection(upstream.netloc, timeout=60)
+    with at_home():
+        connection.connect()
+    connection.putrequest(
+        call.method, call.target, skip_host=True, skip_accept_encoding=True
+    )
+    for name, value in call.fields:
+        if name.lower() not in _FRAMING:
+            connection.putheader(name, value)
+    if call.body or call.method == "POST":
+        connection.putheader("Content-Length", str(len(call.body)))
+    connection.endheaders(call.body)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    # Without Link the probe does not look for a cabinet, which would not know the
+    # address of this gateway.
+    fields = tuple(
+        (k, v) for k, v in response.getheaders() if k.lower() not in (*_FRAMING, "link")
+    )
+    return Reply(response.status, response.reason, fields, body)
+
+
+def answering(status: int, body: bytes = b"", reason: str = "OK", **fields: str):
+    """Answer this, whatever the request."""
+    named = tuple((name.replace("_", "-"), value) for name, value in fields.items())
+    return lambda call: Reply(status, reason, named, body)
+
+
+def page(status: int, title: str, text: str = "", **fields: str) -> Behavior:
+    body = f"<!doctype html><html><head><title>{title}</title></head><body><h1>{title}"
+    body += f"</h1><p>{text}</p></body></html>"
+    return answering(
+        status,
+        body.encode(),
+        **{"Content_Type": "text/html", "Server": "nginx"} | fields,
+    )
+
+
+def as_json(status: int, content: object, **fields: str) -> Behavior:
+    body = json.dumps(content).encode()
+    return answering(status, body, **{"Content_Type": "application/json"} | fields)
+
+
+def resetting(call: Call) -> Reply:
+    raise Reset
+
+
+def closing(call: Call) -> Reply:
+    raise Close
+
+
+def hanging(call: Call) -> Reply:
+    _NEVER.wait(_HANG_SECONDS)
+    raise Close
+
+
+def every(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
+    """Do something else with every n-th request."""
+    return when(lambda call: call.number % n == 0, other, usual)
+
+
+def on_every_connection(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
+    """Do something else with all requests of every n-th connection."""
+    return when(lambda call: call.connection % n == 0, other, usual)
+
+
+def when(match: Match, other: Behavior, usual: Behavior = pass_on) -> Behavior:
+    return lambda call: other(call) if match(call) else usual(call)
+
+
+def has_key(call: Call) -> bool:
+    return bool(call["Authorization"])
+
+
+def is_chat(call: Call) -> bool:
+    return call.target.endswith("/chat/completions")
+
+
+def is_models(call: Call) -> bool:
+    return call.target.endswith("/models")
+
+
+def rewriting(change: Callable[[Call], Call], then: Behavior = pass_on) -> Behavior:
+    """Change requests."""
+    return lambda call: then(change(call))
+
+
+def rewriting_body(change: Callable[[bytes], bytes]) -> Behavior:
+    return rewriting(
+        lambda call: replace(call, body=change(call.body)) if call.body else call
+    )
+
+
+def rewriting_json(change: Callable[[dict], None]) -> Behavior:
+    """Change the parsed bodies of requests, in place."""
+
+    def rewrite(body: bytes) -> bytes:
+        content = json.loads(body)
+        change(content)
+        return json.dumps(content, ensure_ascii=False).encode()
+
+    return rewriting_body(rewrite)
+
+
+def editing(change: Callable[[Reply], Reply], then: Behavior = pass_on) -> Behavior:
+    """Change replies."""
+    return lambda call: change(then(call))
+
+
+def editing_body(change: Callable[[bytes], bytes]) -> Behavior:
+    return editing(lambda reply: replace(reply, body=change(reply.body)))
+
+
+def editing_json(change: Callable[[dict], None], *, completions: bool = True):
+    """Change the parsed bodies of replies, in place."""
+
+    def edit(body: bytes) -> bytes:
+        if completions and b"chat.completion" not in body:
+            return body
+        content = json.loads(body)
+        change(content)
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+    return editing_body(edit)
+
+
+def editing_text(change: Callable[[str], str]) -> Behavior:
+    """Change the texts of completions."""
+
+    def edit(content: dict) -> None:
+        message = content["choices"][0]["message"]
+        message["content"] = change(message["content"])
+
+    return editing_json(edit)
+
+
+def with_fields(**fields: str) -> Behavior:
+    """Add fields to replies."""
+
+    def add(reply: Reply) -> Reply:
+        for name, value in fields.items():
+            reply = reply.with_field(name.replace("_", "-"), value)
+        return reply
+
+    return editing(add)
+
+
+def after(seconds: float, then: Behavior = pass_on) -> Behavior:
+    """Wait before each reply."""
+
+    def behave(call: Call) -> Reply:
+        time.sleep(seconds)
+        return then(call)
+
+    return behave
+
+
+def in_turn(*behaviors: Behavior) -> Behavior:
+    """Use one after the other, and then the first again."""
+    return lambda call: behaviors[call.number % len(behaviors)](call)
+
+
+def first(n: int, early: Behavior, later: Behavior = pass_on) -> Behavior:
+    """Treat the first requests in another way than the later ones."""
+    return when(lambda call: call.number <= n, early, later)
+
+
+def cached(then: Behavior = pass_on, key: Callable[[Call], Any] | None = None):
+    """Repeat the first reply to the same method and target."""
+    key = key or (lambda call: (call.method, call.target))
+
+    def behave(call: Call) -> Reply:
+        kept, name = call.gateway.kept, key(call)
+        with call.gateway.lock:
+            if name not in kept:
+                kept[name] = then(call)
+            return kept[name]
+
+    return behave
+
+
+def swapped(then: Behavior = pass_on) -> Behavior:
+    """Give each completion to the next request for one."""
+
+    def behave(call: Call) -> Reply:
+        reply = then(call)
+        if not is_chat(call) or reply.status != 200:
+            return reply
+        with call.gateway.lock:
+            previous = call.gateway.kept.get("last", reply)
+            call.gateway.kept["last"] = reply
+        return previous
+
+    return behave
+
+
+def forwarding(call: Call) -> Reply:
+    """Do what a forward proxy does with a plain request."""
+    target = urlsplit(call.target)
+    plain = replace(call, target=target._replace(scheme="", netloc="").geturl())
+    return pass_on(plain)
+
+
+def tunneling(port: int | None = None) -> Behavior:
+    """Do what a forward proxy does with CONNECT; with a port, always go there."""
+
+    def behave(call: Call) -> Reply:
+        host, _, asked = call.target.rpartition(":")
+        goal = (host.strip("[]"), int(asked)) if port is None else ("127.0.0.1", port)
+        return Reply(200, tunnel_to=goal)
+
+    return behave
+
+
+def proxying(port: int | None = None) -> Behavior:
+    """Be a forward proxy that works."""
+    return when(lambda call: call.method == "CONNECT", tunneling(port), forwarding)
+
+
+@contextmanager
+def gateway(upstream: str, behave: Behavior = pass_on, **options: Any):
+    server = Gateway(upstream, behave, **options)
+    with running(server):
+        yield server

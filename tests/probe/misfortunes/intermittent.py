@@ -1,0 +1,260 @@
+"""What happens only sometimes: some of the servers behind an address misbehave."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from tests.probe.misfortunes.arranging import kind_of, over_tls, through
+from tests.probe.misfortunes.gateway import (
+    Reply,
+    answering,
+    as_json,
+    closing,
+    editing_text,
+    every,
+    hanging,
+    has_key,
+    in_turn,
+    is_chat,
+    on_every_connection,
+    page,
+    pass_on,
+    resetting,
+    rewriting,
+    swapped,
+    when,
+    with_fields,
+)
+from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.setups import Arrange, Resources
+from tests.support.authority import DAY, Authority
+
+OTHERS = "network operator"
+SOMETIMES = r"some of|sometimes|\bof (the )?\d+ |now and then|intermittent|not every"
+_BAD_GATEWAY = page(502, "502 Bad Gateway")
+_INTERNAL = answering(500, b"Internal Server Error", Content_Type="text/plain")
+_UNKNOWN_KEY = as_json(
+    401,
+    {"error": {"code": "invalid_key"}},
+    X_Error_Detail="The key is unknown, revoked or expired.",
+    X_Request_Id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e",
+)
+_NO_PATH = as_json(404, {"error": {"code": "not_found"}})
+_OTHER_API = as_json(404, {"detail": "Not Found"}, Server="uvicorn")
+_WEBSITE = page(200, "Welcome to nginx!")
+
+
+def _row(
+    name: str, arrange: Arrange, *says: str, by: str = OTHERS, **more
+) -> Misfortune:
+    return Misfortune(name, arrange, (SOMETIMES, *says), by, **more)
+
+
+def _nth(n: int) -> str:
+    return {2: "second", 3: "third"}.get(n, f"{n}th")
+
+
+def _cut(reply: Reply) -> Reply:
+    return replace(reply, keep=len(reply.body) // 2)
+
+
+_STATUSES = tuple(
+    _row(
+        f"every {_nth(n)} request gets {status}", through(every(n, answer)), str(status)
+    )
+    for status, answer in ((502, _BAD_GATEWAY), (500, _INTERNAL))
+    for n in (2, 3, 4, 5, 7)
+)
+_ENDINGS = tuple(
+    _row(f"every {_nth(n)} request is {word}", through(every(n, behave)))
+    for word, behave in (("reset", resetting), ("closed without an answer", closing))
+    for n in (2, 3, 5, 7)
+)
+_OTHER_ANSWERS = (
+    _row(
+        "every third request gets 503 with Retry-After",
+        through(every(3, page(503, "Service Unavailable", Retry_After="5"))),
+        "503",
+    ),
+    _row(
+        "every fourth request gets 504",
+        through(every(4, page(504, "Gateway Time-out"))),
+        "504",
+    ),
+    _row(
+        "every second request is answered by another service",
+        through(every(2, _OTHER_API)),
+    ),
+    _row("every third request is answered by a web site", through(every(3, _WEBSITE))),
+    _row(
+        "every second connection ends at another service",
+        through(on_every_connection(2, _OTHER_API)),
+    ),
+    _row(
+        "every third connection ends at a web site",
+        through(on_every_connection(3, _WEBSITE)),
+    ),
+    _row(
+        "one of two servers does not know the key",
+        through(every(2, when(has_key, _UNKNOWN_KEY))),
+    ),
+    _row(
+        "one of three servers does not know the key",
+        through(every(3, when(has_key, _UNKNOWN_KEY))),
+    ),
+    _row(
+        "the server of every second connection does not know the key",
+        through(on_every_connection(2, when(has_key, _UNKNOWN_KEY))),
+    ),
+    _row(
+        "the server of every third connection does not know the key",
+        through(on_every_connection(3, when(has_key, _UNKNOWN_KEY))),
+    ),
+    _row(
+        "one of two servers has not got the path",
+        through(
+            every(2, when(is_chat, as_json(404, {"error": {"code": "not_found"}})))
+        ),
+    ),
+    _row(
+        "every third completion is refused by a firewall",
+        through(every(3, when(is_chat, page(403, "Request blocked")))),
+        "403",
+    ),
+    _row(
+        "every fifth request is refused with 403",
+        through(every(5, page(403, "Forbidden"))),
+        "403",
+    ),
+    _row(
+        "every second request with a key loses it",
+        through(every(2, rewriting(lambda call: call.with_field("Authorization")))),
+    ),
+    _row(
+        "every third request with a key loses it",
+        through(every(3, rewriting(lambda call: call.with_field("Authorization")))),
+    ),
+    _row("every third request waits for ever", through(every(3, hanging), timeout=2.0)),
+    _row("every fifth request waits for ever", through(every(5, hanging), timeout=2.0)),
+    _row(
+        "the server of every second connection is silent",
+        through(on_every_connection(2, hanging), timeout=2.0),
+    ),
+    _row(
+        "the server of every second connection answers 500",
+        through(on_every_connection(2, _INTERNAL)),
+        "500",
+    ),
+    _row(
+        "the server of every third connection answers 502",
+        through(on_every_connection(3, _BAD_GATEWAY)),
+        "502",
+    ),
+    _row(
+        "the server of every second connection resets requests",
+        through(on_every_connection(2, resetting)),
+    ),
+    _row(
+        "one of two servers replaces a word of the text",
+        through(every(2, editing_text(lambda text: text.replace("copy", "paste")))),
+    ),
+    _row(
+        "one of two servers turns the text into ASCII",
+        through(
+            every(
+                2, editing_text(lambda text: text.encode("ascii", "replace").decode())
+            )
+        ),
+    ),
+    _row(
+        "every third answer is cut in the middle",
+        through(every(3, lambda call: _cut(pass_on(call)))),
+    ),
+    _row(
+        "502, 500 and an answer take turns",
+        through(in_turn(pass_on, _BAD_GATEWAY, _INTERNAL)),
+    ),
+    Misfortune(
+        "each answer goes to the next request",
+        through(swapped()),
+        (
+            r"another request|other request|swapped|mixed up|belong|cache|same "
+            "response",
+        ),
+        OTHERS,
+    ),
+    Misfortune(
+        "every second answer goes to the next request",
+        through(every(2, swapped())),
+        (
+            r"another request|other request|swapped|mixed up|belong|cache|same "
+            r"response|sometimes|some of|\bof \d+ ",
+        ),
+        OTHERS,
+    ),
+    Misfortune(
+        "one of two servers names another server program",
+        through(every(2, with_fields(Server="other"))),
+        by="",
+    ),
+)
+
+
+def _mixed(*certificates):
+    """Return what chooses among these certificates, one for each connection."""
+
+    def contexts(resources: Resources):
+        made = [one(resources) for one in certificates]
+        return lambda number: made[number % len(made)]
+
+    return contexts
+
+
+def _good(resources: Resources):
+    return resources.authority.serves()
+
+
+def _valid(since: timedelta, until: timedelta):
+    return lambda resources: resources.authority.serves(since=since, until=until)
+
+
+def _for(host: str):
+    return lambda resources: resources.authority.serves(host)
+
+
+def _unknown(resources: Resources):
+    return Authority(resources.folder / "unknown", "Another Root").serves()
+
+
+def _self_signed(resources: Resources):
+    return resources.authority.serves(self_signed=True)
+
+
+def _without_chain(resources: Resources):
+    middle = Authority(
+        resources.folder / "middle", "Middle", parent=resources.authority
+    )
+    return middle.serves(chain=[])
+
+
+_EXPIRED = _valid(-9 * DAY, -DAY)
+_CERTIFICATES = tuple(
+    _row(
+        f"one of {count} servers has a certificate that {what}",
+        over_tls(_mixed(*[_good] * (count - 1), bad)),
+        "certificate",
+        by="operator",
+    )
+    for what, bad in (
+        ("has expired", _EXPIRED),
+        ("is for another name", _for("other.example")),
+        ("an unknown authority has issued", _unknown),
+        ("is self-signed", _self_signed),
+        ("lacks its intermediate", _without_chain),
+        ("is not valid yet", _valid(DAY, 9 * DAY)),
+    )
+    for count in (2, 3)
+)
+
+INTERMITTENT = kind_of(
+    "intermittent", *_STATUSES, *_ENDINGS, *_OTHER_ANSWERS, *_CERTIFICATES
+)

@@ -1,0 +1,121 @@
+"""A misfortune, what the probe must say about it, and whether a report says so.
+
+What is expected was written from the misfortune, as a network engineer would describe
+it to the person who has it, and not from what the probe says.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+
+from readback.probe.common.results import Diagnosis, Fixer, Verdict
+from readback.probe.output import formats
+from readback.probe.report import ProbeReport
+from tests.probe.setups import Arrange
+
+LONGEST_SECONDS = 66.0
+"""A run may take 60 s; a busy machine may take a little longer to end it."""
+# Texts that blame a person for the faults of others. A class names those that would be
+# right for it.
+BLAME = {
+    "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
+    "agent": r"blocks .* by the User-Agent",
+    "store": r"certificates? store|SSL_CERT_FILE|certificates of this machine",
+    "limits": r"limits the number of connections",
+    "program": r"another program uses",
+    "mtu": r"size of a packet|MTU",
+    "cabinet": r"may be the address of the cabinet",
+    "charset": r"character encoding was changed",
+}
+
+
+class Told(Enum):
+    RIGHTLY = "rightly"
+    PARTLY = "partly"
+    WRONGLY = "wrongly"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Misfortune:
+    name: str
+    arrange: Arrange
+    says: tuple[str, ...] = ()
+    """Patterns, each of which the verdict must match: its id, sentence or advice."""
+    by: str = "you network operator"
+    """Who may be named as the one who can fix it; empty if all is well."""
+    shows: tuple[str, ...] = ()
+    """Patterns that must be somewhere in the report."""
+    never: tuple[str, ...] = ()
+    """Patterns that no failure and no warning may match."""
+    blame: str = ""
+    """The names of the entries of BLAME that are right here."""
+    kind: str = field(default="", compare=False)
+    """Its class; set by `kind_of`."""
+
+
+@dataclass(frozen=True)
+class Judgment:
+    told: Told
+    why: str = ""
+
+
+def judge(misfortune: Misfortune, report: ProbeReport) -> Judgment:
+    """Compare a report with what it must say."""
+    if reason := _wrong(misfortune, report):
+        return Judgment(Told.WRONGLY, reason)
+    if reason := _incomplete(misfortune, report):
+        return Judgment(Told.PARTLY, reason)
+    return Judgment(Told.RIGHTLY)
+
+
+def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
+    ids = [one.diagnosis.id for one in report.results]
+    if "probe.unexpected" in ids:
+        return "the probe failed"
+    if report.seconds > LONGEST_SECONDS:
+        return f"took {report.seconds:.0f} s"
+    if not misfortune.by:
+        return f"finds fault: {report.id}" if report.decisive else ""
+    if report.decisive is None:
+        return "finds no fault"
+    if pattern := _matched(misfortune, report.decisive.diagnosis):
+        return f"the verdict says “{pattern}”"
+    if _name(report.fixer) not in misfortune.by.split():
+        return f"blames {_name(report.fixer)}, not {misfortune.by.replace(' ', ' or ')}"
+    return ""
+
+
+def _incomplete(misfortune: Misfortune, report: ProbeReport) -> str:
+    verdict = _text(report.decisive.diagnosis) if report.decisive else ""
+    for pattern in misfortune.says:
+        if not re.search(pattern, verdict, re.IGNORECASE):
+            return f"the verdict does not say “{pattern}”"
+    text = formats.as_text(report)
+    for pattern in misfortune.shows:
+        if not re.search(pattern, text, re.IGNORECASE):
+            return f"the report does not show “{pattern}”"
+    for result in report.results:
+        if pattern := _matched(misfortune, result.diagnosis):
+            return f"{result.diagnosis.id} says “{pattern}”"
+    return ""
+
+
+def _matched(misfortune: Misfortune, diagnosis: Diagnosis) -> str:
+    """Return what a failure or warning says and must not, or nothing."""
+    if diagnosis.verdict not in (Verdict.FAIL, Verdict.WARN):
+        return ""
+    blame = [text for name, text in BLAME.items() if name not in misfortune.blame]
+    for pattern in (*misfortune.never, *blame):
+        if found := re.search(pattern, _text(diagnosis), re.IGNORECASE):
+            return found[0]
+    return ""
+
+
+def _text(diagnosis: Diagnosis) -> str:
+    lines = (diagnosis.id, diagnosis.sentence, diagnosis.hint, *diagnosis.details)
+    return "\n".join(lines)
+
+
+def _name(fixer: Fixer) -> str:
+    return fixer.name.lower()
