@@ -12,9 +12,8 @@ from typing import Protocol
 
 from readback.probe import diagnoses
 from readback.probe.common.background import BackgroundCall
-from readback.probe.common.formatting import printable
 from readback.probe.common.results import Diagnosis, ProbeError, StepResult, Verdict
-from readback.probe.diagnoses import diagnose
+from readback.probe.diagnoses import diagnose, redacted
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
 from readback.probe.steps import Step
 from readback.probe.transport.context import ProbeContext
@@ -74,8 +73,10 @@ class ProbeRun:
         finally:
             self._progress.clear()
         self._context.close()
+        shown = self._context.redactor.text
+        sent_to = self._context.key_sent_to
         return ProbeReport(
-            base_url=printable(self._context.shown_url),
+            base_url=shown(self._context.shown_url),
             key=self._context.shown_key,
             started=self._started,
             seconds=time.monotonic() - self._started_at,
@@ -85,9 +86,9 @@ class ProbeRun:
                 for step in self._steps
                 for one in self._found[step.id]
             ],
-            key_sent_to=self._context.key_sent_to,
+            key_sent_to=shown(sent_to) if sent_to else None,
             service=self._context.service,
-            endpoint_name=self._context.endpoint_name,
+            endpoint_name=shown(self._context.endpoint_name),
         )
 
     def _with_final_address(self, result: StepResult) -> StepResult:
@@ -97,7 +98,8 @@ class ProbeRun:
         if not is_advice or facts.pop("base_url", final) == final:
             return result
         advice = diagnose(result.diagnosis.id, figure="", base_url=final, **facts)
-        return result._replace(diagnosis=self._context.secret.redact(advice))
+        redactor = self._context.redactor
+        return result._replace(diagnosis=redacted(advice, redactor))
 
     @property
     def _limit(self) -> float:
@@ -148,9 +150,10 @@ class ProbeRun:
             self._keep(step, [diagnosis if step is waited else skipped])
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
-        redact = self._context.secret.redact
+        redactor = self._context.redactor
         self._found[step.id] = [
-            StepResult(step.id, step.title, redact(one)) for one in diagnoses
+            StepResult(step.id, step.title, redacted(one, redactor))
+            for one in diagnoses
         ]
 
     def _diagnose(self, step: Step) -> list[Diagnosis]:

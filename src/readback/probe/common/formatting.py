@@ -2,7 +2,8 @@
 
 Everything received from the network passes through `sanitize` before it is shown: it
 removes control characters that a terminal would interpret and anything that looks like
-a key, and it limits the length.
+a credential, and it limits the length. What the run knows to be secret is removed from
+the finished report (`common.redaction`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from readback.keys import KEY_LIKE
+from readback.probe.common.redaction import without_credentials
 
 _MAX_LENGTH = 160
 # The pattern needs linear time, whatever a peer sends.
@@ -42,8 +43,7 @@ def printable(text: str) -> str:
 
 def sanitize(text: str) -> str:
     """Return untrusted text as one line that is safe to show."""
-    # Everything that looks like a key is replaced, ours or another service's.
-    safe = printable(" ".join(KEY_LIKE.sub("sk-…", text).split()))
+    safe = printable(" ".join(without_credentials(text).split()))
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
 
 

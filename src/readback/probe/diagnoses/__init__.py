@@ -6,8 +6,10 @@ templates; the steps supply the facts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from readback.probe.common.redaction import Redactor
 from readback.probe.common.results import (
     Diagnosis,
     Fact,
@@ -51,13 +53,33 @@ TEMPLATES = {
 
 def diagnose(id: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
     """Return the diagnosis with this id, its templates filled with the facts."""
-    template = TEMPLATES[id]
+    template = replace(TEMPLATES[id], figure=figure)
+    return rendered(template, template, facts)
+
+
+def rendered(
+    diagnosis: Diagnosis, texts: Diagnosis, facts: Mapping[str, Fact]
+) -> Diagnosis:
+    """Return the diagnosis with other facts, or other templates for its texts."""
     return replace(
-        template,
-        sentence=template.sentence.format(**facts),
-        hint=template.hint.format(**facts),
-        figure=figure,
+        diagnosis,
+        sentence=texts.sentence.format(**facts),
+        hint=texts.hint.format(**facts),
         facts=facts,
+    )
+
+
+def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
+    """Return the diagnosis without credentials or what a terminal would interpret.
+
+    The templates are ours: only the facts in them can contain a secret, so a key that
+    is a common word does not spoil the sentence.
+    """
+    facts = {name: redactor.fact(fact) for name, fact in diagnosis.facts.items()}
+    return replace(
+        rendered(diagnosis, TEMPLATES[diagnosis.id], facts),
+        figure=redactor.text(diagnosis.figure),
+        details=tuple(map(redactor.text, diagnosis.details)),
     )
 
 

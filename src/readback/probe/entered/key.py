@@ -13,14 +13,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from getpass import getpass
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from readback import keys
-from readback.probe.common.formatting import printable
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.diagnoses.entered import KEY
 from readback.probe.entered.corrections import (
@@ -45,8 +43,6 @@ _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
 # Many times as long as any key; a device such as /dev/zero has no end.
 _MAX_FILE_BYTES = 65_536
-# A shorter text is a part of many words, and replacing it would spoil the report.
-_SHORTEST_REDACTED = 6
 # Enough for a file of settings, in which a Readback key is searched.
 _SEARCHED_LENGTH = 50_000
 # More does not fit into the request headers that servers accept.
@@ -205,17 +201,11 @@ class Secret:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        masks = dict.fromkeys((text, text.strip(), *unwrap(text).keys), "[key]")
+        self.masks = dict.fromkeys((text, text.strip(), *unwrap(text).keys), "[key]")
+        """The forms in which the key could be shown, and what to show instead."""
         if found := find_readback_keys(text):
             for key in found.keys:
-                masks[key] = keys.masked(keys.last_characters(key))
-        longest_first = sorted(masks, key=len, reverse=True)
-        self._masks = {
-            form: masks[form]
-            for form in longest_first
-            if len(form) >= _SHORTEST_REDACTED
-        }
-        """The forms in which the key could be shown."""
+                self.masks[key] = keys.masked(keys.last_characters(key))
 
     def __bool__(self) -> bool:
         return bool(self._text)
@@ -239,37 +229,6 @@ class Secret:
     def reveal(self) -> str:
         """Return the key itself; use it only in a request header."""
         return self._text
-
-    def redact(self, diagnosis: Diagnosis) -> Diagnosis:
-        """Return the diagnosis without the key or what a terminal would interpret."""
-
-        def shown(text: str) -> str:
-            return printable(self._redact_text(text))
-
-        return replace(
-            diagnosis,
-            sentence=shown(diagnosis.sentence),
-            hint=shown(diagnosis.hint),
-            figure=shown(diagnosis.figure),
-            facts={
-                name: self._redact_fact(fact) for name, fact in diagnosis.facts.items()
-            },
-            details=tuple(map(shown, diagnosis.details)),
-        )
-
-    def _redact_fact(self, fact: Fact) -> Fact:
-        if isinstance(fact, str):
-            return self._redact_text(fact)
-        if isinstance(fact, list):
-            return [self._redact_fact(item) for item in fact]
-        if isinstance(fact, dict):
-            return {name: self._redact_fact(item) for name, item in fact.items()}
-        return fact
-
-    def _redact_text(self, text: str) -> str:
-        for form, mask in self._masks.items():
-            text = text.replace(form, mask)
-        return text
 
 
 class PastedKey(NamedTuple):

@@ -20,13 +20,9 @@ from urllib.parse import urljoin, urlsplit
 from readback.contract import REFUSALS
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
-from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeResponse
 
 _MAX_MESSAGE = 2000
-_SHORTEST_PART = 4
-# Some services repeat the key of a request with most of it replaced by asterisks.
-_STARRED = re.compile(r"\S*\*{2,}\S*")
 _NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 COMPLETION_FIELDS = {
     "id": "",
@@ -148,27 +144,10 @@ def has_models(response: ProbeResponse) -> bool:
     return is_from_api(response) and response.status not in _NO_SUCH_PATH
 
 
-def safe_message(error: ApiError | None, key: Secret | None) -> str:
-    """Return the message of an error without anything that it repeats of the key."""
-    if error is None:
-        return "no explanation"
-    message = _STARRED.sub("…", error.message[:_MAX_MESSAGE])
-    if key:
-        message = _hide_parts(message, key.reveal())
-    return sanitize(message) or "no explanation"
-
-
-def _hide_parts(text: str, key: str) -> str:
-    """Replace every run of four or more characters that the key contains, too."""
-    shown, start = "", 0
-    while start < len(text):
-        end = start
-        while end < len(text) and text[start : end + 1] in key:
-            end += 1
-        is_part = end - start >= min(_SHORTEST_PART, len(key))
-        shown += "…" if is_part else text[start]
-        start = end if is_part else start + 1
-    return shown
+def safe_message(error: ApiError | None) -> str:
+    """Return the message of an error; the report is searched for the key later."""
+    message = sanitize(error.message[:_MAX_MESSAGE]) if error else ""
+    return message or "no explanation"
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     return ProbeError(
         id or _REFUSED.get(response.status, "endpoint.refused"),
         status=response.status,
-        detail=answers.safe_message(error, context.usable_key),
+        detail=answers.safe_message(error),
         # Some services send a date instead of seconds.
         wait=wait if wait.isascii() and wait.isdigit() else "a few",
         sent_to=context.key_sent_to or "not sent",
@@ -168,7 +168,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     if _is_completion(answers.parse_json(response.body)):
         return diagnose("stream.ignored")
     if stream.error:
-        detail = answers.safe_message(stream.error, context.usable_key)
+        detail = answers.safe_message(stream.error)
         raise ProbeError("stream.error", detail=detail)
     if not stream.moments:
         raise ProbeError("stream.form")

@@ -6,11 +6,15 @@ steps that need that step.
 
 from __future__ import annotations
 
+import os
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
+from readback.probe.common.redaction import HIDDEN, Redactor, secrets_in
 from readback.probe.common.results import Service
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
@@ -21,6 +25,8 @@ MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
 UNKNOWN = PROBE_PATH.removeprefix(VERSION_PREFIX)
 """A path that no API has. Requests for it need no key."""
+_PROXY = re.compile("_proxy$", re.IGNORECASE)
+_KEY_VARIABLES = ("OPENAI_API_KEY", "READBACK_API_KEY")
 
 
 @dataclass
@@ -56,6 +62,18 @@ class ProbeContext:
     seen_ids: set[str] = field(default_factory=set)  # echo
     cabinet: ProbeResponse | None = None  # cabinet
     cabinet_host: str = ""  # cabinet
+
+    redactor: Redactor = field(init=False)
+    """What removes every secret of this run from a text that is shown."""
+
+    def __post_init__(self) -> None:
+        proxies = (os.environ[one] for one in os.environ if _PROXY.search(one))
+        urls = map(secrets_in, (self.entered_url, *proxies))
+        found = chain(secrets_in(self.cabinet_url or "", and_path=True), *urls)
+        masks = dict.fromkeys(found, HIDDEN)
+        for variable in _KEY_VARIABLES:
+            masks.update(Secret(os.environ.get(variable, "")).masks)
+        self.redactor = Redactor({**masks, **self.secret.masks})
 
     @property
     def shown_url(self) -> str:

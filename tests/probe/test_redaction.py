@@ -1,0 +1,227 @@
+"""No secret is shown: every input has one, and every output is searched for it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
+
+import pytest
+
+from readback.probe.common.redaction import Redactor, secrets_in, without_credentials
+from readback.probe.entered.key import Secret
+from readback.probe.watch import Trend
+from tests.probe.forms import FORMS
+from tests.probe.probing import probed
+from tests.probe.relay import running
+from tests.probe.setups import ProbeInput
+from tests.probe.test_command import run
+
+SECRETS = {
+    "key": "Zx9-the-Key-4Qw7-of-Alice",
+    "user": "address-us3r",
+    "password": "addressPa55word",
+    "token": "address-t0ken-77",
+    "cabinet_user": "cabinet-us3r",
+    "cabinet_password": "cabinetPa55word",
+    "cabinet_token": "cabinet-t0ken-88",
+    "proxy_user": "proxy-us3r",
+    "proxy_password": "proxyPa55/word",
+    "variable": "Yv8-another-Key-5Rt6",
+}
+# A part of a secret tells, too.
+PARTS = {"the-Key-4Qw7", "Pa55", "t0ken", "us3r", "Key-5Rt6", "4Qw7"}
+ANSWERS = {
+    "message": (401, {}, "json"),
+    "message in a server error": (500, {}, "json"),
+    "title": (403, {"Content-Type": "text/html"}, "html"),
+    "location": (302, {"Location": "http://{login}@elsewhere.example/{all}"}, "json"),
+    "server": (407, {"Server": "{all}", "Proxy-Authenticate": "Basic"}, "html"),
+    "models": (200, {"Server": "{all}", "X-Cache": "{all}"}, "models"),
+}
+
+
+class Parrot(ThreadingHTTPServer):
+    """A server that repeats every secret that it gets, and those it cannot know."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer = ANSWERS[answer]
+
+    def handle_error(self, request, client_address) -> None:
+        """Do not log: in these tests, clients close connections on purpose."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Parrot
+
+    def do_GET(self) -> None:
+        status, headers, form = self.server.answer
+        said = " ".join((*SECRETS.values(), self.headers.get("Authorization", "")))
+        said += f" {SECRETS['key'][:9]}...{SECRETS['key'][-6:]} access this project"
+        body = {
+            "json": json.dumps({"error": {"message": said, "code": said}}),
+            "html": f"<html><title>{said}</title></html>",
+            "models": json.dumps({"data": [{"id": said}, {"id": SECRETS["key"]}]}),
+        }[form].encode()
+        login = f"{SECRETS['user']}:{SECRETS['password']}"
+        self.send_response_only(status, said)
+        for name, value in headers.items():
+            filled = value.format(login=login, all=quote(said))
+            self.send_header(name, filled)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_CONNECT = do_GET
+
+
+@contextmanager
+def parrot(answer: str) -> Iterator[str]:
+    server = Parrot(answer)
+    with running(server):
+        yield f"127.0.0.1:{server.server_port}"
+
+
+def address(host: str) -> str:
+    login = f"{SECRETS['user']}:{SECRETS['password']}"
+    return f"http://{login}@{host}/v1?token={SECRETS['token']}"
+
+
+def cabinet(host: str) -> str:
+    login = f"{SECRETS['cabinet_user']}:{SECRETS['cabinet_password']}"
+    return f"http://{login}@{host}/?token={SECRETS['cabinet_token']}"
+
+
+def proxy(host: str) -> str:
+    password = quote(SECRETS["proxy_password"], safe="")
+    return f"http://{SECRETS['proxy_user']}:{password}@{host}"
+
+
+def shown_secrets(text: str) -> list[str]:
+    return [one for one in {*SECRETS.values(), *PARTS} if one in text]
+
+
+@pytest.mark.parametrize("bypassed", ["", "127.0.0.1"], ids=["proxy", "direct"])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_no_form_of_a_report_shows_a_secret(
+    answer: str, bypassed: str, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRETS["variable"])
+    with parrot(answer) as host:
+        monkeypatch.setenv("http_proxy", proxy(host))
+        monkeypatch.setenv("no_proxy", bypassed)
+        chat = "gpt-small" if answer == "models" else None
+        report = probed(
+            ProbeInput(address(host), SECRETS["key"], cabinet=cabinet(host), chat=chat)
+        )
+    outputs = {name: form(report) for name, form in FORMS.items()}
+    trend = Trend(lambda _: None)
+    trend.show(report)
+    trend.show(report)
+    outputs["watch"] = capsys.readouterr().out
+    assert {name: shown_secrets(text) for name, text in outputs.items()} == {
+        name: [] for name in outputs
+    }
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"], ["--markdown"], ["--short"]])
+def test_a_comparison_shows_no_secret(arguments: list[str]) -> None:
+    with parrot("message") as host:
+        done = run(
+            *(address(host), "--compare", address(host), "--cabinet", cabinet(host)),
+            *("--key-env", "KEY", *arguments),
+            more={
+                "KEY": SECRETS["key"],
+                "READBACK_API_KEY": SECRETS["key"],
+                "OPENAI_API_KEY": SECRETS["variable"],
+                "http_proxy": proxy(host),
+            },
+        )
+    assert shown_secrets(done.stdout + done.stderr) == []
+    assert "127.0.0.1" in done.stdout
+
+
+@pytest.mark.parametrize("url", ["{}", "ftp://{}@host", "http://[{}", "x {} y"])
+def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
+    secret = SECRETS["password"]
+    done = run(url.format(f"alice:{secret}"), "--json", key=SECRETS["key"])
+    assert shown_secrets(done.stdout + done.stderr) == []
+
+
+def test_a_cabinet_of_a_readback_is_shown_without_its_secrets(readback) -> None:
+    with parrot("title") as host:
+        report = probed(
+            ProbeInput(readback.base_url, readback.api_key, cabinet=cabinet(host))
+        )
+    assert "cabinet.unreachable" in [one.diagnosis.id for one in report.results]
+    for form in FORMS.values():
+        assert shown_secrets(form(report)) == []
+        assert f"http://{host}/" in "".join(FORMS["json"](report))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You cannot access this project",
+        "Bearer authentication is required; send a Bearer token.",
+        "Basic authentication failed: wrong password for this account",
+        "The token has expired; the session was closed",
+        "the tasks-runner is a risk-management tool",
+        "api_key: missing",
+        "See https://host.example/v1/models#errors",
+        "A **bold** word",
+        "the service sk-api is down",
+    ],
+)
+def test_words_stay(text: str) -> None:
+    redactor = Redactor(Secret("sk-proj-Q7w8E9r0T1y2").masks | Secret("bold").masks)
+    assert redactor.text(text).replace("#…", "#errors") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer abcDEF123456",
+        "Authorization: Basic YWxpY2U6aHVzaA==",
+        "password=abcDEF123456",
+        '{"api_key": "abcDEF123456"}',
+        "http://alice:abcDEF123456@host.example/",
+        "http://host.example/?code=abcDEF123456&state=x",
+        "http://host.example/#access_token=abcDEF123456",
+        "cookie: sessionid=abcDEF123456",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhYmNERUYxMjM0NTYifQ.abcDEF123456",
+        "gsk_abcDEF1234567890",
+        "key sk-***********F123456",
+    ],
+)
+def test_what_looks_like_a_credential_is_hidden(text: str) -> None:
+    shown = without_credentials(text)
+    assert "DEF123456" not in shown
+    assert "F123456" not in shown
+    assert "aHVzaA" not in shown
+
+
+@pytest.mark.parametrize("key", ["service", "request", "project", "Certificate"])
+def test_a_key_that_is_a_word_does_not_spoil_the_report(key: str) -> None:
+    report = probed(ProbeInput("http://127.0.0.1:1/v1", key))
+    with_other = probed(ProbeInput("http://127.0.0.1:1/v1", "another-key-7"))
+    sentences = [one.diagnosis.sentence for one in report.results]
+    assert sentences == [one.diagnosis.sentence for one in with_other.results]
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("http://alice:hush@host/", ["alice:hush", "alice", "hush"]),
+        ("alice:hu/sh@host", ["alice:hu/sh", "alice", "hu/sh"]),
+        ("http://host/?a=b#c=d", ["b", "d"]),
+        ("http://host/cabinet/a1b2c3/", ["a1b2c3"]),
+        ("http://[", []),
+    ],
+)
+def test_secrets_are_found_in_an_address(url: str, found: list[str]) -> None:
+    assert list(secrets_in(url, and_path=True)) == found
