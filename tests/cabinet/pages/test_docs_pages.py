@@ -4,6 +4,7 @@ import json
 import re
 from functools import cache
 from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 
@@ -25,13 +26,63 @@ def test_the_index_links_to_every_page():
     assert set(re.findall(r'href="/docs/([\w-]+)"', index)) == set(NAMES)
 
 
+def searched(query: str, language: str = "en") -> str:
+    return text_of(Visitor(language).get("/docs/?" + urlencode({"q": query})))
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+@pytest.mark.parametrize(
+    "query, url",
+    [
+        ("Error code: 401", "/docs/errors#invalid_key"),
+        ("certificate verify failed", "/docs/probe-connection#tlsuntrusted"),
+        ("READBACK_KEY_RATE", "/docs/settings"),
+        ("tls.wrong_name", "/docs/probe-connection#tlswrong_name"),
+        ("content_too_large", "/docs/errors#content_too_large"),
+        ("single sign-on", "/docs/operations#single-sign-on"),
+    ],
+)
+def test_the_search_leads_to_the_place_that_explains_it(query, url, language):
+    page = searched(query, language)
+
+    links = re.findall(r'<li><a href="([^"]+)"', page)
+    found = [link if "#" in url else link.partition("#")[0] for link in links[:3]]
+    assert url in found
+
+
+@pytest.mark.parametrize(
+    "language, query", [("en", "no e-mail arrives"), ("ru", "не приходит письмо")]
+)
+def test_the_search_knows_symptoms_in_the_readers_words(language, query):
+    page = searched(query.upper(), language)
+
+    first = re.search(r'<li><a href="([^"]+)"', page)
+    assert first and "when-the-mail-server-is-unavailable" in first[1]
+
+
+def test_a_search_without_results_says_so_and_shows_the_words_as_text():
+    page = searched("<b>zzzz</b> " + "x" * 500)
+
+    assert "Nothing found" in page
+    assert "<b>zzzz" not in page
+
+
+def test_a_long_page_begins_with_its_contents():
+    page = text_of(Visitor().get("/docs/contract"))
+
+    [contents] = re.findall(r'<nav class="contents".*?</nav>', page, re.S)
+    for anchor in re.findall(r'href="#([^"]+)"', contents):
+        assert f'id="{anchor}"' in page
+    assert "#limits" in contents
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_opens_and_its_links_to_the_docs_work(name):
     page = Visitor().get(f"/docs/{name}")
 
     assert page.status_code == 200
     assert "<h1" in text_of(page)
-    for target in re.findall(r'href="(/docs/[^"]*)"', text_of(page)):
+    for target in re.findall(r'href="(/docs/[^"?]*)"', text_of(page)):
         path, _, anchor = target.partition("#")
         assert (f'id="{anchor}"' if anchor else "<h1") in opened(path), target
 

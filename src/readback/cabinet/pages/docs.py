@@ -1,6 +1,7 @@
-"""The documentation pages: docs/*.md, ordered and rendered as HTML.
+"""The documentation pages: docs/*.md, rendered as HTML with a list of contents.
 
-The wheel contains docs/ inside the package; a clone has it at its root.
+The wheel contains docs/ inside the package; a clone has it at its root. `README.md` is
+the index, in the cabinet as in the repository.
 
 The OpenAPI document gets the addresses of this installation; the file in docs/ has the
 default ones. Tools that import it do not remember where they got it, so every link in
@@ -33,32 +34,10 @@ _IN_PACKAGE = Path(__file__).parents[1] / "docs"
 _IN_REPOSITORY = Path(__file__).parents[4] / "docs"
 FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
-# The audience of each page, in the order of the index.
-FOR_CLIENTS = (
-    "connect",
-    "programs",
-    "testing",
-    "clients",
-    "contract",
-    "errors",
-    "probe",
-    "probe-input",
-    "probe-connection",
-    "probe-service",
-    "cabinet",
-    "cli",
-)
-FOR_OPERATORS = (
-    "deploy",
-    "operations",
-    "settings",
-    "accounts",
-    "reliability",
-    "performance",
-    "scale",
-)
-FOR_ENGINEERS = ("architecture", "decisions")
-
+# The page of all pages: /docs/ itself.
+INDEX = "README"
+# A longer list of contents shows only the headings of the second level.
+_MAX_CONTENTS = 40
 # Tables with more columns stay tables on a phone.
 _MAX_STACKED = 4
 # A placeholder, not a valid key.
@@ -66,33 +45,42 @@ _YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
 _IN_FILE = config.read({})
 
 
+class DocHeading(NamedTuple):
+    level: int
+    anchor: str
+    text: str
+
+
 class DocPage(NamedTuple):
     name: str
     title: str
     html: SafeString
     language: str
+    contents: list[DocHeading]
 
 
 def names() -> set[str]:
-    return {path.stem for path in FOLDER.glob("*.md")}
+    return {path.stem for path in FOLDER.glob("*.md")} - {INDEX}
 
 
-def load(name: str, language: str) -> DocPage:
-    """Return a page in the given language, or in English if it is not translated."""
+def source(name: str, language: str) -> tuple[str, str]:
+    """Return a page's Markdown and its language: English if it is not translated."""
     if name == "errors":
-        return _render(name, errors_page.markdown(), language)
+        return errors_page.markdown(), language
     translated = FOLDER / language / f"{name}.md"
     if translated.is_file():
-        return _read(name, translated, language)
-    return _read(name, FOLDER / f"{name}.md", "en")
+        return translated.read_text(encoding="utf-8"), language
+    return (FOLDER / f"{name}.md").read_text(encoding="utf-8"), "en"
+
+
+def anchor(heading: str) -> str:
+    """Return the id of a heading, as code hosts derive it from the text."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 
 @cache
-def _read(name: str, path: Path, language: str) -> DocPage:
-    return _render(name, path.read_text(encoding="utf-8"), language)
-
-
-def _render(name: str, text: str, language: str) -> DocPage:
+def load(name: str, language: str) -> DocPage:
+    text, language = source(name, language)
     # Importing it takes 0.03 s, for which no start should wait.
     from markdown_it import MarkdownIt
 
@@ -103,10 +91,12 @@ def _render(name: str, text: str, language: str) -> DocPage:
         # Images only show pages of the cabinet.
         children = [child for child in token.children or [] if child.type != "image"]
         token.children = [_link_to_page(child) for child in children]
+    headings = []
     for token, content in zip(tokens, tokens[1:], strict=False):
-        if token.type == "heading_open":  # its id as code hosts derive it from the text
-            words = re.sub(r"[^\w\- ]", "", content.content.lower())
-            token.attrSet("id", words.strip().replace(" ", "-"))
+        if token.type == "heading_open":
+            token.attrSet("id", anchor(content.content))
+            text = content.content.replace("`", "")
+            headings.append(DocHeading(int(token.tag[1]), anchor(text), text))
     _stack_on_a_phone(tokens)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
     # Wide tables and long lines scroll in their own box, so that the page does not
@@ -115,7 +105,15 @@ def _render(name: str, text: str, language: str) -> DocPage:
     html = re.sub("(?=<table)", '<div class="scroll" tabindex="0">', html)
     html = html.replace("</table>", "</table></div>")
     # Safe: the Markdown is ours and is rendered with HTML disabled.
-    return DocPage(name, title, mark_safe(html), language)
+    return DocPage(name, title, mark_safe(html), language, _contents(headings))
+
+
+def _contents(headings: list[DocHeading]) -> list[DocHeading]:
+    """Return the headings of the list of contents; a short page needs none."""
+    listed = [one for one in headings if one.level in (2, 3)]
+    if len(listed) > _MAX_CONTENTS:
+        listed = [one for one in listed if one.level == 2]
+    return listed if len(listed) > 2 else []
 
 
 def _stack_on_a_phone(tokens: "list[Token]") -> None:
@@ -144,21 +142,10 @@ def _stack_on_a_phone(tokens: "list[Token]") -> None:
 
 def _link_to_page(token: "Token") -> "Token":
     """Point a link to another Markdown file at the page of that file."""
-    href = token.attrGet("href")
-    if isinstance(href, str) and (match := re.fullmatch(r"([a-z-]+)\.md(#.*)?", href)):
+    href = str(token.attrGet("href"))
+    if match := re.fullmatch(r"(?:\.\./)?([a-z-]+)\.md(#.*)?", href):
         token.attrSet("href", reverse("docs_page", args=[match[1]]) + (match[2] or ""))
     return token
-
-
-@require_safe
-def docs_index(request: HttpRequest) -> HttpResponse:
-    context = {
-        "nav": "docs",
-        "for_clients": _load_all(FOR_CLIENTS),
-        "for_operators": _load_all(FOR_OPERATORS),
-        "for_engineers": _load_all(FOR_ENGINEERS),
-    }
-    return render(request, "pages/docs.html", context)
 
 
 @require_safe
@@ -168,7 +155,7 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
     base_url = settings.CONFIG.base_url
     context = {
         "nav": "docs",
-        "document": load(name, _language()),
+        "document": load(name, language()),
         "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
     }
     return render(request, "pages/document.html", context)
@@ -181,12 +168,7 @@ def report_schema(request: HttpRequest) -> HttpResponse:
     return HttpResponse(schema, "application/schema+json")
 
 
-def _load_all(order: tuple[str, ...]) -> list[DocPage]:
-    existing = names()
-    return [load(name, _language()) for name in order if name in existing]
-
-
-def _language() -> str:
+def language() -> str:
     return get_language() or "en"
 
 
