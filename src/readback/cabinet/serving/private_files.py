@@ -13,9 +13,10 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from readback.config import DATABASE_NAME, Config, ConfigError
 from readback.setting_values import MIN_SECRET_KEY_LENGTH
@@ -128,23 +129,36 @@ def read_secret_key(path: Path) -> str:
 
 
 def _create_secret_key(path: Path) -> None:
+    # Linking is atomic and never overwrites, so two processes that start at the same
+    # time both read the secret of the faster one.
+    with suppress(FileExistsError):
+        write_secret_key(path, secrets.token_urlsafe(48), put=os.link)
+
+
+def write_secret_key(
+    path: Path, key: str, put: Callable[[Path, Path], None] = os.replace
+) -> None:
+    """Store a secret key, complete even after a power cut, as its name is."""
     make_directory(path.parent)
     temporary = path.with_name(f"{SECRET_KEY_NAME}.{secrets.token_hex(4)}")
     try:
-        # Complete even after a power cut, as its name in the directory is.
         with create(temporary) as file:
-            file.write(secrets.token_urlsafe(48))
-            file.flush()
-            os.fsync(file.fileno())
-        # Linking is atomic and never overwrites, so two processes that start at the
-        # same time both read the secret of the faster one.
-        os.link(temporary, path)
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except FileExistsError:
-        pass
+            file.write(key)
+            sync(file)
+        put(temporary, path)
+        sync_directory(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync(file: IO[Any]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
