@@ -64,6 +64,7 @@ CABINET = {
     "mails_waiting": "Mails in the outbox.",
     "oldest_mail_age_seconds": "How long the oldest of them has been waiting.",
     "mails_total": "Mails that left the outbox, by outcome.",
+    "last_backup_timestamp_seconds": "When `readback backup` last wrote an archive.",
 }
 _MEANINGS = BOTH_PLANES | API | CABINET
 

@@ -59,6 +59,7 @@ INTERNAL_ERRORS = metric(
 )
 LOGIN = with_label(CABINET, 'view="account_login"')
 EXPIRY = metric("certificate_expiry_timestamp_seconds")
+BACKUP = metric("last_backup_timestamp_seconds", CABINET)
 IN_A_MONTH = 30 * 86400
 HEALTHY = {
     f"up{API}": steady(1),
@@ -82,6 +83,7 @@ HEALTHY = {
     EXPIRY: steady(IN_A_MONTH),
     metric("cabinet_database_up", CABINET): steady(1),
     metric("oldest_mail_age_seconds", CABINET): steady(1),
+    BACKUP: steady(0),
     **{
         metric("pages_total", CABINET, f'status="{status}"'): steady(0)
         for status in (500, 502, 503)
@@ -154,6 +156,7 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
         {EXPIRY: broken(IN_A_MONTH, 86400)},
         {"ReadbackCertificateExpires"},
     ),
+    "ReadbackBackupOld": ({BACKUP: broken(0, -4 * 86400)}, set()),
     "ReadbackVersionsDiffer": (
         {
             metric("build_info", OTHER_API, 'version="0.2.0"'): (

@@ -360,6 +360,12 @@ class MailTotal(models.Model):
     mails = models.BigIntegerField(default=0)
 
 
+class LastBackup(models.Model):
+    """When `readback backup` last wrote an archive; one row, or none."""
+
+    at = models.DateTimeField()
+
+
 class CacheEntry(models.Model):
     """The table of Django's database cache, so that migrations create it."""
 

@@ -1,6 +1,6 @@
-"""Metrics of the cabinet for Prometheus: its pages, and the outbox.
+"""Metrics of the cabinet for Prometheus: its pages, the outbox, and the last backup.
 
-Any worker answers for all workers of its machine. The numbers of the outbox are in the
+Any worker answers for all workers of its machine. Outbox and last backup are in the
 database, so every cabinet on it reports the same. `readback.metrics` says what each
 metric means. A page is counted under the name of its view, never under its path, which
 contains the ids and tokens of people.
@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 
 from readback import metrics
 from readback.cabinet.mail import outbox
+from readback.cabinet.operators import status
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.lifecycle import Lifecycle
 from readback.shared_counters import WORKER_DEATHS, Histogram, SharedCounters
@@ -48,13 +49,13 @@ class WorkerPages:
         self._row = counters.row(row)
         self._lock = threading.Lock()
 
-    def count(self, request: HttpRequest, status: int, seconds: float) -> None:
+    def count(self, request: HttpRequest, code: int, seconds: float) -> None:
         """Count a page; Django has set the view of the request by then."""
         match, times = request.resolver_match, self.counters.times
         view = (match.namespace or match.url_name or OTHER) if match else OTHER
         histogram = times.get(view) or times[OTHER]
         with self._lock:
-            self._row.add(status if status in STATUSES else OTHER)
+            self._row.add(code if code in STATUSES else OTHER)
             histogram.observe(self._row, seconds)
 
 
@@ -87,14 +88,14 @@ class CabinetMetrics(Collector):
             yield metrics.histograms("page_seconds", ("view",), times, counters)
         # Without the database, the rest is worth all the more.
         try:
-            mails = list(_mails())
+            stored = list(_stored())
         except DatabaseError:
-            mails = []
-        yield metrics.gauge("cabinet_database_up", bool(mails))
-        yield from mails
+            stored = []
+        yield metrics.gauge("cabinet_database_up", bool(stored))
+        yield from stored
 
 
-def _mails() -> Iterator[Metric]:
+def _stored() -> Iterator[Metric]:
     waiting = outbox.waiting()
     now = timezone.now()
     yield metrics.gauge("mails_waiting", waiting.mails)
@@ -102,6 +103,8 @@ def _mails() -> Iterator[Metric]:
     yield metrics.gauge("oldest_mail_age_seconds", age)
     totals = [((outcome,), mails) for outcome, mails in outbox.totals().items()]
     yield metrics.counters_by("mails_total", ("outcome",), totals)
+    if at := status.last_backup():
+        yield metrics.gauge("last_backup_timestamp_seconds", at.timestamp())
 
 
 def answer(request: HttpRequest) -> HttpResponse:

@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db import connection
 
 from readback import __version__, http_client
+from readback.cabinet.models import LastBackup
 from readback.cabinet.serving import schema
 from readback.http_client import NoFreeSlot, Slots
 from readback.setting_values import Bind
@@ -120,6 +121,7 @@ class DatabaseFacts(NamedTuple):
     name: str
     bytes: int
     pending_migrations: list[str]
+    last_backup: datetime | None
 
 
 def versions() -> dict[str, str]:
@@ -131,6 +133,10 @@ def versions() -> dict[str, str]:
     }
 
 
+def last_backup() -> datetime | None:
+    return LastBackup.objects.values_list("at", flat=True).first()
+
+
 def database_facts() -> DatabaseFacts:
     if connection.vendor == "sqlite":
         version = connection.Database.sqlite_version  # type: ignore[attr-defined]
@@ -139,11 +145,12 @@ def database_facts() -> DatabaseFacts:
         for file in (path, path.with_name(f"{path.name}-wal")):
             with suppress(FileNotFoundError):  # the log may end at any moment
                 size += file.stat().st_size
-        return DatabaseFacts(f"SQLite {version}", size, schema.pending())
+        return DatabaseFacts(f"SQLite {version}", size, schema.pending(), last_backup())
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version")
         [version] = cursor.fetchone()
         cursor.execute("SELECT pg_database_size(current_database())")
         [size] = cursor.fetchone()
     # Distributions add their own words: "17.2 (Debian 17.2-1.pgdg120+1)".
-    return DatabaseFacts(f"PostgreSQL {version.split()[0]}", size, schema.pending())
+    name = f"PostgreSQL {version.split()[0]}"
+    return DatabaseFacts(name, size, schema.pending(), last_backup())
