@@ -1,5 +1,6 @@
 """A database is restored while two workers serve: ids then belong to other keys."""
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ import pytest
 
 from readback import keys
 from tests.scale.conftest import Site
-from tests.scale.test_backups import command, run, where
+from tests.support.commands import environment_with, run_command
 from tests.support.database import Database
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
@@ -34,33 +35,29 @@ class Restorer:
     @contextmanager
     def changed_backup(self) -> Iterator[Database]:
         """Return the backup as a database; what is changed there will be restored."""
-        kind = "SQLite" if self._site.database.is_sqlite else "PostgreSQL"
-        first = {"BACKUP": str(self._folder / "first")}
-        live = where(self._site.database.url)
-        run(command(kind, "Back up"), self._postgresql.programs, **first, **live)
-        if kind == "SQLite":
-            self.copy = Database(f"sqlite:///{self._folder}/copy")
-        else:
-            self.copy = Database(self._postgresql.new_database())
-        there = where(self.copy.url)
-        run(command(kind, "Restore"), self._postgresql.programs, **first, **there)
-        yield self.copy
-        self._backup = {"BACKUP": str(self._folder / "second")}
-        run(
-            command(kind, "Back up"),
-            self._postgresql.programs,
-            **self._backup,
-            **there,
+        live = self._site.database
+        self._run(live.url, "backup", "first")
+        copy = Database(
+            f"sqlite:///{self._folder}/copy"
+            if live.is_sqlite
+            else self._postgresql.new_database()
         )
+        self._run(copy.url, "restore", "first")
+        yield copy
+        self._run(copy.url, "backup", "second")
 
     def restore(self) -> None:
-        kind = "SQLite" if self._site.database.is_sqlite else "PostgreSQL"
-        run(
-            command(f"{kind} under a running service", "Restore"),
-            self._postgresql.programs,
-            **self._backup,
-            **where(self._site.database.url),
-        )
+        self._run(self._site.database.url, "restore", "second", "--yes", "--online")
+
+    def _run(self, url: str, *arguments: str) -> None:
+        settings = {
+            "READBACK_DATABASE_URL": url,
+            "READBACK_SECRET_KEY": "x" * 50,
+            "PATH": f"{self._postgresql.programs}:{os.environ['PATH']}",
+        }
+        environment = environment_with(settings)
+        done = run_command(environment, *arguments, folder=self._folder)
+        assert done.returncode == 0, done.stderr + done.stdout
 
 
 def ask(site: Site, connection: Connection, key: str) -> int:
@@ -162,7 +159,7 @@ def has_begun(database: Database) -> bool:
     return bool(
         database.rows(
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
-            " AND application_name IN ('pg_restore', 'psql')"
+            " AND application_name = 'psql'"
             " AND (wait_event_type = 'Lock' OR wait_event = 'PgSleep')"
         )
     )

@@ -9,6 +9,7 @@ import click
 
 from readback import __version__
 from readback.cli.account import account
+from readback.cli.backup import backup, restore
 from readback.cli.database import manage, migrate
 from readback.cli.doctor import doctor
 from readback.cli.key import key
@@ -41,5 +42,16 @@ def probe(context: click.Context, arguments: tuple[str, ...]) -> None:
     context.exit(main(list(arguments)))
 
 
-for command in (serve, wait, probe, account, key, migrate, doctor, manage):
+for command in (
+    serve,
+    wait,
+    probe,
+    account,
+    key,
+    migrate,
+    backup,
+    restore,
+    doctor,
+    manage,
+):
     main.add_command(command)

@@ -59,5 +59,11 @@ def _postgresql(url: str) -> dict[str, Any]:
         # PgBouncer in transaction mode may use another session for each transaction,
         # so neither cursors nor prepared statements may outlive one.
         "DISABLE_SERVER_SIDE_CURSORS": True,
-        "OPTIONS": {"prepare_threshold": None, "connect_timeout": 10, **options},
+        "OPTIONS": {
+            "prepare_threshold": None,
+            "connect_timeout": 10,
+            # By this, `readback restore` notices that a cabinet is running.
+            "application_name": "readback-cabinet",
+            **options,
+        },
     }

@@ -5,7 +5,7 @@ the same time.
 """
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from pkgutil import iter_modules
@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from readback.cabinet.serving import private_files
@@ -67,18 +68,35 @@ def _files() -> set[tuple[str, str]]:
     }
 
 
-def unknown() -> list[str]:
-    """Return the names of applied migrations that only a newer version has."""
+def unknown(names: Iterable[str] | None = None) -> list[str]:
+    """Return the applied migrations that only a newer version has.
+
+    Without names, those that are applied to the database.
+    """
     files = _files()
     migrated_apps = {app for app, _ in files}
-    without_file = {row for row in _applied() - files if row[0] in migrated_apps}
+    found = {
+        tuple(name.split(".", 1)) for name in (applied() if names is None else names)
+    }
+    without_file = {row for row in found - files if row[0] in migrated_apps}
     if not without_file:
         return []
-    loader = MigrationExecutor(connection).loader
     replaced = {
-        row for each in loader.disk_migrations.values() for row in each.replaces
+        row
+        for each in MigrationLoader(None).disk_migrations.values()
+        for row in each.replaces
     }
-    return [f"{app}.{name}" for app, name in sorted(without_file - replaced)]
+    return [".".join(row) for row in sorted(without_file - replaced)]
+
+
+def missing(names: Iterable[str]) -> bool:
+    """Return whether a database with these migrations lacks one of this version."""
+    return not _files() <= {tuple(name.split(".", 1)) for name in names}
+
+
+def applied() -> list[str]:
+    """Return the names of the migrations that are applied to the database."""
+    return [f"{app}.{name}" for app, name in sorted(_applied())]
 
 
 def _applied() -> set[tuple[str, str]]:

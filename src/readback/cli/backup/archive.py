@@ -1,0 +1,170 @@
+"""The archive of `readback backup`: a tar file with a list of its members and digests.
+
+The first member is the manifest, the last one the manifest's own digest; so a reader
+knows what to expect before it reads anything large, and notices if something was cut
+off or altered. The members are not compressed: an archive never holds more than its
+own size. Knows nothing of databases, and uses only the standard library.
+"""
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import IO, Any
+
+from readback import __version__
+
+FORMAT = 1
+DATABASE, SECRET_KEY = "database", "secret-key"
+_MANIFEST, _CHECKSUM = "manifest.json", "manifest.sha256"
+# Names become paths, so anything else is refused; the extraction opens no other file.
+_NAME = re.compile(rf"{DATABASE}|{SECRET_KEY}")
+_MAX_MANIFEST_BYTES = 1 << 20
+_CHUNK = 1 << 20
+
+
+class ArchiveError(Exception):
+    """The archive is not to be used; the text is a sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an archive says of itself. Another format may have other fields."""
+
+    format: int
+    version: str
+    # Unix time.
+    created_at: int
+    # "sqlite" or "postgresql", and the version of its server or library.
+    database: str
+    database_version: str
+    migrations: list[str]
+    # The roles of PostgreSQL that may use the tables, besides their owner.
+    roles: list[str]
+    # Environment variables; of secrets, the names alone.
+    settings: dict[str, str]
+    secrets: list[str]
+    # Name, size and SHA-256 of each member, in their order.
+    members: list[tuple[str, int, str]]
+
+    @property
+    def database_name(self) -> str:
+        kind = "SQLite" if self.database == "sqlite" else "PostgreSQL"
+        return f"{kind} {self.database_version}"
+
+
+def write(
+    output: IO[bytes], files: Mapping[str, Path], facts: Mapping[str, Any]
+) -> Manifest:
+    """Write an archive with these files; `facts` are the manifest's other fields."""
+    members = [(name, *_measure(path)) for name, path in files.items()]
+    manifest = Manifest(FORMAT, __version__, **facts, members=members)
+    text = json.dumps(asdict(manifest), indent=1).encode()
+    # Streamed, because standard output may be a pipe.
+    with tarfile.open(fileobj=output, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+        tar.addfile(_header(_MANIFEST, len(text), manifest), io.BytesIO(text))
+        for name, size, _ in members:
+            with files[name].open("rb") as file:
+                tar.addfile(_header(name, size, manifest), file)
+        digest = hashlib.sha256(text).hexdigest().encode()
+        tar.addfile(_header(_CHECKSUM, len(digest), manifest), io.BytesIO(digest))
+    return manifest
+
+
+def _measure(path: Path) -> tuple[int, str]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return path.stat().st_size, digest
+
+
+def _header(name: str, size: int, manifest: Manifest) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(name)
+    header.size, header.mode, header.mtime = size, 0o600, manifest.created_at
+    return header
+
+
+def read(source: IO[bytes], folder: Path | None = None) -> Manifest:
+    """Return the manifest after checking every byte; copy the members to a folder.
+
+    Raise `ArchiveError` if anything differs from what the manifest promises.
+    """
+    with _damage_reported(), tarfile.open(fileobj=source, mode="r|") as tar:
+        text = b"".join(_content(tar, _MANIFEST, _MAX_MANIFEST_BYTES))
+        manifest = _parse(text)
+        for name, size, digest in manifest.members:
+            found = hashlib.sha256()
+            with (folder / name).open("xb") if folder else io.BytesIO() as copy:
+                for chunk in _content(tar, name, size, exactly=True):
+                    found.update(chunk)
+                    if folder:
+                        copy.write(chunk)
+            if found.hexdigest() != digest:
+                raise ArchiveError(f"The archive is damaged: {name} was altered.")
+        checksum = b"".join(_content(tar, _CHECKSUM, 64)).decode()
+        if checksum != hashlib.sha256(text).hexdigest():
+            raise ArchiveError(f"The archive is damaged: {_MANIFEST} was altered.")
+        if tar.next() is not None:
+            raise ArchiveError(
+                "The archive is damaged: it has more members than it lists."
+            )
+    return manifest
+
+
+@contextmanager
+def _damage_reported() -> Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, EOFError, LookupError, TypeError, ValueError):
+        raise ArchiveError(
+            "This is not a complete archive of `readback backup`: it was cut off, "
+            "altered, or is encrypted."
+        ) from None
+
+
+def _content(
+    tar: tarfile.TarFile, name: str, size: int, *, exactly: bool = False
+) -> Iterator[bytes]:
+    """Read the next member, which must be this one and no larger."""
+    member = tar.next()
+    if member is None or member.name != name or member.type != tarfile.REGTYPE:
+        raise ValueError("not the member that comes next")
+    if member.size > size or (exactly and member.size != size) or member.issparse():
+        raise ValueError("not its size")
+    file = tar.extractfile(member)
+    assert file is not None  # it is a regular file
+    left = member.size
+    while left:
+        chunk = file.read(min(left, _CHUNK))
+        if not chunk:
+            raise EOFError
+        left -= len(chunk)
+        yield chunk
+
+
+def _parse(text: bytes) -> Manifest:
+    found = json.loads(text)
+    if _release(found["version"]) > _release(__version__) or found["format"] > FORMAT:
+        raise newer_version(found["version"])
+    manifest = Manifest(**{field.name: found[field.name] for field in fields(Manifest)})
+    names = [name for name, _, _ in manifest.members]
+    if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
+        raise ValueError("names that are not ours")
+    if not {DATABASE, SECRET_KEY} <= set(names):
+        raise ValueError("not everything that belongs to a backup")
+    return manifest
+
+
+def newer_version(version: str) -> ArchiveError:
+    return ArchiveError(
+        f"The archive was made by Readback {version}, and this is {__version__}: "
+        "install that version or a newer one."
+    )
+
+
+def _release(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
