@@ -15,6 +15,12 @@ from tests.probe.probing import probed
 from tests.probe.setups import Resources, closed_port
 
 ROWS = {
+    "a key of another service: Groq",
+    "Heroku: the application has crashed (H10)",
+    "the proxy requires a login for a tunnel",
+    "a gateway renames the model",
+    "text is escaped for HTML",
+    "the certificate is for another machine of the company",
     "one of two servers names another server program",
 }
 _CLOSED = Misfortune("a closed port", closed_port, ("nothing is listening",))

@@ -8,9 +8,22 @@ diagnosis that says the right thing; a scenario has exactly one.
 
 import re
 
+from tests.probe.misfortunes.answers import ANSWERS
 from tests.probe.misfortunes.arranging import kind_of
+from tests.probe.misfortunes.certificates import CERTIFICATES
+from tests.probe.misfortunes.clouds import CLOUDS
+from tests.probe.misfortunes.entered import ENTERED
+from tests.probe.misfortunes.environment import ENVIRONMENT
+from tests.probe.misfortunes.gateways import GATEWAYS
 from tests.probe.misfortunes.intermittent import INTERMITTENT
 from tests.probe.misfortunes.judging import BLAME, Misfortune
+from tests.probe.misfortunes.network import NETWORK
+from tests.probe.misfortunes.proxies import PROXIES
+from tests.probe.misfortunes.requests import REQUESTS
+from tests.probe.misfortunes.services import SERVICES
+from tests.probe.misfortunes.sites import SITES
+from tests.probe.misfortunes.slowness import SLOWNESS
+from tests.probe.misfortunes.texts import TEXTS
 from tests.probe.scenarios import SCENARIOS
 
 _SCENARIOS = kind_of(
@@ -27,4 +40,20 @@ _SCENARIOS = kind_of(
     ),
 )
 
-MISFORTUNES = _SCENARIOS + INTERMITTENT
+MISFORTUNES = (
+    _SCENARIOS
+    + ENTERED
+    + ENVIRONMENT
+    + NETWORK
+    + PROXIES
+    + CERTIFICATES
+    + SLOWNESS
+    + CLOUDS
+    + GATEWAYS
+    + SERVICES
+    + SITES
+    + REQUESTS
+    + ANSWERS
+    + TEXTS
+    + INTERMITTENT
+)

@@ -53,10 +53,13 @@ def _command_line() -> argparse.ArgumentParser:
 
 
 def _chosen(words: Sequence[str]) -> list[Misfortune]:
-    def is_chosen(one: Misfortune) -> bool:
-        return any(word == one.kind or word in one.name for word in words)
-
-    return [one for one in MISFORTUNES if not words or is_chosen(one)]
+    kinds = {one.kind for one in MISFORTUNES}.intersection(words)
+    parts = [word for word in words if word not in kinds]
+    return [
+        one
+        for one in MISFORTUNES
+        if not words or one.kind in kinds or any(part in one.name for part in parts)
+    ]
 
 
 def _run(chosen: Sequence[Misfortune], options: argparse.Namespace) -> list[Outcome]:

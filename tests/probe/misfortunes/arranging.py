@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from readback.probe.connection import stores
 from tests.probe import broken_servers, name_server
 from tests.probe.misfortunes import gateway as gateways
 from tests.probe.misfortunes.gateway import Behavior, gateway, pass_on, proxying
@@ -142,6 +143,8 @@ class OwnNetwork:
     def has_file(self, path: str, text: str) -> None:
         """Let this process see another text in a file of the machine."""
         own = self._folder / path.replace("/", "-")
+        if not os.path.exists(path):
+            pytest.skip(f"needs the file {path}")
         own.write_text(text)
         _mount(["--bind", str(own), path])
 
@@ -198,18 +201,33 @@ def in_own_network(
     listen: str = "127.0.0.1",
     **changes: Any,
 ) -> Arrange:
-    """The service is on loopback of a network that was prepared for it."""
+    """The service is on loopback of a network that was prepared for it.
+
+    If the address has a name, the service has a certificate that every store trusts.
+    """
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         network = own_network(resources.folder)
         prepare(network)
+        is_name = host[-1].isalpha() and host != "localhost"
+        context = resources.authority.serves(host) if is_name else None
+        if is_name:
+            _trust_everywhere(network, resources.authority.root.read_text())
+        tls = (lambda _: context) if context else None
         upstream = resources.readback.base_url
-        with gateway(upstream, behave, address=(listen, 8000)):
-            url = f"http://{host}:8000/v1"
+        with gateway(upstream, behave, address=(listen, 8000), tls=tls):
+            url = f"{'https' if is_name else 'http'}://{host}:8000/v1"
             yield replace(ProbeInput(url, resources.readback.api_key, 5.0), **changes)
 
     return arrange
+
+
+def _trust_everywhere(network: OwnNetwork, root: str) -> None:
+    """Let every store contain the authority, as if it were a public one."""
+    paths = ssl.get_default_verify_paths()
+    network.has_file(os.path.realpath(paths.openssl_cafile), root)
+    stores.certifi.contents = lambda: root
 
 
 def names(table: Mapping[str, list[str]]) -> Callable[[bytes], bytes]:

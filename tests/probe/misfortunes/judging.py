@@ -43,7 +43,10 @@ class Misfortune:
     says: tuple[str, ...] = ()
     """Patterns, each of which the verdict must match: its id, sentence or advice."""
     by: str = "you network operator"
-    """Who may be named as the one who can fix it; empty if all is well."""
+    """Who may be named as the one who can fix it; empty if all is well.
+
+    With the word `nobody`, the probe may also find that all is well.
+    """
     shows: tuple[str, ...] = ()
     """Patterns that must be somewhere in the report."""
     never: tuple[str, ...] = ()
@@ -78,7 +81,7 @@ def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
     if not misfortune.by:
         return f"finds fault: {report.id}" if report.decisive else ""
     if report.decisive is None:
-        return "finds no fault"
+        return "" if "nobody" in misfortune.by else "finds no fault"
     if pattern := _matched(misfortune, report.decisive.diagnosis):
         return f"the verdict says “{pattern}”"
     if _name(report.fixer) not in misfortune.by.split():
@@ -88,7 +91,7 @@ def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
 
 def _incomplete(misfortune: Misfortune, report: ProbeReport) -> str:
     verdict = _text(report.decisive.diagnosis) if report.decisive else ""
-    for pattern in misfortune.says:
+    for pattern in misfortune.says if report.decisive else ():
         if not re.search(pattern, verdict, re.IGNORECASE):
             return f"the verdict does not say “{pattern}”"
     text = formats.as_text(report)
@@ -96,6 +99,9 @@ def _incomplete(misfortune: Misfortune, report: ProbeReport) -> str:
         if not re.search(pattern, text, re.IGNORECASE):
             return f"the report does not show “{pattern}”"
     for result in report.results:
+        # What it says of other programs is no advice about this misfortune.
+        if result.step == "clients":
+            continue
         if pattern := _matched(misfortune, result.diagnosis):
             return f"{result.diagnosis.id} says “{pattern}”"
     return ""

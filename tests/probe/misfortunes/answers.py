@@ -1,0 +1,441 @@
+"""Something changes answers on their way back."""
+
+import base64
+import gzip
+import json
+import zlib
+from dataclasses import replace
+
+from tests.probe.misfortunes.arranging import kind_of, through
+from tests.probe.misfortunes.gateway import (
+    Reply,
+    cached,
+    editing,
+    editing_body,
+    editing_json,
+    is_chat,
+    is_models,
+    when,
+    with_fields,
+)
+from tests.probe.misfortunes.judging import Misfortune
+
+OTHERS = "network operator"
+_CHANGED = r"chang|replac|remov|adds?|alter|differ|transit|not a completion|contract"
+
+
+def _row(name, behave, *says, by=OTHERS, **more) -> Misfortune:
+    expected = says or ((_CHANGED,) if by else ())
+    return Misfortune(name, through(behave), expected, by, **more)
+
+
+def _choice(**values):
+    return editing_json(lambda c: c["choices"][0].update(values))
+
+
+def _message(**values):
+    return editing_json(lambda c: c["choices"][0]["message"].update(values))
+
+
+def _set(**values):
+    return editing_json(lambda c: c.update(values))
+
+
+_FIELDS = (
+    _row(
+        "finish_reason becomes length", _choice(finish_reason="length"), "finish_reason"
+    ),
+    _row("finish_reason becomes null", _choice(finish_reason=None), "finish_reason"),
+    _row("the role becomes user", _message(role="user"), "role"),
+    _row("index becomes 1", _choice(index=1), "index"),
+    _row("object is renamed", _set(object="completion"), "object|not a completion"),
+    _row("created becomes a string", _set(created="2026-01-01"), "created"),
+    _row(
+        "created is in milliseconds",
+        editing_json(lambda c: c.update(created=c["created"] * 1000)),
+        "created",
+    ),
+    _row("usage is removed", editing_json(lambda c: c.pop("usage")), "usage"),
+    _row(
+        "usage is zero",
+        editing_json(lambda c: c["usage"].update(dict.fromkeys(c["usage"], 0))),
+        "usage|tokens",
+    ),
+    _row(
+        "total_tokens is wrong",
+        editing_json(lambda c: c["usage"].update(total_tokens=1)),
+        "usage|tokens",
+    ),
+    _row("the model is renamed", _set(model="gpt-4o"), "model"),
+    _row("id is removed", editing_json(lambda c: c.pop("id")), r"\bid\b"),
+    _row("a field is added", _set(provider="gw"), "provider|field"),
+    _row("a field is added to the message", _message(refusal=None), "refusal|field"),
+    _row("logprobs is added", _choice(logprobs=None), "logprobs|field"),
+    _row(
+        "choices gets a second one",
+        editing_json(lambda c: c["choices"].append(c["choices"][0])),
+        "choice|not a completion",
+    ),
+    _row("choices is empty", _set(choices=[]), "choice|not a completion"),
+    _row(
+        "names become camelCase",
+        editing_json(
+            lambda c: c["choices"][0].update(
+                finishReason=c["choices"][0].pop("finish_reason")
+            )
+        ),
+        "finish",
+    ),
+    _row(
+        "the answer is wrapped in data",
+        editing_body(
+            lambda b: (
+                b'{"data":%b,"success":true}' % b if b"chat.completion" in b else b
+            )
+        ),
+        "not a completion|data|shape|field",
+    ),
+    _row(
+        "the answer is a list",
+        editing_body(lambda b: b"[%b]" % b if b"chat.completion" in b else b),
+        "not a completion|list|shape",
+    ),
+    _row(
+        "the model list is empty",
+        when(
+            is_models,
+            editing_json(
+                lambda c: c.update(data=[]) if "data" in c else None, completions=False
+            ),
+        ),
+        "models?",
+    ),
+    _row(
+        "the model list is a bare list",
+        when(
+            is_models,
+            editing_body(
+                lambda b: (
+                    json.dumps(json.loads(b)["data"]).encode() if b'"data"' in b else b
+                )
+            ),
+        ),
+        "models?",
+    ),
+    _row(
+        "the model list has other models",
+        when(
+            is_models,
+            editing_json(
+                lambda c: (
+                    c["data"].append({"id": "gpt-4o", "object": "model"})
+                    if "data" in c
+                    else None
+                ),
+                completions=False,
+            ),
+        ),
+        "models?",
+    ),
+)
+
+
+def _recoded(name: str):
+    return editing_body(lambda body: body.decode().encode(name, "replace"))
+
+
+def _compressed(coding: str, compress):
+    def change(reply: Reply) -> Reply:
+        body = compress(reply.body)
+        return replace(reply.with_field("Content-Encoding", coding), body=body)
+
+    return editing(change)
+
+
+def _length(change):
+    return editing(
+        lambda reply: reply.with_field("Content-Length", str(change(reply.body)))
+    )
+
+
+def _cut_inside_character(reply: Reply) -> Reply:
+    place = next((n for n, byte in enumerate(reply.body) if byte >= 0xC0), None)
+    return reply if place is None else replace(reply, body=reply.body[: place + 1])
+
+
+def _cut(share: float, *, framed: bool):
+    def change(reply: Reply) -> Reply:
+        kept = int(len(reply.body) * share)
+        if framed:
+            return replace(reply, keep=kept)
+        return replace(reply, body=reply.body[:kept])
+
+    return editing(change)
+
+
+_BYTES = (
+    _row(
+        "answers are recoded to Windows-1251",
+        _recoded("cp1251"),
+        "encoding|UTF-8",
+        blame="charset",
+    ),
+    _row(
+        "answers are recoded to Latin-1",
+        _recoded("latin-1"),
+        "encoding|UTF-8",
+        blame="charset",
+    ),
+    _row(
+        "answers are recoded to UTF-16",
+        _recoded("utf-16"),
+        "UTF-16|encoding|UTF-8|not",
+        blame="charset",
+    ),
+    _row(
+        "answers lose their non-ASCII bytes",
+        editing_body(lambda b: bytes(c for c in b if c < 128)),
+        "encoding|chang|ASCII|remov",
+        blame="charset",
+    ),
+    _row(
+        "bytes above 127 lose their high bit",
+        editing_body(lambda b: bytes(c & 127 for c in b)),
+        "encoding|chang|bit",
+        blame="charset",
+    ),
+    _row("a body is cut inside a character", editing(_cut_inside_character), "cut"),
+    _row(
+        "answers are cut in half, and say so",
+        _cut(0.5, framed=True),
+        "cut|closed|before its end",
+    ),
+    _row(
+        "answers are cut in half, with a shorter length",
+        _cut(0.5, framed=False),
+        "cut|incomplete|not .*JSON|end",
+    ),
+    _row(
+        "only completions are cut",
+        when(is_chat, _cut(0.7, framed=True)),
+        "cut|closed|before its end",
+    ),
+    _row(
+        "Content-Length counts characters",
+        _length(lambda b: len(b.decode())),
+        "Content-Length|length|characters|cut",
+    ),
+    _row(
+        "Content-Length is one too small",
+        _length(lambda b: len(b) - 1),
+        "Content-Length|length|cut|incomplete|end",
+    ),
+    _row(
+        "Content-Length is one too large",
+        editing(
+            lambda reply: replace(
+                reply.with_field("Content-Length", str(len(reply.body) + 1)),
+                keep=len(reply.body),
+            )
+        ),
+        "length|cut|closed|before its end",
+    ),
+    _row(
+        "answers are compressed with gzip",
+        _compressed("gzip", gzip.compress),
+        "compress",
+    ),
+    _row(
+        "answers are compressed with deflate",
+        _compressed("deflate", zlib.compress),
+        "compress",
+    ),
+    _row("answers are marked as br", _compressed("br", lambda b: b), "br\\b|compress"),
+    _row(
+        "answers are compressed twice",
+        _compressed("gzip", lambda b: gzip.compress(gzip.compress(b))),
+        "compress",
+    ),
+    _row(
+        "answers are compressed, and not marked",
+        editing_body(gzip.compress),
+        "compress",
+    ),
+    _row(
+        "the compressed answer is damaged",
+        _compressed("gzip", lambda b: gzip.compress(b)[:-9] + b"123456789"),
+        "compress",
+    ),
+    _row(
+        "a script is appended",
+        editing_body(lambda b: b + b"<script></script>"),
+        "extra|append|after",
+    ),
+    _row(
+        "a line is put before the JSON",
+        editing_body(lambda b: b")]}',\n" + b),
+        "before|JSON|not|prefix",
+    ),
+    _row(
+        "a PHP warning is put before the JSON",
+        editing_body(lambda b: b"<br />\n<b>Warning</b>: x in <b>gw.php</b><br />" + b),
+        "Warning|before|not an API|page",
+        by="network operator you",
+    ),
+    _row(
+        "a byte order mark is put before the JSON",
+        editing_body(lambda b: b"\xef\xbb\xbf" + b),
+        "byte order mark|BOM",
+    ),
+    _row(
+        "JSON is indented",
+        editing_body(lambda b: json.dumps(json.loads(b), indent=2).encode()),
+        by="",
+    ),
+    _row(
+        "JSON is written with escapes",
+        editing_body(lambda b: json.dumps(json.loads(b)).encode()),
+        by="",
+    ),
+    _row(
+        "JSON becomes JSONP",
+        editing_body(lambda b: b"cb(" + b + b")"),
+        "JSON|not|before",
+    ),
+    _row(
+        "JSON becomes a string",
+        editing_body(lambda b: json.dumps(str(b)).encode()),
+        "JSON|not|string",
+    ),
+    _row("JSON becomes base64", editing_body(base64.b64encode), "not|base64|JSON"),
+    _row(
+        "a chunked body is passed on without decoding",
+        editing_body(lambda b: b"%x\r\n%b\r\n0\r\n\r\n" % (len(b), b)),
+        "not|chunk|before|JSON",
+    ),
+)
+_FIELDS_OF_HTTP = (
+    _row(
+        "Content-Type becomes text/html",
+        with_fields(Content_Type="text/html"),
+        "Content-Type|text/html",
+    ),
+    _row(
+        "Content-Type becomes text/plain",
+        with_fields(Content_Type="text/plain"),
+        "Content-Type|text/plain",
+    ),
+    _row(
+        "Content-Type is removed",
+        editing(lambda r: r.with_field("Content-Type")),
+        "Content-Type",
+    ),
+    _row(
+        "Content-Type names Latin-1",
+        with_fields(Content_Type="application/json; charset=iso-8859-1"),
+        "character set|charset",
+    ),
+    _row("X-Request-Id is replaced", with_fields(X_Request_Id="gw-1"), "X-Request-Id"),
+    _row(
+        "all fields that start with X- are removed",
+        editing(
+            lambda r: replace(
+                r,
+                fields=tuple(f for f in r.fields if not f[0].lower().startswith("x-")),
+            )
+        ),
+        "X-",
+    ),
+    _row("Date is removed", editing(lambda r: r.with_field("Date")), by=""),
+    _row(
+        "the reason phrase is removed", editing(lambda r: replace(r, reason="")), by=""
+    ),
+    _row(
+        "names of fields are in lower case",
+        editing(
+            lambda r: replace(r, fields=tuple((k.lower(), v) for k, v in r.fields))
+        ),
+        by="",
+    ),
+    _row("a cookie is set", with_fields(Set_Cookie="lb=node-3; Path=/"), by=""),
+    _row("a tracing field is added", with_fields(Traceparent="00-a-b-01"), by=""),
+    _row("Via is added", with_fields(Via="1.1 gw"), by=""),
+    _row(
+        "answers are HTTP/1.0",
+        editing(lambda r: replace(r, version="HTTP/1.0")),
+        "HTTP/1.0",
+    ),
+    _row(
+        "connections are always closed", with_fields(Connection="close"), "connection"
+    ),
+    _row(
+        "103 Early Hints comes before answers",
+        editing(
+            lambda r: replace(
+                r,
+                before=b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n",
+            )
+        ),
+        by="",
+    ),
+    _row(
+        "102 Processing comes before answers",
+        editing(lambda r: replace(r, before=b"HTTP/1.1 102 Processing\r\n\r\n")),
+        by="",
+    ),
+    _row(
+        "102 comes three times before completions",
+        when(
+            is_chat,
+            editing(
+                lambda r: replace(r, before=b"HTTP/1.1 102 Processing\r\n\r\n" * 3)
+            ),
+        ),
+        by="",
+    ),
+    _row(
+        "an empty line comes before answers",
+        editing(lambda r: replace(r, before=b"\r\n")),
+        "first line|HTTP|malformed",
+    ),
+    _row(
+        "a field has no colon",
+        editing(
+            lambda r: replace(r, fields=(("Broken header line\r\nX-A", "1"), *r.fields))
+        ),
+        "HTTP|header|field",
+    ),
+)
+_CACHES = (
+    _row("every answer is cached", cached(), "cache|recording|same response"),
+    _row(
+        "completions are cached by path",
+        when(is_chat, cached()),
+        "cache|recording|same response",
+    ),
+    _row(
+        "completions are cached by body",
+        when(is_chat, cached(key=lambda call: call.body)),
+        "cache|recording|same response",
+    ),
+    _row(
+        "the model list is cached for everybody",
+        when(is_models, cached()),
+        "cache|recording|same|key",
+    ),
+    _row("a cache says so with Age", with_fields(Age="30"), "cache"),
+    _row("a cache says so with X-Cache", with_fields(X_Cache="HIT from cdn"), "cache"),
+    _row("a cache says MISS", with_fields(X_Cache="MISS from cdn"), by=""),
+    _row(
+        "ids repeat, texts do not",
+        editing_json(lambda c: c.update(id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e")),
+        "cache|recording|same|X-Request-Id",
+    ),
+    _row(
+        "created never changes",
+        editing_json(lambda c: c.update(created=1760000000)),
+        "cache|created|recording|clock",
+    ),
+)
+
+ANSWERS = kind_of("answers", *_FIELDS, *_BYTES, *_FIELDS_OF_HTTP, *_CACHES)

@@ -1,0 +1,351 @@
+"""Errors and pages of clouds and platforms instead of answers.
+
+The person can fix none of these. What the gateway says of itself must be shown.
+"""
+
+from tests.probe.misfortunes.arranging import kind_of, through
+from tests.probe.misfortunes.gateway import (
+    answering,
+    as_json,
+    is_chat,
+    page,
+    when,
+)
+from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.setups import Arrange
+
+OTHERS = "network operator"
+_ORIGIN = r"behind|origin|reach|down|starting"
+
+
+def _cloudflare(status: int, title: str) -> Arrange:
+    text = f"Error code {status}. Cloudflare Ray ID: 8f1c2d3e4a5b6c7d"
+    fields = {"Server": "cloudflare", "CF_RAY": "8f1c2d3e4a5b6c7d-AMS"}
+    return through(page(status, f"echo.example | {status}: {title}", text, **fields))
+
+
+_CLOUDFLARE = (
+    ("Web server is returning an unknown error", 520, r"unknown|unexpected|origin"),
+    ("Web server is down", 521, r"down|refus"),
+    ("Connection timed out", 522, r"time|reach"),
+    ("Origin is unreachable", 523, r"reach"),
+    ("A timeout occurred", 524, r"time|too long|slow"),
+    ("SSL handshake failed", 525, r"TLS|SSL|handshake"),
+    ("Invalid SSL certificate", 526, r"certificate"),
+    ("Origin DNS error", 530, r"DNS|name|resolve|behind|reach"),
+)
+_CLOUDFLARE_ROWS = tuple(
+    Misfortune(
+        f"Cloudflare answers {status}: {title}",
+        _cloudflare(status, title),
+        (str(status), meaning),
+        "operator",
+        shows=("cloudflare",),
+    )
+    for title, status, meaning in _CLOUDFLARE
+)
+
+
+def _row(name, behave, *says, by=OTHERS, **more) -> Misfortune:
+    return Misfortune(name, through(behave), says, by, **more)
+
+
+_PLATFORMS = (
+    _row(
+        "Heroku: the application has crashed (H10)",
+        page(
+            503,
+            "Application error",
+            "An error occurred in the application.",
+            Server="Cowboy",
+            Via="1.1 vegur",
+        ),
+        "503",
+        "Application error|Heroku|down|crash",
+        by="operator",
+    ),
+    _row(
+        "Heroku: there is no such application",
+        page(
+            404,
+            "No such app",
+            "There is nothing here, yet.",
+            Server="Cowboy",
+            Via="1.1 vegur",
+        ),
+        "No such app",
+        by="you operator",
+    ),
+    _row(
+        "ngrok: the tunnel is offline (ERR_NGROK_3200)",
+        page(
+            404,
+            "ngrok",
+            "The endpoint echo.ngrok.app is offline. ERR_NGROK_3200",
+            Ngrok_Error_Code="ERR_NGROK_3200",
+            Server="",
+        ),
+        "ngrok|tunnel",
+        "offline|ERR_NGROK_3200|not running",
+        by="you operator",
+    ),
+    _row(
+        "ngrok: nothing listens behind the tunnel (ERR_NGROK_8012)",
+        page(
+            502,
+            "ngrok",
+            "Traffic was successfully tunneled to the ngrok agent, but "
+            "the agent failed to establish a connection to the upstream web service. "
+            "ERR_NGROK_8012",
+            Ngrok_Error_Code="ERR_NGROK_8012",
+        ),
+        "502|ngrok",
+        "ngrok|behind|reach",
+        by="you operator",
+    ),
+    _row(
+        "ngrok: the free plan asks a browser to confirm (ERR_NGROK_6024)",
+        page(
+            200,
+            "ngrok - ERR_NGROK_6024",
+            "You are about to visit echo.ngrok.app",
+            Ngrok_Error_Code="ERR_NGROK_6024",
+        ),
+        "ngrok",
+        by="you operator",
+    ),
+    _row(
+        "AWS API Gateway: Forbidden",
+        as_json(
+            403,
+            {"message": "Forbidden"},
+            x_amzn_ErrorType="ForbiddenException",
+            x_amzn_RequestId="a1",
+        ),
+        "403",
+        "Forbidden",
+        by="you network operator",
+    ),
+    _row(
+        "AWS API Gateway: Missing Authentication Token",
+        as_json(
+            403,
+            {"message": "Missing Authentication Token"},
+            x_amzn_ErrorType="MissingAuthenticationTokenException",
+        ),
+        "403",
+        "Missing Authentication Token",
+        by="you network operator",
+    ),
+    _row(
+        "AWS API Gateway: Internal server error",
+        as_json(500, {"message": "Internal server error"}, x_amzn_RequestId="a1"),
+        "500",
+        "Internal server error",
+        by="operator",
+    ),
+    _row(
+        "AWS API Gateway: Endpoint request timed out",
+        as_json(504, {"message": "Endpoint request timed out"}),
+        "504",
+        "timed out",
+        by="operator",
+    ),
+    _row(
+        "AWS load balancer: no target is healthy",
+        page(503, "503 Service Temporarily Unavailable", Server="awselb/2.0"),
+        "503",
+        _ORIGIN,
+        by="operator",
+    ),
+    _row(
+        "AWS CloudFront: the request could not be satisfied",
+        page(
+            403,
+            "ERROR: The request could not be satisfied",
+            "Request blocked. Generated by cloudfront (CloudFront)",
+            Server="CloudFront",
+            X_Cache="Error from cloudfront",
+        ),
+        "403",
+        "could not be satisfied|CloudFront",
+    ),
+    _row(
+        "AWS WAF blocks requests with a body",
+        when(is_chat, page(403, "403 Forbidden", Server="awselb/2.0")),
+        "403",
+    ),
+    _row(
+        "S3: AccessDenied",
+        answering(
+            403,
+            b'<?xml version="1.0"?><Error><Code>AccessDenied</Code>'
+            b"<Message>Access Denied</Message></Error>",
+            Content_Type="application/xml",
+            Server="AmazonS3",
+        ),
+        "403|S3",
+        "Access ?Denied|S3|storage",
+        by="you network operator",
+    ),
+    _row(
+        "S3: NoSuchBucket",
+        answering(
+            404,
+            b'<?xml version="1.0"?><Error><Code>NoSuchBucket</Code>'
+            b"<Message>The specified bucket does not exist</Message></Error>",
+            Content_Type="application/xml",
+            Server="AmazonS3",
+        ),
+        "404|S3",
+        "bucket|S3",
+        by="you operator",
+    ),
+    _row(
+        "Kong: no Route matched",
+        as_json(
+            404, {"message": "no Route matched with those values"}, Server="kong/3.4.0"
+        ),
+        "no Route matched",
+        by="you operator",
+    ),
+    _row(
+        "Kong: name resolution failed",
+        as_json(503, {"message": "name resolution failed"}, Server="kong/3.4.0"),
+        "503",
+        "name resolution failed",
+        by="operator",
+    ),
+    _row(
+        "Kong: an invalid response was received",
+        as_json(
+            502,
+            {"message": "An invalid response was received from the upstream server"},
+            Server="kong/3.4.0",
+        ),
+        "502",
+        "invalid response",
+        by="operator",
+    ),
+    _row(
+        "Kong asks for its own key",
+        as_json(
+            401,
+            {"message": "No API key found in request"},
+            WWW_Authenticate='Key realm="kong"',
+            Server="kong/3.4.0",
+        ),
+        "401",
+        "No API key found|its own (login|key)",
+        by="you operator network",
+    ),
+    _row(
+        "Azure API Management: missing subscription key",
+        as_json(
+            401,
+            {
+                "statusCode": 401,
+                "message": "Access denied due to missing "
+                "subscription key. Make sure to include subscription key when "
+                "making requests to an API.",
+            },
+            WWW_Authenticate='AzureApiManagementKey realm="x"',
+        ),
+        "401",
+        "subscription key|own (login|key)",
+        by="you operator",
+    ),
+    _row(
+        "Azure Front Door: our services aren't available right now",
+        page(503, "Our services aren't available right now", X_Azure_Ref="0abc"),
+        "503",
+        "available right now",
+        by="operator",
+    ),
+    _row(
+        "Azure App Service: the application is stopped",
+        page(403, "Site Disabled", "This web app is stopped."),
+        "403",
+        "Site Disabled",
+    ),
+    _row(
+        "Kubernetes: the ingress has no backend",
+        answering(404, b"default backend - 404", Content_Type="text/plain"),
+        "404",
+        "default backend|ingress",
+        by="you operator",
+    ),
+    _row(
+        "Kubernetes: the address is that of the API server",
+        as_json(
+            403,
+            {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "status": "Failure",
+                "message": 'forbidden: User "system:anonymous" cannot get path '
+                '"/v1/models"',
+                "reason": "Forbidden",
+                "code": 403,
+            },
+        ),
+        "system:anonymous|Kubernetes",
+        by="you operator",
+    ),
+    _row(
+        "Envoy: no healthy upstream",
+        answering(
+            503, b"no healthy upstream", Content_Type="text/plain", Server="envoy"
+        ),
+        "503",
+        "no healthy upstream",
+        by="operator",
+    ),
+    _row(
+        "Envoy: upstream connect error",
+        answering(
+            503,
+            b"upstream connect error or disconnect/reset before headers. "
+            b"reset reason: connection failure",
+            Content_Type="text/plain",
+            Server="envoy",
+        ),
+        "503",
+        "upstream connect error",
+        by="operator",
+    ),
+    _row(
+        "Istio: RBAC: access denied",
+        answering(
+            403, b"RBAC: access denied", Content_Type="text/plain", Server="istio-envoy"
+        ),
+        "403",
+        "RBAC: access denied",
+    ),
+    _row(
+        "Traefik: 404 page not found",
+        answering(404, b"404 page not found\n", Content_Type="text/plain"),
+        "404",
+        "page not found|no route|path",
+        by="you operator",
+    ),
+    _row(
+        "Traefik: Bad Gateway",
+        answering(502, b"Bad Gateway", Content_Type="text/plain"),
+        "502",
+        by="operator",
+    ),
+    _row(
+        "HAProxy: 503 No server is available",
+        answering(
+            503,
+            b"<html><body><h1>503 Service Unavailable</h1>\nNo server is "
+            b"available to handle this request.\n</body></html>",
+            Content_Type="text/html",
+        ),
+        "503",
+        by="operator",
+    ),
+)
+
+CLOUDS = kind_of("clouds", *_CLOUDFLARE_ROWS, *_PLATFORMS)

@@ -1,0 +1,476 @@
+"""Names, TCP and this machine: what happens before a byte of HTTP."""
+
+import os
+import resource
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.probe import broken_servers
+from tests.probe.misfortunes.arranging import (
+    OwnNetwork,
+    elsewhere,
+    failing,
+    in_own_network,
+    kind_of,
+    names,
+    on_socket,
+)
+from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.setups import ProbeInput, Resources
+
+HOST = "echo.example"
+# A public address, as far as the probe knows; this network leads nowhere.
+HERE, DEAD, DEAD_TOO = "45.45.45.7", "45.45.45.8", "45.45.45.9"
+_HERE = {HOST: [HERE]}
+_NAME = r"name|DNS"
+
+
+def _resolving(respond):
+    return lambda network: network.resolves(respond)
+
+
+def _late(seconds: float, respond):
+    def answer(question: bytes):
+        time.sleep(seconds)
+        return respond(question)
+
+    return answer
+
+
+def _lost(every_nth: int, respond):
+    asked = iter(range(1, 1 << 30))
+    return lambda question: None if next(asked) % every_nth == 0 else respond(question)
+
+
+def _silent_for_v6(respond):
+    """Ignore questions for AAAA, as some resolvers do."""
+
+    def answer(question: bytes):
+        is_v6 = question[-4:-2] == b"\0\x1c" or b"\0\x1c\0\x01" in question[12:]
+        return None if is_v6 else respond(question)
+
+    return answer
+
+
+def _with_v6(respond):
+    def prepare(network: OwnNetwork) -> None:
+        network.ip("-6 address add 2001:db8::7/64 dev lo nodad")
+        network.resolves(respond)
+
+    return prepare
+
+
+def _hosts(text: str):
+    return lambda network: network.has_file(
+        "/etc/hosts", f"127.0.0.1 localhost\n{text}\n"
+    )
+
+
+def _named(name, prepare, *says, by="you network operator", host=HOST, **more):
+    extra = {k: more.pop(k) for k in ("timeout", "listen") if k in more}
+
+    def with_addresses(network: OwnNetwork) -> None:
+        for address in (HERE, DEAD, DEAD_TOO):
+            network.ip(f"address add {address}/32 dev lo")
+        prepare(network)
+
+    options = {"listen": "127.0.0.1" if host == "localhost" else HERE, **extra}
+    arrange = in_own_network(with_addresses, host, **options)
+    return Misfortune(name, arrange, says, by, **more)
+
+
+_NAMES = (
+    _named(
+        "the name does not exist", _resolving(names({})), HOST, "not exist", by="you"
+    ),
+    _named(
+        "the domain of the name is misspelt",
+        _resolving(names(_HERE)),
+        "not exist",
+        host="echo.exmaple",
+        by="you",
+    ),
+    _named(
+        "the name has no address",
+        _resolving(names({HOST: []})),
+        _NAME,
+        "no address|not exist|IPv4",
+        by="you operator",
+    ),
+    _named(
+        "the DNS server answers SERVFAIL",
+        _resolving(failing(2)),
+        "DNS|lookup",
+        by="you network",
+        never=("letter by letter",),
+    ),
+    _named(
+        "the DNS server answers REFUSED",
+        _resolving(failing(5)),
+        "DNS|lookup",
+        by="you network",
+        never=("letter by letter",),
+    ),
+    _named(
+        "the DNS server does not answer",
+        _resolving(lambda question: None),
+        "DNS",
+        "respond|answer|time",
+        by="you network",
+        timeout=3.0,
+    ),
+    _named(
+        "there is no DNS server",
+        lambda network: None,
+        "DNS|lookup",
+        by="you network",
+        timeout=3.0,
+    ),
+    _named(
+        "no DNS server is configured",
+        lambda network: network.has_file("/etc/resolv.conf", "# none\n"),
+        "DNS|lookup",
+        by="you network",
+        timeout=3.0,
+    ),
+    _named(
+        "DNS takes two seconds",
+        _resolving(_late(2.0, names(_HERE))),
+        "DNS",
+        "slow|took|s to",
+        by="you network",
+    ),
+    _named(
+        "DNS takes four seconds",
+        _resolving(_late(4.0, names(_HERE))),
+        "DNS",
+        "slow|took|s to|respond",
+        by="you network",
+        timeout=10.0,
+    ),
+    _named(
+        "every second DNS answer is lost",
+        _resolving(_lost(2, names(_HERE))),
+        "DNS",
+        "slow|took|lost|some",
+        by="you network",
+        timeout=10.0,
+    ),
+    _named(
+        "the DNS server ignores questions for IPv6",
+        _resolving(_silent_for_v6(names(_HERE))),
+        "DNS",
+        "slow|took|IPv6|respond",
+        by="you network",
+        timeout=10.0,
+    ),
+    _named(
+        "the name is in the hosts file with another machine",
+        _hosts(f"127.0.0.9 {HOST}"),
+        r"127\.0\.0\.9|this machine",
+        "hosts",
+        by="you network",
+    ),
+    _named(
+        "the name is blocked with 0.0.0.0 in the hosts file",
+        _hosts(f"0.0.0.0 {HOST}"),
+        "hosts|block",
+        listen="127.0.0.5",
+        by="you network",
+    ),
+    _named(
+        "a filter answers 0.0.0.0",
+        _resolving(names({HOST: ["0.0.0.0"]})),
+        "block",
+        listen="127.0.0.5",
+        by="you network",
+    ),
+    _named(
+        "the name leads to a private network",
+        _resolving(names({HOST: ["10.9.8.7"]})),
+        "private|route|reach|VPN",
+        by="you network",
+    ),
+    _named(
+        "a VPN's made-up address",
+        _resolving(names({HOST: ["198.18.0.5"]})),
+        "VPN|made up|fake",
+        by="you network",
+    ),
+    _named(
+        "one of two addresses is dead",
+        _resolving(names({HOST: [HERE, DEAD]})),
+        r"45\.45\.45\.8",
+        "some",
+        by="operator",
+    ),
+    _named(
+        "one of three addresses is dead",
+        _resolving(names({HOST: [HERE, DEAD, DEAD_TOO]})),
+        r"45\.45\.45\.[89]",
+        "some",
+        by="operator",
+    ),
+    _named(
+        "IPv6 of the name is dead",
+        _with_v6(names({HOST: [HERE, "2001:db8::7"]})),
+        "IPv6|2001",
+        by="operator network you",
+    ),
+    _named(
+        "a name with an underscore",
+        _resolving(names({"my_echo.example": [HERE]})),
+        by="",
+        host="my_echo.example",
+    ),
+    _named(
+        "localhost is not in the hosts file",
+        lambda network: network.has_file("/etc/hosts", "\n"),
+        "localhost|hosts|name",
+        host="localhost",
+        by="you network",
+        timeout=3.0,
+    ),
+    _named(
+        "localhost is misspelt as loclahost",
+        _resolving(names({})),
+        "localhost",
+        host="loclahost",
+        by="you",
+    ),
+    _named(
+        "localhost is misspelt as locahost",
+        _resolving(names({})),
+        "localhost",
+        host="locahost",
+        by="you",
+    ),
+    _named(
+        "host.docker.internal outside Docker",
+        _resolving(names({})),
+        "Docker|container",
+        host="host.docker.internal",
+        by="you network",
+    ),
+    _named(
+        "the name of a Compose service",
+        _resolving(names({})),
+        "container|network",
+        host="readback-api",
+        by="you network",
+    ),
+    _named(
+        "the name of a Kubernetes service",
+        _resolving(names({})),
+        "cluster|network",
+        host="readback.prod.svc.cluster.local",
+        by="you network",
+    ),
+    _named(
+        "a name of the local network",
+        _resolving(names({})),
+        "local|mDNS|network",
+        host="nas.local",
+        by="you network",
+    ),
+    _named(
+        "a name of the company's network",
+        _resolving(names({})),
+        "VPN|private|network",
+        host="readback.corp.internal",
+        by="you network",
+    ),
+)
+
+
+def _no_free_port(network: OwnNetwork) -> None:
+    """Leave two local ports, and use them up."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", "w") as file:
+        file.write("40000 40001")
+    for _ in range(2):
+        listener = socket.create_server(("127.0.0.1", 0))
+        _KEPT.append(listener)
+
+
+_KEPT: list[object] = []
+
+
+@contextmanager
+def _few_files(resources: Resources) -> Iterator[ProbeInput]:
+    """This program has opened as many files as it may."""
+    used = len(os.listdir("/proc/self/fd"))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used, before[1]))
+    yield ProbeInput(resources.readback.base_url, resources.readback.api_key)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def _unreachable(kind: str):
+    return lambda network: network.ip(f"route add {kind} 10.9.8.0/24")
+
+
+def _resetting_at_once(client: socket.socket) -> None:
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def _greeting(text: bytes):
+    def behave(client: socket.socket) -> None:
+        client.sendall(text)
+        client.recv(65536)
+        client.close()
+
+    return behave
+
+
+def _answering(text: bytes):
+    def behave(client: socket.socket) -> None:
+        client.recv(65536)
+        client.sendall(text)
+        client.close()
+
+    return behave
+
+
+def _row(name, arrange, *says, by="you network operator", **more):
+    return Misfortune(name, arrange, says, by, **more)
+
+
+_TCP = (
+    _row(
+        "nothing listens on the port",
+        elsewhere("http://127.0.0.1:1/v1"),
+        "listening|refused",
+        by="you operator",
+    ),
+    _row(
+        "the port is that of SSH",
+        on_socket(_greeting(b"SSH-2.0-OpenSSH_9.2\r\n")),
+        "SSH|not speak HTTP|port",
+        by="you",
+    ),
+    _row(
+        "the port is that of SMTP",
+        on_socket(_greeting(b"220 mx ESMTP\r\n")),
+        "not speak HTTP|port|mail",
+        by="you",
+    ),
+    _row(
+        "the port is that of Redis",
+        on_socket(_answering(b"-ERR unknown command 'GET'\r\n")),
+        "not speak HTTP|port|Redis",
+        by="you",
+    ),
+    _row(
+        "the port is that of PostgreSQL",
+        on_socket(_answering(b"E\0\0\0\x8eSFATAL\0")),
+        "not speak HTTP|port",
+        by="you",
+    ),
+    _row(
+        "the port is that of MySQL",
+        on_socket(_greeting(b"J\0\0\0\n8.0.36\0")),
+        "not speak HTTP|port",
+        by="you",
+    ),
+    _row(
+        "the port is that of memcached",
+        on_socket(_answering(b"ERROR\r\n")),
+        "not speak HTTP|port",
+        by="you",
+    ),
+    _row(
+        "the port is that of a gRPC server",
+        on_socket(_answering(b"\0\0\x12\x04\0\0\0\0\0" + b"\0" * 18)),
+        "HTTP/2|gRPC",
+        by="you operator",
+    ),
+    _row(
+        "every connection is reset at once",
+        on_socket(_resetting_at_once),
+        "reset|closed|cut",
+    ),
+    _row(
+        "every connection is closed at once",
+        on_socket(lambda client: client.close()),
+        "closed|cut",
+    ),
+    _row(
+        "connections open, and nothing comes",
+        on_socket(broken_servers.stay_silent, timeout=2.0),
+        "no response|silent|hang",
+        by="operator network",
+    ),
+    _row(
+        "a machine that is switched off",
+        in_own_network(
+            lambda network: network.ip(
+                "link add eth0 type veth peer name far",
+                "address add 10.9.8.1/24 dev eth0",
+                "link set eth0 up",
+                "link set far up",
+            ),
+            "10.9.8.7",
+            timeout=2.0,
+        ),
+        "reach|response|down|private",
+        by="network you",
+    ),
+    _row(
+        "no route to the network",
+        in_own_network(lambda network: None, "203.0.113.7", timeout=2.0),
+        "route|online|reach",
+        by="you network",
+    ),
+    _row(
+        "a router says host unreachable",
+        in_own_network(_unreachable("unreachable"), "10.9.8.7", timeout=2.0),
+        "reach|reject|route",
+        by="network you",
+    ),
+    _row(
+        "a router says prohibited",
+        in_own_network(_unreachable("prohibit"), "10.9.8.7", timeout=2.0),
+        "reject|prohibit|reach|forbid|firewall",
+        by="network you",
+    ),
+    _row(
+        "a route throws packets away",
+        in_own_network(_unreachable("blackhole"), "10.9.8.7", timeout=2.0),
+        "reach|route|invalid",
+        by="network you",
+    ),
+    _row(
+        "this machine has no free port",
+        in_own_network(_no_free_port, timeout=2.0),
+        "port",
+        by="you",
+    ),
+    _row(
+        "this program may open no more files",
+        _few_files,
+        "files",
+        by="you",
+    ),
+    _row(
+        "this machine has no IPv6",
+        in_own_network(
+            lambda network: network.ip("-6 address flush dev lo"),
+            "[2001:db8::7]",
+            timeout=2.0,
+        ),
+        "IPv6",
+        by="network you",
+    ),
+    _row(
+        "a link-local address without its zone",
+        elsewhere("http://[fe80::1]:8000/v1"),
+        "zone|link-local|interface|%",
+        by="you network",
+    ),
+)
+
+NETWORK = kind_of("names", *_NAMES) + kind_of("tcp", *_TCP)

@@ -1,0 +1,324 @@
+"""Forward proxies, and the variables that name them."""
+
+import base64
+
+from tests.probe.misfortunes.arranging import kind_of, proxied
+from tests.probe.misfortunes.gateway import (
+    Call,
+    Reply,
+    after,
+    answering,
+    as_json,
+    closing,
+    every,
+    hanging,
+    page,
+    proxying,
+    resetting,
+    tunneling,
+)
+from tests.probe.misfortunes.judging import Misfortune
+
+_SQUID = {"Server": "squid/5.7", "Via": "1.1 office (squid/5.7)"}
+_LOGIN = answering(407, b"login", Proxy_Authenticate='Basic realm="office"', **_SQUID)
+
+
+def _with_login(login: str, then=None):
+    """Require this user name and password."""
+    expected = "Basic " + base64.b64encode(login.encode()).decode()
+
+    def behave(call: Call) -> Reply:
+        if call["Proxy-Authorization"] != expected:
+            return _LOGIN(call)
+        return (then or proxying())(call)
+
+    return behave
+
+
+def _row(name, *says, behave=None, by="network you", **options):
+    more = {k: options.pop(k) for k in ("never", "shows", "blame") if k in options}
+    return Misfortune(name, proxied(behave, **options), says, by, **more)
+
+
+_BOTH = tuple(
+    row
+    for encrypted, how in ((False, "for plain HTTP"), (True, "for a tunnel"))
+    for row in (
+        _row(
+            f"the proxy requires a login {how}",
+            "log ?in|password",
+            "proxy",
+            behave=_LOGIN,
+            encrypted=encrypted,
+        ),
+        _row(
+            f"the proxy refuses the password {how}",
+            "password|log ?in",
+            "refus|not accept|wrong",
+            "proxy",
+            behave=_LOGIN,
+            login="alice:wrong@",
+            encrypted=encrypted,
+            never=("Add the user name",),
+        ),
+        _row(
+            f"the proxy refuses a password with %25 {how}",
+            "password|log ?in",
+            "refus|not accept|wrong",
+            behave=_LOGIN,
+            login="alice:wr%25ng@",
+            encrypted=encrypted,
+            never=("Add the user name",),
+        ),
+        _row(
+            f"the proxy refuses a password with %40 {how}",
+            "password|log ?in",
+            "refus|not accept|wrong",
+            behave=_LOGIN,
+            login="alice:wr%40ng@",
+            encrypted=encrypted,
+            never=("Add the user name",),
+        ),
+        _row(
+            f"the proxy forbids the address {how}",
+            "proxy",
+            "403|denied",
+            behave=page(403, "Access denied", "By policy.", **_SQUID),
+            encrypted=encrypted,
+            by="network",
+        ),
+        _row(
+            f"the proxy cannot reach the service {how}",
+            "proxy|gateway",
+            "reach|connect",
+            behave=page(502, "Bad Gateway", **_SQUID),
+            encrypted=encrypted,
+            by="network operator",
+        ),
+        _row(
+            f"the proxy is overloaded {how}",
+            "proxy|gateway",
+            "503",
+            behave=page(503, "Too many connections", **_SQUID),
+            encrypted=encrypted,
+            by="network operator",
+        ),
+        _row(
+            f"the proxy closes connections {how}",
+            "closed|cut",
+            behave=closing,
+            encrypted=encrypted,
+        ),
+        _row(
+            f"the proxy resets connections {how}",
+            "closed|cut|reset",
+            behave=resetting,
+            encrypted=encrypted,
+        ),
+        _row(
+            f"the proxy hangs {how}",
+            "respond|response|silent",
+            behave=hanging,
+            by="network operator you",
+            encrypted=encrypted,
+            timeout=2.0,
+        ),
+        _row(
+            f"the proxy sends people to a login page {how}",
+            "log ?in|page|redirect",
+            behave=answering(302, Location="http://portal.example:8080/login"),
+            encrypted=encrypted,
+        ),
+        _row(
+            f"the proxy answers 200 with a login page {how}",
+            "log ?in|page",
+            behave=page(200, "Office network – Log in"),
+            encrypted=encrypted,
+        ),
+        _row(
+            f"the proxy answers 511 {how}",
+            "log ?in",
+            behave=page(511, "Log in"),
+            encrypted=encrypted,
+            by="network",
+        ),
+        _row(
+            f"a web server is set as the proxy {how}",
+            "proxy|405|404",
+            behave=page(405, "405 Not Allowed"),
+            encrypted=encrypted,
+            by="you network",
+        ),
+        _row(f"the proxy works {how}", encrypted=encrypted, by="you", blame="store"),
+    )
+)
+_TUNNELS = (
+    _row(
+        "every second tunnel is refused",
+        "some of|sometimes|\\bof \\d+ ",
+        behave=every(2, page(503, "Busy", **_SQUID), tunneling()),
+        encrypted=True,
+        by="network",
+    ),
+    _row(
+        "the tunnel ends at a web site without TLS",
+        "TLS",
+        behave=lambda call: answering(200, b"")(call),
+        encrypted=True,
+    ),
+    _row(
+        "the proxy accepts CONNECT, then closes",
+        "closed|cut",
+        behave=lambda call: Reply(200, "Connection established", keep=0),
+        encrypted=True,
+    ),
+    _row(
+        "only port 443 may be tunneled",
+        "proxy",
+        "403|port|denied",
+        behave=page(403, "Forbidden port", **_SQUID),
+        encrypted=True,
+        by="network",
+    ),
+    _row(
+        "the proxy takes four seconds for a tunnel",
+        "slow|proxy|took|time",
+        behave=after(2.0, tunneling()),
+        encrypted=True,
+        timeout=10.0,
+        by="network you operator",
+        blame="store",
+    ),
+    _row(
+        "NTLM is required",
+        "log ?in|NTLM",
+        behave=answering(407, Proxy_Authenticate="NTLM"),
+        encrypted=True,
+        login="alice:hush@",
+    ),
+    _row(
+        "Kerberos is required",
+        "log ?in|Negotiate|Kerberos",
+        behave=answering(407, Proxy_Authenticate="Negotiate"),
+        encrypted=True,
+    ),
+    _row(
+        "a JSON error of the proxy",
+        "proxy",
+        "quota of the team",
+        behave=as_json(403, {"error": "quota of the team is used up"}),
+        encrypted=True,
+        by="network",
+    ),
+    _row(
+        "the proxy resolves nothing",
+        "resolve|DNS|name",
+        behave=page(503, "ERROR", X_Squid_Error="ERR_DNS_FAIL 0", **_SQUID),
+        encrypted=True,
+    ),
+)
+_SETTINGS = (
+    _row(
+        "a PAC address is set as the proxy",
+        "PAC|script|\\.pac",
+        variables={"http_proxy": "http://127.0.0.1:1/proxy.pac"},
+        by="you",
+    ),
+    _row(
+        "the proxy is set to `true`",
+        "http_proxy|proxy",
+        variables={"http_proxy": "true"},
+        by="you",
+    ),
+    _row(
+        "the proxy is set to `none`",
+        "http_proxy|proxy",
+        variables={"http_proxy": "none"},
+        by="you",
+    ),
+    _row(
+        "the proxy has no port",
+        "http_proxy|proxy|port",
+        variables={"http_proxy": "http://127.0.0.1"},
+        by="you",
+    ),
+    _row(
+        "the proxy has a space in its address",
+        "http_proxy",
+        variables={"http_proxy": "http://127.0.0.1 :3128"},
+        by="you",
+    ),
+    _row(
+        "the proxy's name is misspelt",
+        "proxy",
+        "not exist|name",
+        variables={"http_proxy": "http://proxy.invalid:3128"},
+        by="you",
+    ),
+    _row(
+        "the proxy's scheme is misspelt",
+        "http_proxy",
+        variables={"http_proxy": "htp://127.0.0.1:3128"},
+        by="you",
+    ),
+    _row(
+        "an HTTPS scheme is used for an HTTP proxy",
+        "TLS|https",
+        scheme="https",
+        by="you network",
+    ),
+    _row(
+        "a SOCKS scheme is used for an HTTP proxy",
+        "SOCKS",
+        scheme="socks5h",
+        by="you network",
+    ),
+    _row(
+        "no_proxy has a space after a comma",
+        variables={"no_proxy": "other.example, 127.0.0.1"},
+        behave=page(403, "Denied", **_SQUID),
+        by="you network nobody",
+        shows=("no_proxy",),
+    ),
+    _row(
+        "no_proxy has a star before a domain",
+        variables={"no_proxy": "*.0.0.1"},
+        behave=page(403, "Denied", **_SQUID),
+        by="you network",
+        shows=("no_proxy",),
+    ),
+    _row(
+        "no_proxy has a network",
+        variables={"no_proxy": "127.0.0.0/8"},
+        behave=page(403, "Denied", **_SQUID),
+        by="you network",
+        shows=("no_proxy",),
+    ),
+    _row(
+        "no_proxy is separated by semicolons",
+        variables={"no_proxy": "localhost;127.0.0.1"},
+        behave=page(403, "Denied", **_SQUID),
+        by="you network",
+        shows=("no_proxy",),
+    ),
+    _row(
+        "no_proxy has a scheme",
+        variables={"no_proxy": "http://127.0.0.1"},
+        behave=page(403, "Denied", **_SQUID),
+        by="you network",
+        shows=("no_proxy",),
+    ),
+    _row(
+        "no_proxy is a star",
+        variables={"no_proxy": "*"},
+        behave=page(403, "Denied"),
+        by="",
+    ),
+    _row(
+        "only HTTP_PROXY is set, in capitals",
+        variables={"http_proxy": "", "HTTP_PROXY": "http://127.0.0.1:1"},
+        by="you",
+    ),
+)
+
+PROXIES = kind_of("proxies", *_BOTH, *_TUNNELS, *_SETTINGS)

@@ -1,0 +1,226 @@
+"""Slow paths, time-outs and limits."""
+
+import time
+from dataclasses import replace
+
+from tests.probe.misfortunes.arranging import kind_of, through
+from tests.probe.misfortunes.gateway import (
+    Behavior,
+    Call,
+    Reply,
+    Reset,
+    after,
+    answering,
+    as_json,
+    editing,
+    every,
+    first,
+    hanging,
+    has_key,
+    is_chat,
+    is_models,
+    page,
+    pass_on,
+    resetting,
+    when,
+)
+from tests.probe.misfortunes.judging import Misfortune
+
+OTHERS = "network operator"
+SLOW = r"slow|took|late|hang|no response|within|time"
+
+
+def _row(name, behave, *says, by=OTHERS, timeout=4.0, **more):
+    return Misfortune(
+        name, through(behave, timeout=timeout), says or (SLOW,), by, **more
+    )
+
+
+def _drip(seconds: float, piece: int) -> Behavior:
+    return editing(lambda reply: replace(reply, pause=seconds, piece=piece))
+
+
+def _stall(reply: Reply) -> Reply:
+    half = len(reply.body) // 2
+    return replace(reply, pause=30.0, piece=max(half, 1))
+
+
+_SLOW = (
+    _row("every answer takes half a second", after(0.5)),
+    _row("every answer takes a second", after(1.0)),
+    _row("every answer takes three seconds", after(3.0)),
+    _row("every answer takes nine seconds", after(9.0), timeout=10.0),
+    _row("every answer takes longer than the time-out", after(6.0), timeout=2.0),
+    _row("completions take two seconds", when(is_chat, after(2.0))),
+    _row("completions never come", when(is_chat, hanging), timeout=2.0),
+    _row(
+        "requests with a key never get an answer", when(has_key, hanging), timeout=2.0
+    ),
+    _row(
+        "the first answer takes three seconds (cold start)",
+        first(1, after(3.0)),
+        by="network operator you nobody",
+        shows=(r"3\.\d+ s",),
+    ),
+    _row("bodies drip in ten bytes a tenth of a second", _drip(0.1, 10), timeout=10.0),
+    _row("bodies drip in single bytes", _drip(0.2, 1), timeout=3.0),
+    _row(
+        "bodies stop in the middle",
+        editing(_stall),
+        "arrive|rest|stopped|middle",
+        timeout=2.0,
+    ),
+    _row(
+        "completions stop in the middle",
+        when(is_chat, editing(_stall)),
+        "arrive|rest|stopped|middle",
+        timeout=2.0,
+    ),
+    _row(
+        "large answers stop in the middle",
+        lambda call: _stall(pass_on(call)) if len(call.body) > 3000 else pass_on(call),
+        timeout=2.0,
+        blame="mtu",
+    ),
+    _row(
+        "large requests hang",
+        when(lambda call: len(call.body) > 6000, hanging),
+        "large|size|bytes",
+        timeout=2.0,
+        blame="mtu",
+    ),
+    _row(
+        "every fourth request takes three seconds",
+        every(4, after(3.0)),
+        by="network operator you",
+    ),
+    _row(
+        "a gateway gives up after a second",
+        when(is_chat, after(1.0, page(504, "504 Gateway Time-out"))),
+        "504",
+    ),
+    _row(
+        "a gateway sends 408", answering(408, b"", Connection="close"), "408|time|slow"
+    ),
+    _row(
+        "a gateway sends 408 for completions",
+        when(is_chat, page(408, "Request Timeout")),
+        "408|time|slow",
+    ),
+)
+
+
+class _Bucket:
+    """Let so many requests pass in so many seconds."""
+
+    def __init__(self, size: int, seconds: float, refusal: Behavior) -> None:
+        self._size, self._seconds, self._refusal = size, seconds, refusal
+        self._passed: list[float] = []
+
+    def __call__(self, call: Call) -> Reply:
+        now = time.monotonic()
+        self._passed = [at for at in self._passed if now - at < self._seconds]
+        if len(self._passed) >= self._size:
+            return self._refusal(call)
+        self._passed.append(now)
+        return pass_on(call)
+
+
+def _bucket(size: int, refusal: Behavior) -> Behavior:
+    """Each run has a process of its own, so this bucket is full at its start."""
+    return _Bucket(size, 60.0, refusal)
+
+
+_GATEWAY_429 = page(429, "429 Too Many Requests", Retry_After="17")
+_OWN_429 = as_json(
+    429,
+    {"error": {"code": "rate_limited"}},
+    Retry_After="3",
+    X_Error_Detail="The key may send 20 requests a second.",
+    X_Request_Id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e",
+)
+LIMIT = r"429|rate|limit|too many"
+
+
+def _limit(name, behave, *says, by="network operator you", **more):
+    return _row(name, behave, LIMIT, *says, by=by, **more)
+
+
+class _Connections:
+    """Serve only so many connections; reset the others."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def __call__(self, call: Call) -> Reply:
+        if call.connection > self._most:
+            raise Reset
+        return pass_on(call)
+
+
+_LIMITS = (
+    _limit("a gateway answers every request with 429", _GATEWAY_429, "17"),
+    _limit("a gateway answers 429 without Retry-After", page(429, "Slow down")),
+    _limit(
+        "a gateway answers 429 with a date",
+        page(429, "Slow down", Retry_After="Tue, 17 Nov 2026 03:00:00 GMT"),
+    ),
+    _limit("a gateway allows five requests a minute", _bucket(5, _GATEWAY_429), "17"),
+    _limit("a gateway allows ten requests a minute", _bucket(10, _GATEWAY_429), "17"),
+    _limit(
+        "a gateway allows twenty requests a minute", _bucket(20, _GATEWAY_429), "17"
+    ),
+    # The probe may do with less.
+    _limit(
+        "a gateway allows forty requests a minute",
+        _bucket(40, _GATEWAY_429),
+        by="network operator you nobody",
+    ),
+    _limit(
+        "a firewall resets after ten requests",
+        _bucket(10, resetting),
+        by="network operator",
+    ),
+    _limit(
+        "a firewall answers 403 after twelve requests",
+        _bucket(12, page(403, "Forbidden")),
+        by="network operator",
+    ),
+    _limit(
+        "a firewall challenges after fifteen requests",
+        _bucket(15, page(403, "Just a moment...", Cf_Mitigated="challenge")),
+        by="network operator",
+    ),
+    _limit(
+        "the service itself limits the rate at once",
+        when(has_key, _OWN_429),
+        blame="program",
+    ),
+    _limit("the probe uses up the rate of the service (8)", _bucket(8, _OWN_429)),
+    _limit("the probe uses up the rate of the service (20)", _bucket(20, _OWN_429)),
+    _limit("the probe uses up the rate of the service (35)", _bucket(35, _OWN_429)),
+    _limit("completions alone are limited by a gateway", when(is_chat, _GATEWAY_429)),
+    _limit(
+        "the model list alone is limited by a gateway",
+        when(lambda call: is_models(call) and has_key(call), _GATEWAY_429),
+    ),
+    _limit(
+        "a gateway serves eight connections",
+        _Connections(8),
+        by="network operator",
+        blame="limits",
+    ),
+)
+# Both of these are resets that begin after a number of requests, which is a limit if
+# somebody counts, and a failure that began in the middle if nobody does.
+_LIMITS = tuple(
+    replace(one, says=(LIMIT + r"|\bof \d+ |after|some of|closed",))
+    if "resets" in one.name
+    or "403 after" in one.name
+    or "challenges" in one.name
+    or "connections" in one.name
+    else one
+    for one in _LIMITS
+)
+
+SLOWNESS = kind_of("slowness", *_SLOW) + kind_of("limits", *_LIMITS)
