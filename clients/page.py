@@ -11,10 +11,8 @@ from clients.scenarios import (
     DEFAULT,
     EXPLAIN,
     EXPLAINED,
-    EXTRA_FIELD,
     KEY_AND_NEWLINE,
     KEY_AND_SPACE,
-    NO_VERSION,
     RATE_LIMITED,
     RETRY_SECONDS,
     SETTINGS,
@@ -48,15 +46,6 @@ Each refusal is a real one:
   with `Retry-After`, to every request, so that all attempts could be counted. A client
   that was still trying after {seconds} seconds was cut off.
 """
-
-_REFUSALS = {
-    WRONG_KEY: "401",
-    NO_VERSION: "404",
-    EXTRA_FIELD: "400",
-    EXPLAINED: "400, explained",
-    RATE_LIMITED: "429",
-    UNAVAILABLE: "503",
-}
 
 
 def write() -> None:
@@ -97,7 +86,12 @@ def markdown(date: str, found: Iterable[Result]) -> str:
             "a line break at its end | clients", _white_space(ran, KEY_AND_NEWLINE)
         ),
         "\n## What the user sees\n",
-        *(line for result in ran for line in _section(result)),
+        "Grouped by what a user sees of a refused key, and whether they see the "
+        "explanation if it is asked for. Clients of other APIs get 404, not 401.\n",
+        *_table(
+            "a refusal shows | the explanation is shown | clients | example",
+            _displays(ran),
+        ),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -190,27 +184,31 @@ def _local_error(shown: str) -> str:
     return "an error about the header" if "header" in shown.lower() else "another error"
 
 
-def _section(result: Result) -> Iterator[str]:
-    yield f"### {title(result)}\n"
-    seen = {code: result.calls.get(name) for name, code in _REFUSALS.items()}
-    if own := result.refused_out_of_the_box:
-        seen["400" if own == 400 else f"{own}, out of the box"] = result.calls[DEFAULT]
-    if own != 400 and not result.complies:
-        seen[f"{own}, explained"] = seen.pop("400, explained")
-    yield from _table(
-        "refusal | what the user sees",
-        (
-            [code, _seen(call)]
-            for code, call in sorted(seen.items())
-            if call and _is_refused_with(code, call)
-        ),
-    )
-    yield ""
+def _displays(found: Iterable[Result]) -> Iterator[list[str]]:
+    """Group the clients by what their users see of a refusal."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in found:
+        groups.setdefault(_display(result), []).append(result)
+    for (plain, explained), members in sorted(groups.items(), reverse=True):
+        titles = ", ".join(title(result) for result in members)
+        example = min((_refused_key(result) for result in members), key=len)
+        yield [plain, explained, titles, example]
 
 
-def _is_refused_with(code: str, call: Call) -> bool:
-    """Return whether a call shows a refusal; one to a wrong path is always a 404."""
-    return not call.requests or call.requests[-1].status == int(code[:3])
+def _display(result: Result) -> tuple[str, str]:
+    """Return what a user sees of a refusal, and of one that explains itself."""
+    refused = result.calls[WRONG_KEY]
+    shown, last = refused.shown, refused.requests[-1]  # a wrong path gets 404
+    has_status, has_code = str(last.status) in shown, str(last.code) in shown
+    plain = ["nothing of it", "the code", "the status", "the status and the code"]
+    if (call := result.calls.get(EXPLAINED)) is None:
+        return plain[has_code + 2 * has_status], "not tested"
+    is_seen = " is not accepted" in call.shown or " must " in call.shown
+    return plain[has_code + 2 * has_status], "yes" if is_seen else "no"
+
+
+def _refused_key(result: Result) -> str:
+    return _seen(result.calls[WRONG_KEY])
 
 
 def _seen(call: Call) -> str:
