@@ -1,14 +1,20 @@
 """DNS and TCP: cases that no scenario covers."""
 
+import errno
 import socket
 import threading
 import time
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.connection import dns, tcp
+from readback.probe.diagnoses import from_error
 from readback.probe.entered.base_url import BaseUrl
+from readback.probe.transport import opening
+from readback.probe.transport.connecting import ConnectAttempt
 from readback.probe.transport.route import Route
 from tests.probe import broken_servers
 
@@ -82,3 +88,64 @@ def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
     with pytest.raises(ProbeError) as caught:
         dns.check(route, timeout=5)
     assert caught.value.id == "dns.unknown_private"
+
+
+@pytest.mark.parametrize(
+    ("host", "id", "named"),
+    [
+        ("loclahost", "dns.misspelt", "localhost"),
+        ("api.opnai.com", "dns.misspelt", "api.openai.com"),
+        ("host.docker.internal", "dns.unknown_docker", "host.docker.internal"),
+        ("fe80::1%nosuch0", "dns.unknown_zone", "nosuch0"),
+        ("mail.corp", "dns.unknown_private", ".corp"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_explained(
+    host: str, id: str, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=unknown))
+    with pytest.raises(ProbeError) as caught:
+        dns.check(Route(BaseUrl("http", host, 8000, "/v1")), timeout=5)
+    diagnosis = from_error(caught.value)
+    assert diagnosis.id == id
+    assert named in diagnosis.sentence + diagnosis.hint
+
+
+def test_a_slow_lookup_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dns, "_SLOW_SECONDS", 0.0)
+    diagnosis, _ = dns.check(Route(BaseUrl("http", "localhost", 80, "/v1")), timeout=60)
+    assert (diagnosis.id, diagnosis.verdict) == ("dns.slow", Verdict.WARN)
+    assert diagnosis.figure in diagnosis.sentence
+
+
+def test_a_line_of_the_hosts_file_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("# 1 echo.test\n127.0.0.1 other\tEcho.example # here\n")
+    monkeypatch.setattr(dns, "HOSTS_FILE", file)
+    monkeypatch.setattr(dns, "resolve_within", lambda *_: ["127.0.0.1"])
+    port = broken_servers.closed_port()
+    route = Route(BaseUrl("http", "echo.example", port, "/v1"))
+    diagnosis, addresses = dns.check(route, timeout=5)
+    assert diagnosis.id == "dns.hosts_file"
+    with pytest.raises(ProbeError) as caught:
+        tcp.check(route, addresses, timeout=5)
+    assert caught.value.id == "tcp.hosts_file"
+    assert not dns.is_in_hosts_file("echo.test")
+
+
+def test_a_link_local_address_needs_an_interface() -> None:
+    route = Route(BaseUrl("http", "fe80::1", 8000, "/v1"))
+    attempt = ConnectAttempt("fe80::1", 0.0, OSError(errno.EINVAL, "Invalid argument"))
+    error = tcp._no_connection(route, [attempt], 5)
+    assert from_error(error).id == "tcp.needs_zone"
+
+
+def test_ports_that_are_used_up_later_are_not_blamed_on_the_service() -> None:
+    route = Route(BaseUrl("http", "echo.example", 80, "/v1"))
+    used_up = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+    assert from_error(opening.failed(route, used_up)).id == "tcp.no_free_port"
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+    assert from_error(opening.failed(route, refused)).id == "http.no_connection"

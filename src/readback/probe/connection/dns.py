@@ -5,14 +5,17 @@ Some names and addresses have a reserved meaning: private, faked, this machine i
 
 from __future__ import annotations
 
+import difflib
 import errno
 import ipaddress
+import os
 import re
 import secrets
 import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Union
 
 from readback.probe.common.formatting import format_duration, sanitize
@@ -23,6 +26,24 @@ from readback.probe.transport.connecting import resolve_within
 from readback.probe.transport.route import Route
 
 _MAX_ADDRESSES = 8
+# A resolver answers within milliseconds; one that is down costs seconds.
+_SLOW_SECONDS = 1.0
+_WINDOWS_FOLDER = r"System32\drivers\etc"
+HOSTS_FILE = (
+    Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), _WINDOWS_FOLDER, "hosts")
+    if os.name == "nt"
+    else Path("/etc/hosts")
+)
+_CONTAINER_HOSTS = (
+    *("host.docker.internal", "gateway.docker.internal", "host.containers.internal"),
+    "host.minikube.internal",
+)
+# The names of which people mistype one.
+_WELL_KNOWN = (
+    *("localhost", "host.docker.internal", "host.containers.internal"),
+    *("api.openai.com", "api.anthropic.com", "api.deepseek.com", "api.groq.com"),
+    *("api.mistral.ai", "openrouter.ai", "generativelanguage.googleapis.com"),
+)
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
@@ -42,14 +63,16 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
         if error.errno in _UNKNOWN and route.proxy:
             id = "proxy.unknown_host"
         elif error.errno in _UNKNOWN:
-            id = "dns.unknown_private" if private_name(route.host) else "dns.unknown"
-            id = "dns.unknown_mdns" if is_mdns_name(route.host) else id
-        raise _error(id, route, reason=reason) from None
+            id = _unknown_id(route.host)
+        near = next(iter(_meant(route.host)), "")
+        facts = {"near": near, "zone": route.host.partition("%")[2]}
+        raise _error(id, route, reason=reason, **facts) from None
     if is_ip_address(route.host):
         return diagnose("dns.literal", host=route.host), addresses
     diagnosis = diagnose(
-        _diagnosis_id(route, addresses, timeout),
+        _diagnosis_id(route, addresses, timeout, elapsed),
         figure=format_duration(elapsed),
+        seconds=format_duration(elapsed),
         host=route.host,
         addresses=", ".join(addresses),
         milliseconds=round(elapsed * 1000, 3),
@@ -67,14 +90,45 @@ def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
     return ProbeError(id, host=route.host, kind=kind, **facts)
 
 
-def _diagnosis_id(route: Route, addresses: list[str], timeout: float) -> str:
+def _unknown_id(host: str) -> str:
+    if "%" in host:
+        return "dns.unknown_zone"
+    if host in _CONTAINER_HOSTS:
+        return "dns.unknown_docker"
+    if _meant(host):
+        return "dns.misspelt"
+    if is_mdns_name(host):
+        return "dns.unknown_mdns"
+    return "dns.unknown_private" if private_name(host) else "dns.unknown"
+
+
+def _meant(host: str) -> list[str]:
+    """Return the well-known name that differs from this one by a letter or two."""
+    return difflib.get_close_matches(host, _WELL_KNOWN, 1, cutoff=0.88)
+
+
+def is_in_hosts_file(host: str) -> bool:
+    """Return whether a line of the hosts file of this machine sets the name."""
+    try:
+        lines = HOSTS_FILE.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return any(host in line.partition("#")[0].lower().split()[1:] for line in lines)
+
+
+def _diagnosis_id(
+    route: Route, addresses: list[str], timeout: float, elapsed: float
+) -> str:
+    ok = "dns.slow" if elapsed > _SLOW_SECONDS else "dns.ok"
     if route.proxy or not is_public_name(route.host):
-        return "dns.ok"
+        return ok
+    if is_in_hosts_file(route.host):
+        return "dns.hosts_file"
     if are_faked(addresses):
         return "dns.fake_ip"
     is_local = are_this_machine(addresses)
     if not is_local and not are_private(addresses):
-        return "dns.ok"
+        return ok
     # A name that does not exist. The last dot keeps the resolver from adding the domain
     # of this network.
     nowhere = f"x{secrets.token_hex(12)}.com."

@@ -13,18 +13,9 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address
-from readback.probe.transport.connecting import ConnectAttempt, try_all
+from readback.probe.transport.connecting import LOCAL_ERRORS, ConnectAttempt, try_all
 from readback.probe.transport.route import Route
 
-# What went wrong on this machine or close to it, by the error of the system.
-_LOCAL = {
-    errno.EMFILE: "tcp.too_many_files",
-    errno.ENFILE: "tcp.too_many_files",
-    errno.EADDRNOTAVAIL: "tcp.no_free_port",
-    errno.EACCES: "tcp.forbidden",
-    errno.EPERM: "tcp.forbidden",
-    getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
-}
 _ON_THE_WAY = {errno.ENETUNREACH: "tcp.no_route", errno.EHOSTUNREACH: "tcp.rejected"}
 ROOT = Path("/")
 _CONTAINER_MARKS = {".dockerenv": "tcp.in_docker", "run/.containerenv": "tcp.in_podman"}
@@ -116,12 +107,17 @@ def _no_connection_id(
     if route.proxy:
         return "proxy.in_container" if in_container else "proxy.unreachable"
     is_public = not is_ip_address(route.host) and dns.is_public_name(route.host)
+    if is_public and dns.is_in_hosts_file(route.host):
+        return "tcp.hosts_file"
     if is_public and is_here:
         return "tcp.blocked_name"
+    is_link_local = all(one.lower().startswith("fe80:") for one in addresses)
+    if is_link_local and "%" not in route.host and reported.errno == errno.EINVAL:
+        return "tcp.needs_zone"
     if reported.lacks_ipv6:
         return "tcp.no_ipv6"
-    if reported.errno in _LOCAL:
-        return _LOCAL[reported.errno]
+    if reported.errno in LOCAL_ERRORS:
+        return LOCAL_ERRORS[reported.errno]
     if dns.are_faked(addresses):
         return "tcp.fake_ip"
     if is_refused:

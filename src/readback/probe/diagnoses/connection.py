@@ -161,6 +161,16 @@ NETWORK = {
         → Names {kind} exist only inside a private network. Connect to its VPN, or run
         this inside the container or cluster that knows the name."""),
     "dns.unknown_mdns": network.fail("""
+    "dns.slow": network.warn("""
+        {host} resolves to {addresses}, but the DNS lookup took {seconds}.
+        → Programs wait for it with every new connection. Check the DNS servers of this
+        machine: usually the first one does not respond, and the second one is asked
+        after a pause."""),
+    "dns.hosts_file": machine.warn("""
+        A line in the hosts file of this machine sets {host} to {addresses}; DNS is not
+        asked.
+        → If you do not need the line, remove it: the service may have another address
+        now."""),
         No machine on this network calls itself {host}.
         → Names that end in .local are found by multicast (mDNS): only in the same local
         network, rarely over a VPN, and not inside a container. Use the IP address."""),
@@ -178,6 +188,20 @@ NETWORK = {
     "tcp.v6_broken": network.warn("""
         IPv6 does not work from here, but IPv4 does: {unreachable}.
         → Programs that try IPv6 first and then wait seem to hang. Try another address
+    "dns.misspelt": entered.fail("""
+        The host name {host} does not exist; you probably mean {near}.
+        → Correct the name to {near}."""),
+    "dns.unknown_docker": entered.fail("""
+        The name {host} does not exist here. Docker Desktop and Podman set it inside
+        their containers only.
+        → Outside a container, use localhost. In a container on Linux, start Docker with
+        --add-host=host.docker.internal:host-gateway, or use the address of the
+        host."""),
+    "dns.unknown_zone": entered.fail("""
+        This machine has no network interface {zone}, which the address {host} names
+        after the percent sign.
+        → Use the name of an interface of this machine; “ip link” or “ipconfig” lists
+        them."""),
         that has IPv6: if that fails, too, repair or turn off IPv6 on this machine or
         network; if it works, tell the operator."""),
     "tcp.partly": service.warn("""
@@ -228,6 +252,16 @@ NETWORK = {
         → A firewall, a sandbox or a security policy on this machine forbids it. Allow
         connections to {host}:{port} there."""),
     "tcp.rejected": network.fail("""
+    "tcp.hosts_file": machine.fail("""
+        A line in the hosts file of this machine sets {host} to {addresses}, and no
+        connection is possible there: {reason}.
+        → Remove or correct the line of {host}; without it, DNS is asked for the current
+        address."""),
+    "tcp.needs_zone": entered.fail("""
+        {addresses} is a link-local address, which needs the name of a network
+        interface.
+        → Write it as in http://[fe80::1%25eth0]:8000/v1, with an interface of this
+        machine after %25, or use another address of the host."""),
         A router or firewall rejected the connection to {host}: {reason}.
         → Ask your network administrator to allow connections to {host}:{port}. In your
         own network, check that the machine is switched on."""),

@@ -178,8 +178,7 @@ class ProbeClient:
                 sock = self.trusted.wrap_socket(sock, server_hostname=target.host)
                 timing.tls = time.monotonic() - started
         except OSError as error:
-            reason = sanitize(error.strerror or str(error)) or "no response"
-            raise ProbeError("http.no_connection", reason=reason) from None
+            raise opening.failed(self.route, error) from None
         self._socket = sock
         return sock
 

@@ -8,6 +8,7 @@ the timeout of an ordinary socket starts again with every byte.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
@@ -17,7 +18,17 @@ import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EINPROGRESS, ENETUNREACH, EWOULDBLOCK
+from errno import (
+    EACCES,
+    EADDRNOTAVAIL,
+    EAFNOSUPPORT,
+    EINPROGRESS,
+    EMFILE,
+    ENETUNREACH,
+    ENFILE,
+    EPERM,
+    EWOULDBLOCK,
+)
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import sanitize
@@ -30,6 +41,15 @@ _STAGGER_SECONDS = 0.25
 _GRACE_SECONDS = 2.0
 _NO_ROUTE = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
 _TICK_SECONDS = 0.005
+LOCAL_ERRORS = {
+    EMFILE: "tcp.too_many_files",
+    ENFILE: "tcp.too_many_files",
+    EADDRNOTAVAIL: "tcp.no_free_port",
+    EACCES: "tcp.forbidden",
+    EPERM: "tcp.forbidden",
+    getattr(errno, "WSAEACCES", EACCES): "tcp.forbidden",
+}
+"""What went wrong on this machine itself, by the error of the system."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import ProbeError
 from readback.probe.transport import opening
 from readback.probe.transport.route import Route
 
@@ -79,8 +77,7 @@ def shake(
     try:
         sock = opening.open_socket(route, timeout)
     except OSError as error:
-        reason = sanitize(error.strerror or str(error)) or "no response"
-        raise ProbeError("http.no_connection", reason=reason) from None
+        raise opening.failed(route, error) from None
     seen = Handshake()
     started = time.monotonic()
     _watch(trust, seen.note)

@@ -23,7 +23,12 @@ from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.transport import socks
-from readback.probe.transport.connecting import DeadlineSocket, connect, resolve_within
+from readback.probe.transport.connecting import (
+    LOCAL_ERRORS,
+    DeadlineSocket,
+    connect,
+    resolve_within,
+)
 from readback.probe.transport.route import Proxy, Route
 
 _MAX_HEAD_BYTES = 16_384
@@ -63,6 +68,13 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 def _pass_proxy(
     sock: socket.socket, route: Route, proxy: Proxy, deadline: float
+def failed(route: Route, error: OSError) -> ProbeError:
+    """Return the error for a further connection that could not be opened."""
+    reason = sanitize(error.strerror or str(error)) or "no response"
+    id = LOCAL_ERRORS.get(error.errno or 0, "http.no_connection")
+    return ProbeError(id, host=route.host, port=route.port, reason=reason)
+
+
 ) -> socket.socket:
     if proxy.is_socks:
         socks.open_tunnel(sock, proxy, route.target, deadline)
