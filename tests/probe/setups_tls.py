@@ -11,17 +11,20 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID
 
+from readback.probe.connection import stores
 from tests.probe import broken_servers
 from tests.probe.forward_proxy import LOGIN, forward_proxy
-from tests.probe.relay import Response, relay
-from tests.probe.setups import Arrange, ProbeInput, Resources
+from tests.probe.relay import Request, Response, relay
+from tests.probe.setups import Arrange, ProbeInput, Resources, behind_tls
 from tests.support.authority import Authority
 
 # The second Oakley group (RFC 2409 §6.2), which has 1024 bits.
@@ -214,6 +217,51 @@ def clock_off(resources: Resources) -> Iterator[ProbeInput]:
         url = f"https://localhost:{server.server_port}/v1"
         trust = {"SSL_CERT_FILE": str(authority.root)}
         yield ProbeInput(url, resources.readback.api_key, 5.0, environment=trust)
+
+
+@contextmanager
+def redirected(resources: Resources) -> Iterator[ProbeInput]:
+    """The service does not notice that clients use TLS, and wants plain HTTP."""
+    authority = resources.authority
+
+    def to_plain(request: Request) -> Response:
+        headers = {"Location": f"http://{request.headers['Host']}{request.target}"}
+        return Response(301, "Moved", headers, b"")
+
+    tls = authority.serves()
+    with relay(resources.readback.base_url, to_plain, tls=tls) as server:
+        url = f"https://localhost:{server.server_port}/v1"
+        trust = {"SSL_CERT_FILE": str(authority.root)}
+        yield ProbeInput(url, resources.readback.api_key, 5.0, environment=trust)
+
+
+@contextmanager
+def without_date(resources: Resources) -> Iterator[ProbeInput]:
+    """The certificate is not yet valid, and nothing says what time it is elsewhere."""
+    authority = resources.authority
+
+    def dateless(response: Response) -> Response:
+        kept = {k: v for k, v in response.headers.items() if k.lower() != "date"}
+        return replace(response, headers=kept)
+
+    tls = authority.serves(since=timedelta(days=1))
+    with relay(resources.readback.base_url, on_response=dateless, tls=tls) as server:
+        url = f"https://localhost:{server.server_port}/v1"
+        trust = {"SSL_CERT_FILE": str(authority.root)}
+        yield ProbeInput(url, resources.readback.api_key, 5.0, environment=trust)
+
+
+@contextmanager
+def without_stores(resources: Resources) -> Iterator[ProbeInput]:
+    """Neither the machine nor a package has a list of authorities."""
+    nowhere = SimpleNamespace(capath=None)
+    with (
+        behind_tls(trusted=False)(resources) as probe_input,
+        patch.object(stores.certifi, "contents", side_effect=FileNotFoundError),
+        patch.object(ssl.SSLContext, "load_default_certs"),
+        patch.object(ssl, "get_default_verify_paths", return_value=nowhere),
+    ):
+        yield probe_input
 
 
 @contextmanager

@@ -32,7 +32,22 @@ TLS = (
     Scenario(
         "the certificate is not valid until tomorrow",
         "tls.not_yet_valid",
+        setups_tls.without_date,
+    ),
+    Scenario(
+        "the certificate is not valid until tomorrow, also by the server's clock",
+        "tls.early_certificate",
         behind_tls(since=DAY, until=9 * DAY),
+    ),
+    Scenario(
+        "a private authority's intermediate certificate is missing",
+        "tls.incomplete_chain",
+        behind_intermediate(chain=[]),
+    ),
+    Scenario(
+        "the machine has no trusted certificates",
+        "tls.no_store",
+        setups_tls.without_stores,
     ),
     Scenario(
         "the certificate expires in three days",

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Fact, ProbeError
-from readback.probe.connection import certificates
+from readback.probe.connection import certificates, stores
 from readback.probe.connection.certificates import Certificate
 from readback.probe.entered.base_url import is_ip_address
 from readback.probe.transport import opening
@@ -55,7 +55,9 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     if error.verify_code in _DATES:
         return _explain_dates(context, chain, facts)
     if error.verify_code in _UNKNOWN:
-        return ProbeError(_unknown_id(chain, error.verify_code), **facts)
+        is_empty = not stores.has_certificates()
+        unknown = "tls.no_store" if is_empty else _unknown_id(chain, error.verify_code)
+        return ProbeError(unknown, **facts)
     if error.verify_code in _OTHER_NAME:
         # RFC 9525 §6.3: the wildcard matches exactly one part of a name.
         wildcards = (one.lower() for one in chain[0].hosts if one.startswith("*."))
@@ -98,6 +100,8 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
     is_alone = all(other.raw_name != own.raw_issuer for other in chain)
     if is_alone and (own.is_public or own.has_issuer_address):
         return "tls.missing_intermediate"
+    if is_alone and stores.is_named():
+        return "tls.incomplete_chain"
     return "tls.unknown_issuer"
 
 
@@ -123,6 +127,8 @@ def _explain_dates(
         period = f"{dates['since']} to {dates['until']}"
         return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
     is_early = wrong.since is not None and now < wrong.since
+    if is_early and there and abs(there - now) <= _CLOCK_TOLERANCE:
+        return ProbeError("tls.early_certificate", **facts)
     return ProbeError("tls.not_yet_valid" if is_early else "tls.expired", **facts)
 
 

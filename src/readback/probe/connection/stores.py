@@ -63,7 +63,7 @@ def find() -> CertificateStores:
     certifis = _new_context()
     is_there = _load_certifi(certifis)
     carried = [CertificateStore(StoreKind.CERTIFI, certifis)] if is_there else []
-    if not _is_named():
+    if not is_named():
         machine = _new_context()
         machine.load_default_certs()
         # Certificates in a directory are loaded only when they are needed.
@@ -85,7 +85,7 @@ def find() -> CertificateStores:
 def together() -> ssl.SSLContext:
     """Return a context that trusts what any of the usable stores trusts."""
     trust = _new_context()
-    if _is_named():
+    if is_named():
         with suppress(ProbeError):
             _load_variables(trust)
     else:
@@ -94,7 +94,14 @@ def together() -> ssl.SSLContext:
     return trust
 
 
-def _is_named() -> bool:
+def has_certificates() -> bool:
+    """Return whether any store has a certificate that Python programs can find."""
+    found = find()
+    carried = any(one.kind is StoreKind.CERTIFI for one in found.usable)
+    return carried or is_named() or found.has_machine_store
+
+
+def is_named() -> bool:
     return bool(os.environ.get(_FILE) or os.environ.get(_FOLDER))
 
 

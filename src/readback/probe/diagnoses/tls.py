@@ -115,6 +115,11 @@ CERTIFICATES = {
     "tls.not_yet_valid": machine.fail("""
         The certificate is not valid until {since}.
         → Check the clock of this machine."""),
+    "tls.early_certificate": service.fail("""
+        The certificate is not valid until {since}, and the clocks of this machine and
+        of the server agree that this is still to come.
+        → Tell the operator: the certificate was installed too early, or made with a
+        wrong clock."""),
     "tls.chain_dates": service.fail("""
         The certificate of the authority {name} is not valid now ({period}); the one of
         the server itself is.
@@ -153,6 +158,12 @@ CERTIFICATES = {
         its own. Browsers often have it; programs do not.
         → Tell the operator to configure the full chain of certificates. If {issuer} is
         a private authority, also set SSL_CERT_FILE to its root certificate."""),
+    "tls.incomplete_chain": service.fail("""
+        The server sends only its own certificate, issued by {issuer}, and the store
+        that SSL_CERT_FILE or SSL_CERT_DIR names does not contain {issuer}.
+        → Ask the operator whether {issuer} is an intermediate or a root authority. If
+        it is an intermediate one, the server must send its certificate, too; if it is a
+        root, add its certificate to the store."""),
     "tls.unknown_issuer": service.fail("""
         The certificate was issued by {issuer}, which this machine does not trust.
         → If {issuer} is the operator's own authority, set SSL_CERT_FILE to its root
@@ -195,6 +206,11 @@ STORES = {
     "tls.no_machine_store": machine.warn("""
         This machine has no certificate store that Python can find. Programs without a
         list of their own trust no server.
+        → On Linux, install the package ca-certificates. With Python from python.org on
+        macOS, run “Install Certificates.command” in the folder of Python."""),
+    "tls.no_store": machine.fail("""
+        This machine has no trusted certificates at all, so that programs can trust no
+        server. It says nothing about this server: its certificate is from {issuer}.
         → On Linux, install the package ca-certificates. With Python from python.org on
         macOS, run “Install Certificates.command” in the folder of Python."""),
     "tls.partial_older": machine.warn("""
