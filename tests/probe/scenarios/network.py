@@ -1,6 +1,7 @@
 """The network or a proxy does not let the connection through."""
 
 from tests.probe import broken_servers, corruptions
+from tests.probe.relay import Response
 from tests.probe.setups import (
     Scenario,
     closed_port,
@@ -49,6 +50,11 @@ _SETTINGS = (
     ),
     Scenario(
         "the proxy's address has no host", "proxies.no_host", with_proxy("http://:3128")
+    ),
+    Scenario(
+        "the proxy is set to a PAC file",
+        "proxies.pac",
+        with_proxy("http://wpad.example/proxy.pac"),
     ),
     Scenario(
         "the proxy's address has an impossible port",
@@ -120,7 +126,21 @@ _PROXIES = (
         refused_by_proxy("https", 407),
     ),
     Scenario(
-        "the proxy requires a login", "http.proxy_login", refused_by_proxy("http", 407)
+        "a proxy that is not configured requires a login",
+        "http.proxy_login",
+        through_relay(on_response=lambda _: Response(407, "Login", {}, b"")),
+    ),
+    Scenario(
+        "the proxy answers with a login page",
+        "proxy.login_page",
+        behind_broken_proxy(
+            responding("200 OK", corruptions.PAGE % b"Log in", Content_Type="text/html")
+        ),
+    ),
+    Scenario(
+        "a request through a proxy is refused",
+        "proxy.responded",
+        refused_by_proxy("http", 403),
     ),
     Scenario(
         "the SOCKS proxy does not accept the password",

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, getproxies_environment, proxy_bypass
@@ -40,6 +41,7 @@ _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
 # Programs may read a user name or password with one of these differently.
 _AMBIGUOUS = re.compile(r"@|%(?![0-9a-f]{2})", re.IGNORECASE)
+_PAC = re.compile(r"\.pac\b|/wpad\.dat\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
 # These programs take some milliseconds, and far longer on a machine that is busy.
 _MAX_SETTINGS_SECONDS = 5.0
@@ -94,6 +96,8 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
     scheme, separator, rest = clean.partition("://")
     if not separator:
         scheme, rest = "http", clean
+    if _PAC.search(rest) or scheme.lower().startswith("pac"):
+        raise ProbeError("proxies.pac", **facts)
     if _CUT_LOGIN.match(rest):
         raise ProbeError("proxies.password", **facts)
     if scheme.lower() not in _PORTS:
@@ -135,6 +139,8 @@ def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
     commas.
     """
     text = entry.strip("\"'").lower().rpartition("://")[2]
+    if "*" in text and fnmatchcase(target.host, text):
+        return True
     if is_ip_address(target.host):
         try:
             network = ipaddress.ip_network(text.strip("[]"), strict=False)

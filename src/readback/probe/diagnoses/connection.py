@@ -53,6 +53,11 @@ PROXIES = {
         {variable} is set to {proxy}, which is not an address of an HTTP or SOCKS proxy.
         → Start it with http://, https://, socks5h://, socks5://, socks4a:// or
         socks4://. Otherwise unset {variable}, or add {host} to NO_PROXY."""),
+    "proxies.pac": machine.fail("""
+        {variable} is set to the address of a PAC file, not of a proxy. Browsers run
+        such a file; programs do not.
+        → Open the file and look for the word PROXY: the host and port after it belong
+        into {variable}, as in http://proxy.example:3128."""),
     "proxies.system_needed": machine.fail("""
         {host} cannot be reached directly ({reason}), and Python programs do not use the
         proxy in the desktop's settings: {setting}.
@@ -98,12 +103,19 @@ PROXIES = {
         → Set SSL_CERT_FILE to the certificate of its issuer, or tell the proxy's
         administrator."""),
     "proxy.login": proxy.fail("""
-        The proxy requires a user name and a password.
+        The proxy {proxy} requires a user name and a password, and none is set.
         → Add them to the proxy's address in {variable}, as in
         http://user:password@proxy.example:3128."""),
     "proxy.login_refused": machine.fail("""
-        The proxy does not accept the user name and password in {variable}.
-        → Correct them. Special characters must be encoded, such as %40 for @."""),
+        The proxy {proxy} does not accept the user name and password in {variable}.
+        → Correct them. Special characters must be encoded: %40 for @, %25 for %, %3A
+        for :."""),
+    "proxy.login_page": proxy.fail("""
+        The proxy {proxy} answered with a login page{location} instead of connecting to
+        {host}: {status}, {title}.
+        → Programs cannot fill in such a page. Log in with a browser that uses this
+        proxy and try again, or ask its administrator for a login that programs can
+        use."""),
     "proxy.login_scheme": proxy.fail("""
         The proxy requires a login that this program does not support: {schemes}.
         → Ask for an exception or for a login with a password (Basic), or use a local
@@ -130,8 +142,14 @@ PROXIES = {
         The proxy did not connect to {host}; it responded with a page of its own:
         {status}, {title}, from {by}.
         → Ask the administrator of the proxy to allow {host}, and quote this line."""),
+    "proxy.responded": proxy.fail("""
+        The response is {status} {title}. It comes from the proxy {proxy} or from
+        something behind it: requests go there because of {variable}.
+        → To find out which, run the probe again without {variable} or with the host in
+        NO_PROXY. If it works then, ask the administrator of the proxy to allow the
+        address; if it does not, send this line to the operator of the service."""),
     "proxy.refuses": proxy.fail("""
-        The proxy did not connect to {host}: {reason}.
+        The proxy {proxy} did not connect to {host}: {reason}.
         → Ask the administrator of the proxy to allow {host}."""),
 }
 
@@ -143,6 +161,16 @@ NETWORK = {
         redirect the connection."""),
     "dns.private": ok("""
         {host} resolves to {addresses}, which exists only in a private network."""),
+    "dns.slow": network.warn("""
+        {host} resolves to {addresses}, but the DNS lookup took {seconds}.
+        → Programs wait for it with every new connection. Check the DNS servers of this
+        machine: usually the first one does not respond, and the second one is asked
+        after a pause."""),
+    "dns.hosts_file": machine.warn("""
+        A line in the hosts file of this machine sets {host} to {addresses}; DNS is not
+        asked.
+        → If you do not need the line, remove it: the service may have another address
+        now."""),
     "dns.this_machine": machine.warn("""
         {host} resolves to {addresses}, which is this machine itself.
         → Look for {host} in the hosts file. If it is not there, the DNS server blocks
@@ -160,17 +188,21 @@ NETWORK = {
         The host name {host} does not exist on this network.
         → Names {kind} exist only inside a private network. Connect to its VPN, or run
         this inside the container or cluster that knows the name."""),
+    "dns.misspelt": entered.fail("""
+        The host name {host} does not exist; you probably mean {near}.
+        → Correct the name to {near}."""),
+    "dns.unknown_docker": entered.fail("""
+        The name {host} does not exist here. Docker Desktop and Podman set it inside
+        their containers only.
+        → Outside a container, use localhost. In a container on Linux, start Docker with
+        --add-host=host.docker.internal:host-gateway, or use the address of the
+        host."""),
+    "dns.unknown_zone": entered.fail("""
+        This machine has no network interface {zone}, which the address {host} names
+        after the percent sign.
+        → Use the name of an interface of this machine; “ip link” or “ipconfig” lists
+        them."""),
     "dns.unknown_mdns": network.fail("""
-    "dns.slow": network.warn("""
-        {host} resolves to {addresses}, but the DNS lookup took {seconds}.
-        → Programs wait for it with every new connection. Check the DNS servers of this
-        machine: usually the first one does not respond, and the second one is asked
-        after a pause."""),
-    "dns.hosts_file": machine.warn("""
-        A line in the hosts file of this machine sets {host} to {addresses}; DNS is not
-        asked.
-        → If you do not need the line, remove it: the service may have another address
-        now."""),
         No machine on this network calls itself {host}.
         → Names that end in .local are found by multicast (mDNS): only in the same local
         network, rarely over a VPN, and not inside a container. Use the IP address."""),
@@ -188,20 +220,6 @@ NETWORK = {
     "tcp.v6_broken": network.warn("""
         IPv6 does not work from here, but IPv4 does: {unreachable}.
         → Programs that try IPv6 first and then wait seem to hang. Try another address
-    "dns.misspelt": entered.fail("""
-        The host name {host} does not exist; you probably mean {near}.
-        → Correct the name to {near}."""),
-    "dns.unknown_docker": entered.fail("""
-        The name {host} does not exist here. Docker Desktop and Podman set it inside
-        their containers only.
-        → Outside a container, use localhost. In a container on Linux, start Docker with
-        --add-host=host.docker.internal:host-gateway, or use the address of the
-        host."""),
-    "dns.unknown_zone": entered.fail("""
-        This machine has no network interface {zone}, which the address {host} names
-        after the percent sign.
-        → Use the name of an interface of this machine; “ip link” or “ipconfig” lists
-        them."""),
         that has IPv6: if that fails, too, repair or turn off IPv6 on this machine or
         network; if it works, tell the operator."""),
     "tcp.partly": service.warn("""
@@ -234,6 +252,16 @@ NETWORK = {
         {host} resolves to {addresses}, which is this machine, not the service.
         → Look for {host} in the hosts file. If it is not there, the DNS server blocks
         the name: ask your network administrator to allow it."""),
+    "tcp.hosts_file": machine.fail("""
+        A line in the hosts file of this machine sets {host} to {addresses}, and no
+        connection is possible there: {reason}.
+        → Remove or correct the line of {host}; without it, DNS is asked for the current
+        address."""),
+    "tcp.needs_zone": entered.fail("""
+        {addresses} is a link-local address, which needs the name of a network
+        interface.
+        → Write it as in http://[fe80::1%25eth0]:8000/v1, with an interface of this
+        machine after %25, or use another address of the host."""),
     "tcp.fake_ip": machine.fail("""
         {host} resolves to {addresses}, an address that a VPN or proxy program has made
         up, but the program does not take the connection: {reason}.
@@ -252,16 +280,6 @@ NETWORK = {
         → A firewall, a sandbox or a security policy on this machine forbids it. Allow
         connections to {host}:{port} there."""),
     "tcp.rejected": network.fail("""
-    "tcp.hosts_file": machine.fail("""
-        A line in the hosts file of this machine sets {host} to {addresses}, and no
-        connection is possible there: {reason}.
-        → Remove or correct the line of {host}; without it, DNS is asked for the current
-        address."""),
-    "tcp.needs_zone": entered.fail("""
-        {addresses} is a link-local address, which needs the name of a network
-        interface.
-        → Write it as in http://[fe80::1%25eth0]:8000/v1, with an interface of this
-        machine after %25, or use another address of the host."""),
         A router or firewall rejected the connection to {host}: {reason}.
         → Ask your network administrator to allow connections to {host}:{port}. In your
         own network, check that the machine is switched on."""),

@@ -75,6 +75,18 @@ def split(url: str) -> BaseUrl:
     )
 
 
+def shown_url(url: str) -> str:
+    """Return an address without login and parameters, which may be secret."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an invalid address"
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    origin = f"{parts.scheme}://{host}{port}" if host else ""
+    return sanitize(f"{origin}{parts.path}") or "/"
+
+
 def is_ip_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host)

@@ -23,7 +23,7 @@ from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import DeadlineSocket
-from readback.probe.transport.route import Route
+from readback.probe.transport.route import Proxy, Route
 
 MAX_REQUESTS = 60
 _MAX_BODY_BYTES = 1 << 20
@@ -86,6 +86,23 @@ class ProbeResponse:
 
 
 @dataclass
+    proxy: Proxy | None = None
+    """The proxy that forwarded the request, or answered it itself."""
+    excess: bytes = b""
+    """What arrived together with the body, but after the end that its length names."""
+
+
+class _FinalResponse(http.client.HTTPResponse):
+    """A response after any number of interim ones; `http.client` skips only 100."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        # RFC 9110 §15.2: a client must be able to parse 1xx responses, even if it does
+        # not expect them. 101 is final, because nothing asks for it.
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 101 < status < 200:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
 class ProbeClient:
     """An HTTP client that keeps its connection open, as most clients do."""
 
@@ -145,10 +162,12 @@ class ProbeClient:
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
-        proxy, refusal = self.route.forwarder, response.headers.get("X-Squid-Error", "")
-        if proxy and "ERR_DNS_FAIL" in refusal:
-            facts = {"host": self.route.target.host, "proxy": str(proxy)}
-            raise ProbeError("proxy.cannot_resolve", by="Squid", **facts)
+        if proxy := self.route.forwarder:
+            facts = proxy.facts(self.route.target)
+            if "ERR_DNS_FAIL" in response.headers.get("X-Squid-Error", ""):
+                raise ProbeError("proxy.cannot_resolve", by="Squid", **facts)
+            if response.status == 407:
+                raise opening.login_error(response.headers, proxy, facts)
         content = _decompress(response.headers.get("Content-Encoding"), content)
         if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
             raise ProbeError("tls.client_certificate")
@@ -167,6 +186,8 @@ class ProbeClient:
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
         if self._socket is not None:
+            proxy,
+            excess,
             return self._socket
         target, started = self.route.target, time.monotonic()
         try:

@@ -17,11 +17,12 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from email import message_from_string
+from email.message import Message
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
-from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.base_url import BaseUrl, shown_url
 from readback.probe.transport import socks
 from readback.probe.transport.connecting import (
     LOCAL_ERRORS,
@@ -43,6 +44,7 @@ _CANNOT_RESOLVE = re.compile(
     r"|(dns|name|host)\w* (resolution|lookup) (failed|failure|error)",
     re.IGNORECASE,
 )
+_HTML = re.compile(r"^content-type: *text/html", re.I | re.M)
 _CONTENT_LENGTH = re.compile(r"^content-length: *(\d{1,9})\r?$", re.I | re.M)
 _CANNOT_CONNECT = {500, 502, 503, 504}
 _WEB_SERVER = {400, 404, 405, 501}
@@ -66,8 +68,6 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     return sock
 
 
-def _pass_proxy(
-    sock: socket.socket, route: Route, proxy: Proxy, deadline: float
 def failed(route: Route, error: OSError) -> ProbeError:
     """Return the error for a further connection that could not be opened."""
     reason = sanitize(error.strerror or str(error)) or "no response"
@@ -75,6 +75,8 @@ def failed(route: Route, error: OSError) -> ProbeError:
     return ProbeError(id, host=route.host, port=route.port, reason=reason)
 
 
+def _pass_proxy(
+    sock: socket.socket, route: Route, proxy: Proxy, deadline: float
 ) -> socket.socket:
     if proxy.is_socks:
         socks.open_tunnel(sock, proxy, route.target, deadline)
@@ -188,7 +190,8 @@ def open_tunnel(
     if not match:
         raise ProbeError("proxy.not_http" if head else "proxy.closed", **facts)
     status = int(match[1])
-    if not 200 <= status < 300:
+    # RFC 9110 §9.3.6: a tunnel has no body. A page is that of a login, or of a block.
+    if not 200 <= status < 300 or _HTML.search(head):
         raise _refusal(status, head, _read_page(wire, head), proxy, facts)
 
 
@@ -211,13 +214,7 @@ def _refusal(
     status_line, _, fields = head.partition("\r\n")
     headers = message_from_string(fields)
     if status == 407:
-        values = headers.get_all("Proxy-Authenticate", [])
-        offered = [value.split()[0] for value in values if value.strip()]
-        if offered and "basic" not in map(str.lower, offered):
-            schemes = sanitize(" or ".join(offered))
-            return ProbeError("proxy.login_scheme", schemes=schemes, **facts)
-        id = "proxy.login_refused" if proxy.login else "proxy.login"
-        return ProbeError(id, **facts)
+        return login_error(headers, proxy, facts)
     title = page_title(page)
     facts["status"] = sanitize(status_line.partition(" ")[2])
     facts["title"] = f"“{title}”" if title else "without a title"
@@ -227,6 +224,10 @@ def _refusal(
     if not named and "X-Squid-Error" in headers:
         named = "Squid"
     facts["by"] = sanitize(named) or "a proxy without a name"
+    location = headers.get("Location", "")
+    if status in (401, 511) or status < 400:
+        facts["location"] = f" at {shown_url(location)}" if location else ""
+        return ProbeError("proxy.login_page", **facts)
     text = page.decode("utf-8", "replace")
     described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
     if status >= 404 and _CANNOT_RESOLVE.search(described):
@@ -238,3 +239,13 @@ def _refusal(
     if title:
         return ProbeError("proxy.error_page", **facts)
     return ProbeError("proxy.refuses", reason=facts["status"], **facts)
+
+
+def login_error(headers: Message, proxy: Proxy, facts: dict[str, Fact]) -> ProbeError:
+    """Return the error for a proxy that requires a login, or another one."""
+    values = headers.get_all("Proxy-Authenticate", [])
+    offered = [value.split()[0] for value in values if value.strip()]
+    if offered and "basic" not in map(str.lower, offered):
+        schemes = sanitize(" or ".join(offered))
+        return ProbeError("proxy.login_scheme", schemes=schemes, **facts)
+    return ProbeError("proxy.login_refused" if proxy.login else "proxy.login", **facts)
