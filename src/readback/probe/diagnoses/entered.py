@@ -116,6 +116,9 @@ ADDRESS = {
     "address.doubled_port": _corrected("The address contains its port twice."),
     "address.parameter": _corrected("""
         The address contains a URL parameter or a fragment, but clients add their paths
+    "address.wrapped": _corrected("""
+        The address is a link of a mail filter or web service that only leads to the
+        address of the API."""),
         at its end."""),
     "address.endpoint": _corrected("""
         The address includes the path of an endpoint, which clients add themselves."""),

@@ -223,11 +223,29 @@ _WRAPPING = (
         rf"(?::=|=(?!=)|:(?=[\s{QUOTES}`]))\s*"
         r"|^(?:(?:export|setx?|env)\s+\w+|--?[a-z][\w-]*)[\s=]+",
     ),
+    Correction("address.wrapped", lambda text: _unwrap(text)),
     Correction("address.surrounded", _find_in_text),
     replacing("address.punctuation", "^[,;:=]+|[,;:.!。，；、…]+$"),
     Correction("address.percent_encoded", _decode),
     replacing("address.backslashes", r"\\+/?", "/"),
 )
+
+# Links that mail filters and web services put around an address: the parameter or the
+# part of the path that contains it.
+_WRAPPERS = re.compile(
+    r"https?://(?:[\w.-]+\.safelinks\.protection\.outlook\.com/[^?]*\?(?:.*&)?url"
+    r"|(?:www\.)?google\.[a-z.]+/url\?(?:.*&)?(?:q|url)"
+    r"|slack-redir\.net/link\?(?:.*&)?url|l\.facebook\.com/l\.php\?(?:.*&)?u"
+    r"|(?:www\.)?linkedin\.com/redir/redirect\?(?:.*&)?url)=([^&#]+)"
+    r"|https?://urldefense\.(?:com|us)/v3/__(.+?)__;",
+    re.IGNORECASE,
+)
+
+
+def _unwrap(text: str) -> str:
+    match = _WRAPPERS.match(text)
+    return unquote(match[1] or match[2]) if match else text
+
 
 # What is only a part of another mistake, such as the quotation marks of a setting.
 _IMPLIED = {
