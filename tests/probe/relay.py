@@ -34,6 +34,8 @@ class Response:
     headers: Headers
     body: bytes
     version: str = "HTTP/1.1"
+    before: bytes = b""
+    """Interim responses, sent before this one."""
 
     def with_body(self, body: bytes, **headers: str) -> "Response":
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -98,7 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {"Content-Length": str(len(response.body))} | response.headers
         lines = [f"{response.version} {response.status} {response.reason}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + response.body)
+        head = "\r\n".join([*lines, "", ""]).encode()
+        self.wfile.write(response.before + head + response.body)
         if headers.get("Connection") == "close":
             self.close_connection = True
 

@@ -7,6 +7,7 @@ the route, and the report shows it.
 from __future__ import annotations
 
 import http.client
+import json
 import select
 import socket
 import ssl
@@ -27,6 +28,8 @@ from readback.probe.transport.route import Proxy, Route
 
 MAX_REQUESTS = 60
 _MAX_BODY_BYTES = 1 << 20
+# Enough to find the end of a body in the bytes that were read last.
+_END_BYTES = 64
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
     "Accept": "application/json",
@@ -83,9 +86,6 @@ class ProbeResponse:
     received_at: float
     """When the response was complete, by the clock of this machine."""
     received_bytes: int
-
-
-@dataclass
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
     excess: bytes = b""
@@ -103,6 +103,9 @@ class _FinalResponse(http.client.HTTPResponse):
             if not 101 < status < 200:
                 return version, status, reason
             http.client.parse_headers(self.fp)
+
+
+@dataclass
 class ProbeClient:
     """An HTTP client that keeps its connection open, as most clients do."""
 
@@ -159,6 +162,10 @@ class ProbeClient:
             self.close()
             raise _head_error(error) from None
         content = self._body(response, wire, on_part)
+        excess = b""
+        if content and not response.chunked:
+            _, end, rest = wire.last.rpartition(content[-_END_BYTES:])
+            excess = rest if end else b""
         timing.answer = time.monotonic() - started
         if response.will_close:
             self.close()
@@ -179,6 +186,8 @@ class ProbeClient:
             response.version,
             time.time(),
             wire.received,
+            proxy,
+            excess,
         )
 
     def _connected(self, timing: Timing) -> socket.socket:
@@ -186,8 +195,6 @@ class ProbeClient:
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
         if self._socket is not None:
-            proxy,
-            excess,
             return self._socket
         target, started = self.route.target, time.monotonic()
         try:
@@ -223,6 +230,7 @@ class ProbeClient:
         if proxy:
             headers.update(proxy.authorization)
         connection = http.client.HTTPConnection(target.host, target.port)
+        connection.response_class = _FinalResponse
         connection.sock = sock
         url = f"{target.origin}{path}" if proxy else path
         connection.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
@@ -249,16 +257,26 @@ class ProbeClient:
                 if on_part:
                     on_part(part, wire.silent_until)
         except (socket.timeout, TimeoutError):
-            raise self._failed("http.stalled") from None
+            raise self._incomplete("http.stalled", body, response.length) from None
         except (OSError, http.client.HTTPException, ValueError):
+            raise self._incomplete("http.cut_short", body, response.length) from None
+        if len(body) > _MAX_BODY_BYTES:
             self.close()
-            raise ProbeError("http.cut_short") from None
-        is_too_long = len(body) > _MAX_BODY_BYTES
-        if response.length or is_too_long:
-            self.close()
-        if response.length and not is_too_long:
-            raise ProbeError("http.cut_short")
+        elif response.length:
+            raise self._incomplete("http.cut_short", body, response.length)
         return bytes(body)
+
+    def _incomplete(self, id: str, body: bytearray, missing: int | None) -> ProbeError:
+        """Return the error for a body that is too short, or for a wrong length."""
+        error = self._failed(id)
+        if not missing:
+            return error
+        try:
+            json.loads(body)
+        except (ValueError, RecursionError):
+            return error
+        length, received = len(body) + missing, len(body)
+        return ProbeError("http.length_too_large", length=length, received=received)
 
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""

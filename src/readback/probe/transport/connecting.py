@@ -209,6 +209,8 @@ class DeadlineSocket:
         self._notes_silence = notes_silence
         self.received = 0
         """The number of bytes so far, before encryption."""
+        self.last = b""
+        """The bytes that were read last."""
         self.silent_until = time.monotonic()
         """The moment before which the last of these bytes had not yet arrived.
 
@@ -242,6 +244,7 @@ class DeadlineSocket:
         self._limit()
         count = self._socket.recv_into(buffer)
         self.received += count
+        self.last = bytes(buffer[:count])
         return count
 
     def close(self) -> None:
