@@ -1,7 +1,10 @@
 """How a text was changed: the likely cause and the first difference."""
 
+import html
+import json
 import re
 import unicodedata
+from urllib.parse import unquote, unquote_plus
 
 import pytest
 from hypothesis import given
@@ -57,7 +60,20 @@ def escaped(text: str) -> str:
         ("ascii", lambda t: t.strip(), "trimmed", ""),
         ("ascii", lambda t: t.replace('"', "”").replace("--", "–"), "smart_quotes", ""),
         ("ascii", escaped, "escaped", ""),
-        ("controls", lambda t: t.replace("\0", "").replace("\x1b", ""), "changed", ""),
+        ("controls", lambda t: t.replace("\0", "").replace("\x1b", ""), "controls", ""),
+        ("ascii", str.rstrip, "trimmed", ""),
+        ("ascii", html.unescape, "unescaped", "entities"),
+        ("ascii", lambda t: re.sub("<[^>]*>", "", t), "unescaped", "tags"),
+        ("ascii", lambda t: re.sub(" +", " ", t), "spaces", "repeated"),
+        ("controls", lambda t: t.replace("\t", "    "), "spaces", "tabs"),
+        ("marks", lambda t: t.replace("\u00a0", " "), "spaces", "no-break"),
+        ("ascii", lambda t: t.replace("+", " "), "form", "+"),
+        ("ascii", unquote, "form", "percent"),
+        ("ascii", unquote_plus, "form", "+ and percent"),
+        ("ascii", lambda t: t.replace("\\", ""), "backslashes", "removed"),
+        ("ascii", lambda t: t.replace("\\", "\\\\"), "backslashes", "doubled"),
+        ("controls", lambda t: json.dumps(t)[1:-1], "backslashes", "twice"),
+        ("marks", lambda t: t.replace("\u200b", ""), "controls", ""),
         ("full", lambda t: t[:1000], "truncated", ""),
         ("full", lambda t: t.upper(), "changed", ""),
     ],

@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from urllib.parse import unquote_plus
 
 from tests.probe import corruptions
 from tests.probe.setups import Scenario, changing_text, through_relay
@@ -65,5 +66,23 @@ ECHO = (
                 response.body.replace(b'"choices"', b'"outputs"')
             )
         ),
+    ),
+    Scenario(
+        "a proxy replaces HTML entities", "echo.unescaped", changing_text(html.unescape)
+    ),
+    Scenario(
+        "a proxy collapses repeated spaces",
+        "echo.spaces",
+        changing_text(lambda text: re.sub(" +", " ", text)),
+    ),
+    Scenario(
+        "a gateway decodes the text like a form",
+        "echo.form",
+        changing_text(unquote_plus),
+    ),
+    Scenario(
+        "a gateway doubles backslashes",
+        "echo.backslashes",
+        changing_text(lambda text: text.replace("\\", "\\\\")),
     ),
 )

@@ -52,6 +52,16 @@ BETWEEN = {
         but the service received another one: {detail}
         → Look for a proxy or gateway that sets, appends to or rewrites the
         Authorization header.""",
+    "between.cut": proxy.fail("""
+        The response ends after {bytes} bytes, in the middle of its JSON, although the
+        connection was not closed early.
+        → Look for a gateway or filter that cuts off responses: a buffer or a limit of
+        about {bytes} bytes."""),
+    "between.length_in_characters": proxy.fail("""
+        The Content-Length of the response counts characters, not bytes: it is {length},
+        but the body has {bytes} bytes.
+        → Every text outside ASCII is cut off. Look for a gateway that rewrites
+        responses; it must count the bytes of the encoded body."""),
         family=FailureFamily.KEY,
     ),
     # By User-Agent.
@@ -149,6 +159,10 @@ BETWEEN = {
         will complain."""),
     "between.id_changed": proxy.warn("""
         The id of the completion and the header X-Request-Id differ, so something has
+    "between.fields_changed": proxy.fail("""
+        The responses differ from the contract: {changes}.
+        → Look for a gateway that rewrites or enriches responses. Programs that rely on
+        these fields fail or count wrongly."""),
         replaced one of them.
         → The operator finds a request by the original id. Let the gateway keep
         both."""),

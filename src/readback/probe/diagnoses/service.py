@@ -222,3 +222,19 @@ ECHO = {
         → A long connect time means distance. If only the answer time is long, a proxy
         or the service is slow."""),
 }
+    "echo.unescaped": proxy.fail(f"""
+        The text was taken for HTML in transit: {{cause}}. {_FIRST}
+        → Look for a gateway or filter that cleans or decodes HTML, and turn that off
+        for JSON."""),
+    "echo.spaces": proxy.fail(f"""
+        Whitespace inside the text was changed in transit ({{cause}}). {_FIRST}
+        → Look for a filter that cleans up text."""),
+    "echo.form": proxy.fail(f"""
+        The text was treated like a part of a URL or form in transit: {{cause}}.
+        {_FIRST}
+        → Look for a gateway or wrapper that decodes or encodes the body of
+        requests."""),
+    "echo.backslashes": proxy.fail(f"""
+        Backslashes in the text were changed in transit: {{cause}}. {_FIRST}
+        → Look for a gateway or wrapper that builds JSON by joining strings, or parses
+        it twice."""),

@@ -72,6 +72,7 @@ _DOUBTFUL = {
     "between.challenge",
     "between.other_response",
     "between.rate_limited",
+    "gateway.blocks",
     "http.cut",
     "http.cut_short",
     "http.gateway",
@@ -81,6 +82,7 @@ _DOUBTFUL = {
     "http.proxy_page",
     "http.redirect",
     "key.other_refusal",
+    "proxy.responded",
 }
 
 
@@ -290,6 +292,8 @@ def _changes(answer: Answer) -> Iterator[tuple[str, dict[str, Fact]]]:
         more = ", …" if len(names) > _SHOWN else ""
         shown = sanitize(", ".join(names[:_SHOWN]) + more)
         yield "between.fields_added", {"names": shown}
+    if answer.is_completion and (faults := answers.completion_faults(content)):
+        yield "between.fields_changed", {"changes": "; ".join(faults[:_SHOWN])}
     if answer.is_completion and (model := content.get("model")) != MODEL:
         yield "between.model_changed", {"model": sanitize(str(model))}
     ids = response.headers.get_all(_ID, [])

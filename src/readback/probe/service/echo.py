@@ -17,24 +17,30 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import compress, product
 from typing import Any, NamedTuple
 from unicodedata import category, normalize
+from urllib.parse import quote, unquote, unquote_plus
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
 from readback.probe.common.formatting import code_points, format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service import answers
+from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient, ProbeResponse
 from readback.probe.transport.context import CHAT, ProbeContext
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
-ASCII = " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ "
+# What gateways take for markup, escapes or a form: entities, a tag, percent signs, a
+# plus sign, backslashes, repeated spaces; an address and a number, which filters hide.
+ASCII = (
+    " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ <b>&amp;&lt;&#39;</b>"
+    "  a+b=c%20d%2B 100%  \\n \\u0041 \\\\ me@host.example http://host.example/?q=1 "
+)
 CYRILLIC = f"{_ALPHABET}. Ґанок, їжак, ѣ."
 # A flag, a family joined by U+200D, a skin tone; then combining marks and the
 # precomposed characters that normalization would turn them into, or back.
@@ -42,6 +48,7 @@ MARKS = (
     "\U0001f1fa\U0001f1f3 \U0001f468\u200d\U0001f469\u200d\U0001f467"
     " \U0001f44b\U0001f3fd"
     " e\u0301 \u00e9 a\u0328\u0301 \u1e69 s\u0323\u0307 \ufb01 \u212b \u0e33"
+    " no\u00a0break zero\u200bwidth soft\u00adhyphen"
 )
 CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
@@ -61,10 +68,13 @@ _HANGS = {"http.silent", "http.stalled"}
 _LOST = _HANGS | {
     "between.blocked",
     "between.other_response",
+    "gateway.blocks",
+    "gateway.down",
     "http.cut",
     "http.cut_short",
     "http.gateway",
     "http.proxy_page",
+    "proxy.responded",
 }
 _SMALL_BYTES = 32
 _PRECISION_BYTES = 32
@@ -107,11 +117,15 @@ def send_text(
     if response.status != HTTPStatus.OK:
         refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise answers.unexpected_response(response, f"{context.base_url}{CHAT}")
+            raise instead.unexpected_response(response, f"{context.base_url}{CHAT}")
         if refusal.code == "unsupported_media_type":
             raise ProbeError("echo.media_type", detail=refusal.detail)
         raise answers.refusal_error(response, refusal)
     completion = _completion(context, response)
+    # A cache first: it may have kept the answer to another text.
+    if completion["id"] in context.seen_ids:
+        raise ProbeError("echo.replayed")
+    context.seen_ids.add(completion["id"])
     received = completion["choices"][0]["message"]["content"]
     if received.encode("utf-8", "surrogatepass") != text.encode():
         change = likely_cause(text, received)
@@ -122,14 +136,13 @@ def send_text(
             sent=len(text.encode()),
             received=len(received.encode("utf-8", "surrogatepass")),
         )
-    if completion["id"] in context.seen_ids:
-        raise ProbeError("echo.replayed")
-    context.seen_ids.add(completion["id"])
     return response
 
 
 def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any]:
-    """Parse a completion and check the fields that programs rely on."""
+    """Parse a completion; the step “in between” compares its other fields."""
+    if found := instead.cut(response) or instead.error_in_success(response):
+        raise found
     try:
         response.body.decode()
     except UnicodeDecodeError as error:
@@ -141,15 +154,9 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
         ) from None
     content = answers.parse_json(response.body)
     if content is None:
-        raise answers.unexpected_response(response, f"{context.base_url}{CHAT}")
-    message = answers.inside(content, "choices", 0, "message")
-    if (
-        answers.inside(content, "object") != "chat.completion"
-        or not isinstance(answers.inside(content, "id"), str)
-        or answers.inside(message, "role") != "assistant"
-        or not isinstance(answers.inside(message, "content"), str)
-        or len(content["choices"]) != 1
-    ):
+        raise instead.unexpected_response(response, f"{context.base_url}{CHAT}")
+    text = answers.inside(content, "choices", 0, "message", "content")
+    if not isinstance(text, str) or not isinstance(answers.inside(content, "id"), str):
         raise ProbeError("echo.shape")
     completion: dict[str, Any] = content
     return completion
@@ -184,6 +191,10 @@ def first_difference(sent: str, received: str) -> str:
 
 
 def _causes(sent: str, received: str) -> Iterator[TextChange]:
+    if received == sent.strip() or received == sent.strip("\0\ufeff" + " \t\r\n\v\f"):
+        yield TextChange("echo.trimmed")
+    if received in (sent.rstrip(), sent.lstrip()):
+        yield TextChange("echo.trimmed")
     if received and sent.startswith(received):
         yield TextChange("echo.truncated")
     for form in _FORMS:
@@ -195,15 +206,53 @@ def _causes(sent: str, received: str) -> Iterator[TextChange]:
         left = {_LINE_ENDS[end] for end in _LINE_END.findall(received)}
         kept = f"only {left.pop()} remains" if len(left) == 1 else "mixed"
         yield TextChange("echo.line_ends", kept)
-    if received == sent.strip() or received == sent.strip("\0\ufeff" + " \t\r\n\v\f"):
-        yield TextChange("echo.trimmed")
-    is_visible = (one in "\t\n\r" or category(one) not in ("Cc", "Cf") for one in sent)
-    if received == "".join(compress(sent, is_visible)):
+    if len(received) < len(sent) and _visible(received) == _visible(sent):
         yield TextChange("echo.controls")
     if received != sent and html.unescape(received) == sent:
         yield TextChange("echo.escaped")
+    for change, (id, cause) in _REWRITES.items():
+        if received == change(sent):
+            yield TextChange(id, cause)
     if _straighten_quotes(received) == _straighten_quotes(sent):
         yield TextChange("echo.smart_quotes")
+
+
+def _visible(text: str) -> str:
+    kept = (one in "\t\n\r" or category(one) not in ("Cc", "Cf") for one in text)
+    return "".join(compress(text, kept))
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(u[0-9a-f]{4}|.)", lambda one: _unescaped(one[1]), text)
+
+
+def _unescaped(escape: str) -> str:
+    named = {"n": "\n", "t": "\t", "r": "\r"}
+    return chr(int(escape[1:], 16)) if escape[1:] else named.get(escape, escape)
+
+
+# What programs do with a text that they take for something else.
+_REWRITES: dict[Callable[[str], str], tuple[str, str]] = {
+    html.unescape: ("echo.unescaped", "HTML entities were replaced by characters"),
+    lambda text: re.sub("<[^<>]*>", "", text): ("echo.unescaped", "tags were removed"),
+    lambda text: re.sub(" {2,}", " ", text): ("echo.spaces", "repeated spaces"),
+    lambda text: text.replace("\u00a0", " "): ("echo.spaces", "no-break spaces"),
+    lambda text: re.sub(r"\s+", " ", text): ("echo.spaces", "line ends and tabs, too"),
+    lambda text: text.expandtabs(): ("echo.spaces", "tabs became spaces"),
+    lambda text: text.replace("\t", " " * 4): ("echo.spaces", "tabs became spaces"),
+    lambda text: text.replace("+", " "): ("echo.form", "+ became a space"),
+    unquote: ("echo.form", "percent signs were decoded"),
+    unquote_plus: ("echo.form", "+ and percent signs were decoded"),
+    quote: ("echo.form", "characters were encoded with percent signs"),
+    _unescape: ("echo.backslashes", "they were taken for escapes"),
+    lambda text: text.replace("\\", ""): ("echo.backslashes", "they were removed"),
+    lambda text: text.replace("\\\\", "\\"): (
+        "echo.backslashes",
+        "of two, one is left",
+    ),
+    lambda text: text.replace("\\", "\\\\"): ("echo.backslashes", "they were doubled"),
+    lambda text: json.dumps(text)[1:-1]: ("echo.backslashes", "escaped twice"),
+}
 
 
 def _charset(sent: str, received: str) -> str:
@@ -314,7 +363,7 @@ class _Search:
         with self._context.new_client() as client:
             response = self._context.post_chat(body, client)
         if answers.parse_refusal(response) is None:
-            raise answers.unexpected_response(
+            raise instead.unexpected_response(
                 response, f"{self._context.base_url}{CHAT}"
             )
 
