@@ -6,6 +6,7 @@ import re
 import time
 from dataclasses import replace
 
+from tests.probe.provider import error
 from tests.probe.relay import Request, RequestFilter, Response, ResponseFilter
 
 PAGE = b"<!doctype html><title>%b</title><p>Hello."
@@ -120,6 +121,32 @@ def add_model(response: Response) -> Response:
     return response.with_body(
         response.body.replace(b'"data":[', b'"data":[{"id":"other"},')
     )
+
+
+def cut_in_a_character(response: Response) -> Response:
+    """Cut a completion off after the first byte of a character outside ASCII."""
+    place = next((at for at, byte in enumerate(response.body) if byte >= 0xC0), None)
+    return response if place is None else response.with_body(response.body[: place + 1])
+
+
+def count_characters(response: Response) -> Response:
+    length = str(len(response.body.decode()))
+    return response.with_body(response.body, Content_Length=length)
+
+
+def count_too_much(response: Response) -> Response:
+    length = str(len(response.body) + 7)
+    return response.with_body(response.body, Content_Length=length, Connection="close")
+
+
+def change_finish_reason(response: Response) -> Response:
+    return response.with_body(response.body.replace(b'"stop"', b'"length"'))
+
+
+def fail_with_200(response: Response) -> Response:
+    if response.status != 200:
+        return response
+    return response.with_body(error(message="The model is overloaded"))
 
 
 def replace_quotes(text: str) -> str:

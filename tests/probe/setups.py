@@ -207,3 +207,14 @@ def cabinet_showing(status: int = 200, **fields: str | None) -> Arrange:
             yield ProbeInput(base_url, resources.readback.api_key, cabinet=url)
 
     return arrange
+
+
+@contextmanager
+def at_cabinet(resources: Resources) -> Iterator[ProbeInput]:
+    yield ProbeInput(resources.readback.cabinet_url, resources.readback.api_key)
+
+
+@contextmanager
+def at_ops_port(resources: Resources) -> Iterator[ProbeInput]:
+    url = f"{resources.readback.ops_url}/v1"
+    yield ProbeInput(url, resources.readback.api_key)

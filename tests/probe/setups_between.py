@@ -40,6 +40,11 @@ def refusing(match: Match, status: int = 403, title: bytes = b"No") -> RequestFi
     return lambda request: page if match(request) else request
 
 
+def redirect(location: str, **headers: str) -> Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(302, "Found", {"Location": location, **named}, b"")
+
+
 def cutting(match: Match) -> RequestFilter:
     def change(request: Request) -> Request:
         if match(request):

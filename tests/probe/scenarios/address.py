@@ -2,7 +2,7 @@
 
 from urllib.parse import quote, urlsplit
 
-from tests.probe.setups import Scenario, entered_as
+from tests.probe.setups import Scenario, at_ops_port, entered_as
 
 OTHER_KEY = "sk-proj-0123456789abcdef0123456789"
 
@@ -223,4 +223,20 @@ ADDRESS = (
         "address.host",
         entered_as(lambda url: "http://echo..example/v1"),
     ),
+    Scenario(
+        "the address has the path of another service",
+        "address.other_path",
+        entered_as(lambda url: url.replace("/v1", "/api/v1")),
+    ),
+    Scenario(
+        "a mail filter has replaced the address",
+        "address.wrapped",
+        entered_as(
+            lambda url: (
+                "https://eur01.safelinks.protection.outlook.com/?url="
+                f"{quote(url, safe='')}&data=05%7C01&reserved=0"
+            )
+        ),
+    ),
+    Scenario("the port is that of the operations", "address.ops_port", at_ops_port),
 )

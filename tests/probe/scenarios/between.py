@@ -13,6 +13,7 @@ from tests.probe.setups_between import (
     hanging,
     larger_than,
     of,
+    redirect,
     refusing,
     with_clocks,
     with_content_type,
@@ -187,5 +188,25 @@ BETWEEN = (
         "a proxy responds with HTTP/1.0",
         "between.http_1_0",
         through_relay(on_response=as_http_1_0),
+    ),
+    Scenario(
+        "a gateway cuts responses off",
+        "between.cut",
+        through_relay(on_response=corruptions.cut_in_a_character),
+    ),
+    Scenario(
+        "a gateway counts characters instead of bytes",
+        "between.length_in_characters",
+        through_relay(on_response=corruptions.count_characters),
+    ),
+    Scenario(
+        "a gateway changes `finish_reason`",
+        "between.fields_changed",
+        through_relay(on_response=corruptions.change_finish_reason),
+    ),
+    Scenario(
+        "a protection waits for a cookie",
+        "between.cookie_wall",
+        through_relay(lambda request: redirect(request.target, Set_Cookie="seen=1")),
     ),
 )

@@ -1,14 +1,18 @@
 """Something else responds, or the response is broken."""
 
 from tests.probe import broken_servers, corruptions
+from tests.probe.provider import error
 from tests.probe.setups import (
     Scenario,
+    at_cabinet,
     cabinet_showing,
     on_broken_server,
     responding,
     through_relay,
 )
+from tests.probe.setups_between import redirect
 from tests.probe.setups_endpoint import strip_headers
+from tests.probe.setups_tls import redirected
 
 HTTP = (
     Scenario(
@@ -186,5 +190,67 @@ HTTP = (
         "the service has moved",
         "cabinet.moved",
         cabinet_showing(base_url="https://new.example/v1", since=None, previous="this"),
+    ),
+    Scenario(
+        "a gateway keeps the length of another body",
+        "http.length_too_large",
+        through_relay(on_response=corruptions.count_too_much),
+    ),
+    Scenario(
+        "an error has the status 200",
+        "http.error_in_success",
+        through_relay(on_response=corruptions.fail_with_200),
+    ),
+    Scenario(
+        "a gateway redirects to the same address",
+        "http.redirect_loop",
+        through_relay(lambda request: redirect(request.target)),
+    ),
+    Scenario(
+        "a gateway adds a slash to every path",
+        "http.redirect_slash",
+        through_relay(lambda request: redirect(f"{request.target}/")),
+    ),
+    Scenario("`https://` redirects to `http://`", "http.redirect_plain", redirected),
+    Scenario(
+        "single sign-on is in front of the service",
+        "http.login_wall",
+        responding(302, b"", Location="https://sso.example:8443/oauth2/authorize?x=1"),
+    ),
+    Scenario(
+        "the service is down for maintenance",
+        "http.maintenance",
+        responding(
+            503,
+            corruptions.PAGE % b"Down for maintenance",
+            Content_Type="text/html",
+            Retry_After="3600",
+        ),
+    ),
+    Scenario("the address is that of the cabinet", "http.cabinet", at_cabinet),
+    Scenario(
+        "the server has no such path",
+        "http.no_such_path",
+        responding(404, b"404 page not found", Content_Type="text/plain"),
+    ),
+    Scenario(
+        "an API has neither models nor completions at the address",
+        "http.no_such_api",
+        responding(404, error(message="Resource not found", code="404")),
+    ),
+    Scenario(
+        "a gateway explains why it cannot reach the service",
+        "gateway.down",
+        responding(521, b"error code: 521", Server="cloudflare"),
+    ),
+    Scenario(
+        "a gateway blocks the request",
+        "gateway.blocks",
+        responding(403, b"RBAC: access denied", Server="istio-envoy"),
+    ),
+    Scenario(
+        "a gateway has no such application",
+        "gateway.address",
+        responding(404, b"offline", Ngrok_Error_Code="ERR_NGROK_3200"),
     ),
 )

@@ -29,9 +29,15 @@ BETWEEN = {
         A bot protection responded with a test that only a browser can pass: {status}
         {title}.{tried}
         → Ask the operator to turn the protection off for the address of the API."""),
+    "between.cookie_wall": proxy.fail("""
+        Something in front of the service sets a cookie and redirects to the same
+        address, {location}, so it waits for a client that returns cookies, as browsers
+        do.
+        → Programs do not return them. Ask the operator to turn this protection off for
+        the address of the API."""),
     "between.rate_limited": proxy.fail("""
         Something in front of the service limits the rate of requests (429); it is not
-        the service's own limit.{tried}
+        the service's own limit: {title}.{tried}
         → Wait {wait} seconds and try again. If it happens again, ask the operator or
         your network's administrator for a higher limit."""),
     "between.other_response": proxy.fail("""
@@ -46,12 +52,6 @@ BETWEEN = {
         The response has {bytes} extra bytes after the JSON, so clients cannot read it.
         → Look for a gateway that appends something to responses: a script, a comment, a
         debug line."""),
-    "key.changed": proxy.fail(
-        """
-        The key is changed on its way to the service. The key entered is well-formed,
-        but the service received another one: {detail}
-        → Look for a proxy or gateway that sets, appends to or rewrites the
-        Authorization header.""",
     "between.cut": proxy.fail("""
         The response ends after {bytes} bytes, in the middle of its JSON, although the
         connection was not closed early.
@@ -62,6 +62,12 @@ BETWEEN = {
         but the body has {bytes} bytes.
         → Every text outside ASCII is cut off. Look for a gateway that rewrites
         responses; it must count the bytes of the encoded body."""),
+    "key.changed": proxy.fail(
+        """
+        The key is changed on its way to the service. The key entered is well-formed,
+        but the service received another one: {detail}
+        → Look for a proxy or gateway that sets, appends to or rewrites the
+        Authorization header.""",
         family=FailureFamily.KEY,
     ),
     # By User-Agent.
@@ -153,16 +159,16 @@ BETWEEN = {
         Something adds fields to the responses: {names}.
         → Clients usually ignore them, but those that check responses strictly refuse
         them. Look for a gateway that enriches responses."""),
+    "between.fields_changed": proxy.fail("""
+        The responses differ from the contract: {changes}.
+        → Look for a gateway that rewrites or enriches responses. Programs that rely on
+        these fields fail or count wrongly."""),
     "between.model_changed": proxy.warn(f"""
         The responses name the model {{model}} instead of {MODEL}.
         → Look for a gateway that maps names of models. Programs that compare the name
         will complain."""),
     "between.id_changed": proxy.warn("""
         The id of the completion and the header X-Request-Id differ, so something has
-    "between.fields_changed": proxy.fail("""
-        The responses differ from the contract: {changes}.
-        → Look for a gateway that rewrites or enriches responses. Programs that rely on
-        these fields fail or count wrongly."""),
         replaced one of them.
         → The operator finds a request by the original id. Let the gateway keep
         both."""),

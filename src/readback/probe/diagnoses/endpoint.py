@@ -25,10 +25,11 @@ ENDPOINT = {
         The models are listed without a key: the service needs none, or checks it only
         for completions. Key sent to: {sent_to}."""),
     "endpoint.no_models": entered.warn(f"""
-        The service has no list of models ({{status}}), so it is unknown whether it
-        accepts the key.
-        → Compare the address with the service's documentation.
-        {_ASK_FOR_COMPLETION}"""),
+        The service has chat completions but no list of models ({{status}}), so it is
+        unknown whether it accepts the key.
+        → Nothing is wrong so far. {_ASK_FOR_COMPLETION}"""),
+    "endpoint.no_models_chat": ok("""
+        The service has chat completions but no list of models ({status})."""),
     "endpoint.forbidden": entered.fail(
         """
         The service refuses the request with 403: {detail}
@@ -76,10 +77,10 @@ ENDPOINT = {
         → Programs that use an OpenAI library cannot read it. Compare the address with
         the service's documentation."""),
     "chat.no_model": entered.fail("""
-        The service does not offer the model {model}. Similar names: {near}.
+        The service does not offer the model {model}: {said}. Similar names: {near}.
         → Use a name from the list of models; the key may also lack access to it."""),
     "chat.no_path": entered.fail("""
-        The address has no chat completions ({status}).
+        The address has no chat completions: {status} {said}.
         → Compare the path of the address with the service's documentation."""),
     "stream.ok": ok(f"The stream arrived in parts and was complete. {_TAKEN}"),
     "stream.together": proxy.warn("""

@@ -69,6 +69,9 @@ ADDRESS = {
     "address.ipv6": entered.fail(f"""
         The IPv6 address has no brackets, so its end and the port cannot be told apart.
         → Write it as in http://[::1]:8000{VERSION_PREFIX}."""),
+    "address.ops_port": entered.fail("""
+        Port {port} is that of Readback's operations: health and metrics, not the API.
+        → Use the port of the API, which the operator and the cabinet know."""),
     "address.host": entered.fail(f"""
         The host name in the address is missing or invalid.
         → {_COPY_ADDRESS}"""),
@@ -113,12 +116,12 @@ ADDRESS = {
         complete."""),
     "address.no_scheme": _corrected("""
         The address does not start with https:// or http://."""),
-    "address.doubled_port": _corrected("The address contains its port twice."),
-    "address.parameter": _corrected("""
-        The address contains a URL parameter or a fragment, but clients add their paths
     "address.wrapped": _corrected("""
         The address is a link of a mail filter or web service that only leads to the
         address of the API."""),
+    "address.doubled_port": _corrected("The address contains its port twice."),
+    "address.parameter": _corrected("""
+        The address contains a URL parameter or a fragment, but clients add their paths
         at its end."""),
     "address.endpoint": _corrected("""
         The address includes the path of an endpoint, which clients add themselves."""),
@@ -132,6 +135,9 @@ ADDRESS = {
     ),
     "address.other_version": _corrected(f"""
         The address ends with another version than {VERSION_PREFIX}."""),
+    "address.other_path": _corrected("""
+        There is no API at the path of the address, but at another one of the same
+        host."""),
     "address.slashes": _corrected("The path of the address contains an extra slash."),
     "address.mixed_letters": entered.warn("""
         The host name mixes Latin letters with another script: {letter} ({script}).
@@ -271,9 +277,11 @@ KEY = {
         → Pass the key of this service with --key-file or --key-env."""),
     "key.readback_elsewhere": entered.fail("""
         This is a Readback key, but {host} is not a Readback, so it was not sent.
+        Without a key, it responds with {said}.
         → Use the key of this service with this address, or copy the address of Readback
-        from the cabinet."""),
+        from the cabinet. If Readback is behind a gateway with a login of its own, ask
+        the operator how to get through."""),
     "key.other_refusal": proxy.fail("""
-        Something in front of the service requires its own login ({status}).
+        Something in front of the service requires its own login: {status} {title}.
         → Ask the operator how to get access."""),
 }

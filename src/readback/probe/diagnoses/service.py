@@ -60,6 +60,15 @@ HTTP = {
         The response started, but the rest did not arrive within {timeout} s.
         → A proxy or filter is holding it back. Try a longer --timeout to find out
         whether it is only slow."""),
+    "http.length_too_large": proxy.fail("""
+        The Content-Length of the response is {length}, but its body ends after
+        {received} bytes, and is complete JSON.
+        → Clients wait for the rest or report an error. Look for a gateway that changes
+        a response and keeps its old Content-Length."""),
+    "http.error_in_success": service.fail("""
+        The response has the status {status}, but contains an error: {detail}
+        → Clients take this for a success. The words are those of the service, or of a
+        gateway before it: act on them, or send them to the operator."""),
     "http.tls_port": entered.fail("""
         Port {port} expects TLS, but the address starts with http://.
         → Use https://."""),
@@ -75,15 +84,34 @@ HTTP = {
         The response is marked as compressed but cannot be decompressed.
         → A proxy compresses it incorrectly or twice. Turn compression off there."""),
     "http.redirect_https": entered.fail("""
-        The service redirects to the same address with https://.
-        → Use https:// directly: many clients drop the key or the text on a
-        redirect."""),
+        The service redirects to its address with https://: {base}.
+        → Use {base} directly: many clients drop the key or the text on a redirect."""),
     "http.redirect": entered.fail("""
         The response is a redirect to {location}.
-        → Compare the address with the one that you were given. Use the final address,
-        because clients drop the key or the text on a redirect."""),
+        → Compare the address with the one that you were given. {use}, because clients
+        drop the key or the text on a redirect."""),
+    "http.redirect_loop": service.fail("""
+        The response redirects to the address that it comes from, {location}, so a
+        client that follows it never arrives.
+        → Tell the operator: a rule of the service or of a gateway before it redirects
+        requests that already are where they should be."""),
+    "http.redirect_plain": service.fail("""
+        The service redirects from https:// to {location}, without encryption.
+        → Do not follow it: the key would be readable on the way. Tell the operator: the
+        service behind the gateway does not know that clients use https://
+        (X-Forwarded-Proto)."""),
+    "http.redirect_slash": service.fail("""
+        The service redirects every path to the same one with a slash at its end:
+        {location}.
+        → Clients cannot add that slash. Tell the operator to answer /models and
+        /chat/completions without a redirect."""),
+    "http.login_wall": proxy.fail("""
+        A login page responded instead of the API{where}: {status} {title}.
+        → It lets in people with a browser, not programs: single sign-on, an access
+        gateway, or simply a web site. Check that this is the address of the API. If it
+        is, ask its operator how programs get access."""),
     "http.captive_portal": network.fail("""
-        The login page of your network responded instead of the service.
+        The login page of your network responded instead of the service{where}.
         → Open any web page in a browser on this machine, log in to the network, and try
         again."""),
     "http.proxy_login": proxy.fail("""
@@ -94,24 +122,56 @@ HTTP = {
         A proxy responded with its own page: {status} {title}.
         → Ask the administrator of the proxy to allow this address."""),
     "http.gateway": service.fail("""
-        A gateway responded with {status}: it cannot reach the service behind it.
+        A gateway responded with {status} {title}: it cannot reach the service behind
+        it, or the service itself is overloaded.{after}
         → The service is down or starting. Try again, then tell the operator."""),
+    "http.maintenance": service.fail("""
+        The service is down for maintenance: {status} {title}.{after}
+        → Try again later. If it lasts longer than announced, ask the operator."""),
     "http.server_error": service.fail("""
-        The server responded with {status}, an error of its own.
+        The server responded with {status}, an error of its own: {title}.
         → Tell its operator, whose log has the cause. The key has not been sent, because
         the response does not show that this is an API."""),
     "http.html": entered.fail("""
         A web page responded, not an API: {status} {title}.
-        → This may be the address of the cabinet or of another web site. Use the address
-        of the API, which usually ends in /v1."""),
+        → This may be the address of a web site. Use the address of the API, which
+        usually ends in /v1."""),
+    "http.cabinet": entered.fail("""
+        This is the address of a cabinet, where people manage their keys. Its API is at
+        {api}.
+        → Use {api} in your program."""),
+    "http.no_such_path": entered.fail("""
+        The server has no API at this address: {status} {title}.
+        → Compare the host and the path with the address that you were given. The key
+        has not been sent."""),
+    "http.no_such_api": entered.fail("""
+        An API responds, but it has neither a list of models nor chat completions at
+        this address: {status} {title}.
+        → Compare the path with the service's documentation: it ends in /openai/v1 for
+        Azure OpenAI and Groq, in /v1beta/openai for Gemini, in /api/v1 for OpenRouter,
+        and in /v1 for most others. The key has not been sent."""),
     "http.other_api": entered.fail("""
-        An API responded with {status}; it is neither Readback nor OpenAI-compatible.
+        An API responded with {status} {title}; it is neither Readback nor
+        OpenAI-compatible.
         → Your key has not been sent to it. Compare the path of the address with the
         service's documentation."""),
     "http.other": proxy.fail("""
-        Something that is not an API responded with {status}.
+        Something that is not an API responded with {status} {title}.
         → Compare the host and port with the address that you were given, then look for
         a proxy."""),
+    # A gateway that the table in `service.gateways` knows.
+    "gateway.down": service.fail("""
+        {name} responded with {code}: {meaning}.{said}
+        → The address leads to {name}, but what is behind it does not work. Try again in
+        a few minutes, then send this line to the operator of the service."""),
+    "gateway.blocks": proxy.fail("""
+        {name} in front of the service responded with {code}: {meaning}.{said}{tried}
+        → The request did not reach the service. Send this line to the operator, with
+        the time and the IP address of this machine."""),
+    "gateway.address": entered.fail("""
+        {name} responded with {code}: {meaning}.{said}
+        → Compare the host and the path with the address that you were given. The key
+        has not been sent."""),
     "http.parameter_added": proxy.fail("""
         Something adds a URL parameter to the requests, so the service refuses them.
         → Look for a proxy or gateway that adds one for tracking or as a cache key."""),
@@ -204,6 +264,22 @@ ECHO = {
     "echo.escaped": proxy.fail(f"""
         The text was escaped for HTML in transit. {_FIRST}
         → {CHECK_BETWEEN}"""),
+    "echo.unescaped": proxy.fail(f"""
+        The text was taken for HTML in transit: {{cause}}. {_FIRST}
+        → Look for a gateway or filter that cleans or decodes HTML, and turn that off
+        for JSON."""),
+    "echo.spaces": proxy.fail(f"""
+        Whitespace inside the text was changed in transit ({{cause}}). {_FIRST}
+        → Look for a filter that cleans up text."""),
+    "echo.form": proxy.fail(f"""
+        The text was treated like a part of a URL or form in transit: {{cause}}.
+        {_FIRST}
+        → Look for a gateway or wrapper that decodes or encodes the body of
+        requests."""),
+    "echo.backslashes": proxy.fail(f"""
+        Backslashes in the text were changed in transit: {{cause}}. {_FIRST}
+        → Look for a gateway or wrapper that builds JSON by joining strings, or parses
+        it twice."""),
     "echo.changed": proxy.fail(f"""
         The text was changed in transit. {_FIRST}
         → {CHECK_BETWEEN}"""),
@@ -222,19 +298,3 @@ ECHO = {
         → A long connect time means distance. If only the answer time is long, a proxy
         or the service is slow."""),
 }
-    "echo.unescaped": proxy.fail(f"""
-        The text was taken for HTML in transit: {{cause}}. {_FIRST}
-        → Look for a gateway or filter that cleans or decodes HTML, and turn that off
-        for JSON."""),
-    "echo.spaces": proxy.fail(f"""
-        Whitespace inside the text was changed in transit ({{cause}}). {_FIRST}
-        → Look for a filter that cleans up text."""),
-    "echo.form": proxy.fail(f"""
-        The text was treated like a part of a URL or form in transit: {{cause}}.
-        {_FIRST}
-        → Look for a gateway or wrapper that decodes or encodes the body of
-        requests."""),
-    "echo.backslashes": proxy.fail(f"""
-        Backslashes in the text were changed in transit: {{cause}}. {_FIRST}
-        → Look for a gateway or wrapper that builds JSON by joining strings, or parses
-        it twice."""),

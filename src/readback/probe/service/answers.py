@@ -1,10 +1,8 @@
-"""What answers look like: those of an API, those of a Readback, and what comes instead.
+"""What answers look like: those of an OpenAI-compatible API, and those of a Readback.
 
 Providers, gateways and local servers agree on little more than the list of models, so
-several forms of an error are accepted. Instead of the service, a portal, a proxy, a
-page or another API may respond, or something in between may have spoiled the response.
-Only what can be told from a single response is told here. Nothing is sent from here,
-and no text leaves here unless it is safe to show.
+several forms of an error are accepted. Only what can be told from a single response is
+told here. Nothing is sent from here, and no text leaves here unless it is safe to show.
 """
 
 from __future__ import annotations
@@ -15,15 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from readback.contract import REFUSALS
-from readback.probe.common.formatting import page_title, sanitize
-from readback.probe.common.results import Fact, ProbeError
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import ProbeError
 from readback.probe.transport.client import ProbeResponse
 
 _MAX_MESSAGE = 2000
-_NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 COMPLETION_FIELDS = {
     "id": "",
     "object": "",
@@ -34,33 +31,20 @@ COMPLETION_FIELDS = {
     ],
     "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
 }
+_CONTRACT: dict[tuple[str | int, ...], str | int] = {
+    ("object",): "chat.completion",
+    ("choices", 0, "index"): 0,
+    ("choices", 0, "finish_reason"): "stop",
+    ("choices", 0, "message", "role"): "assistant",
+}
+_NUMBERS: tuple[tuple[str | int, ...], ...] = (
+    ("created",),
+    ("usage", "prompt_tokens"),
+    ("usage", "completion_tokens"),
+    ("usage", "total_tokens"),
+)
 ERROR_FIELDS = {"error": {"code": "", "message": ""}}
 """An operator may have enabled `message`."""
-_LOGIN_PAGE = re.compile(
-    r"captive|hotspot|wi-?fi|portal|network ?(access|login|authentication)",
-    re.IGNORECASE,
-)
-_PROXY_SERVERS = re.compile(
-    r"squid|zscaler|bluecoat|fortigate|mcafee|websense|forcepoint|sophos|privoxy"
-    r"|haproxy|varnish|tinyproxy",
-    re.IGNORECASE,
-)
-_REDIRECTS = {301, 302, 303, 307, 308}
-_GATEWAY_ERRORS = {502, 503, 504}
-_DECODED = {"", "identity", "gzip", "deflate"}
-# What the pages say with which bot protections ask for a browser.
-_CHALLENGE = re.compile(
-    rb"just a moment|captcha|(are|you're) (a )?human|checking your browser"
-    rb"|attention required|ddos protection",
-    re.IGNORECASE,
-)
-_SECONDS = re.compile("[0-9]{1,9}")
-_CHALLENGE_STATUSES = {403, 429, 503}
-_REFUSALS: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "key.other_refusal",
-    HTTPStatus.FORBIDDEN: "between.blocked",
-    HTTPStatus.TOO_MANY_REQUESTS: "between.rate_limited",
-}
 
 
 @dataclass(frozen=True)
@@ -141,7 +125,7 @@ def is_from_api(response: ProbeResponse) -> bool:
 
 def has_models(response: ProbeResponse) -> bool:
     """Return whether the API has the path /models, whatever its response."""
-    return is_from_api(response) and response.status not in _NO_SUCH_PATH
+    return is_from_api(response) and response.status not in NO_SUCH_PATH
 
 
 def safe_message(error: ApiError | None) -> str:
@@ -196,6 +180,30 @@ def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError
     return ProbeError("http.refused", hint=row.hint, **facts)
 
 
+def completion_faults(completion: Any) -> list[str]:
+    """Return how the fields of a completion differ from the contract, but its text."""
+    faults = []
+    for path, value in _CONTRACT.items():
+        found = inside(completion, *path)
+        if found != value or type(found) is not type(value):
+            shown = "missing" if found is None else sanitize(json.dumps(found))
+            faults.append(f"{_dotted(path)} is {shown} instead of {json.dumps(value)}")
+    numbers = [inside(completion, *path) for path in _NUMBERS]
+    for path, found in zip(_NUMBERS, numbers):
+        if type(found) is not int:
+            shown = "missing" if found is None else "not an integer"
+            faults.append(f"{_dotted(path)} is {shown}")
+    if all(type(one) is int for one in numbers):
+        _, sent, received, total = numbers
+        if not sent == received == total - sent:
+            faults.append(f"usage is {sent} + {received} = {total}")
+    return faults
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    return re.sub(r"\.(\d+)", r"[\1]", ".".join(map(str, path)))
+
+
 def added_fields(content: Any, known: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of the fields that a known answer does not have."""
     if isinstance(content, dict) and isinstance(known, dict):
@@ -221,80 +229,3 @@ def without_added(content: Any, known: Any) -> Any:
     if isinstance(content, list) and isinstance(known, list):
         return [without_added(value, known[0]) for value in content]
     return content
-
-
-def unexpected_response(
-    response: ProbeResponse, url: str, *, is_recognized: bool = True
-) -> ProbeError:
-    """Return the error that says what responded instead of the service.
-
-    Once the service has been recognized, the address is right.
-    """
-    if response.status in _REDIRECTS:
-        return _redirect(response, url)
-    if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ProbeError("http.proxy_login")
-    title = page_title(response.body)
-    is_login = is_html(response) and bool(_LOGIN_PAGE.search(title))
-    if is_login or response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED:
-        return ProbeError("http.captive_portal")
-    facts: dict[str, Fact] = {
-        "status": response.status,
-        "title": f"“{title}”" if title else "without a title",
-    }
-    headers = response.headers
-    signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
-    named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
-    if signed or _PROXY_SERVERS.search(named):
-        return ProbeError("http.proxy_page", **facts)
-    if error := spoiled(response):
-        return error
-    is_marked = "challenge" in headers.get("Cf-Mitigated", "").lower()
-    is_refused = response.status in _CHALLENGE_STATUSES
-    if is_marked or (is_refused and _CHALLENGE.search(response.body)):
-        return ProbeError("between.challenge", tried="", **facts)
-    if id := _REFUSALS.get(response.status):
-        after = headers.get("Retry-After", "")
-        wait = after if _SECONDS.fullmatch(after) else "some"
-        return ProbeError(id, tried="", wait=wait, **facts)
-    if response.status in _GATEWAY_ERRORS:
-        return ProbeError("http.gateway", **facts)
-    if is_recognized:
-        return ProbeError("between.other_response", **facts)
-    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ProbeError("http.server_error", **facts)
-    if is_html(response):
-        return ProbeError("http.html", **facts)
-    is_api = parse_json(response.body) is not None
-    return ProbeError("http.other_api" if is_api else "http.other", **facts)
-
-
-def _redirect(response: ProbeResponse, url: str) -> ProbeError:
-    try:
-        target = urljoin(url, response.headers.get("Location", ""))
-        old, new = urlsplit(url), urlsplit(target)
-    except ValueError:
-        return ProbeError("http.redirect", location="an invalid address")
-    if _LOGIN_PAGE.search(target):
-        return ProbeError("http.captive_portal")
-    if old.hostname == new.hostname and (old.scheme, new.scheme) == ("http", "https"):
-        return ProbeError("http.redirect_https")
-    # Without user name, password and parameters, which may be secret.
-    shown = f"{new.scheme}://{new.hostname or '?'}{new.path}"
-    return ProbeError("http.redirect", location=sanitize(shown))
-
-
-def spoiled(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a response that was made unreadable, if it was."""
-    coding = response.headers.get("Content-Encoding", "").strip().lower()
-    if coding not in _DECODED:
-        return ProbeError("between.coding", coding=sanitize(coding))
-    text = response.body.decode("utf-8-sig", "replace").lstrip()
-    if not text.startswith("{"):
-        return None
-    try:
-        _, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return None
-    rest = len(text[end:].strip().encode())
-    return ProbeError("between.trailing", bytes=rest) if rest else None

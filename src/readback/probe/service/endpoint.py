@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import time
 from dataclasses import replace
 from http import HTTPStatus
@@ -18,7 +19,7 @@ from typing import Any
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service import answers, recognition
+from readback.probe.service import answers, instead, recognition
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 
@@ -38,6 +39,8 @@ _TEXT = "Count from 1 to 20, separated by spaces."
 _MAX_TOKENS = 48
 _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
+# As a word, and not as a part of a path.
+_ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
 _DONE = b"[DONE]"
 # The text of a part, or the thoughts that some models send before it.
 _TEXT_FIELDS = ("content", "reasoning_content", "reasoning")
@@ -52,15 +55,21 @@ def check_access(context: ProbeContext) -> Diagnosis:
     without_key = context.models_without_key
     key = context.usable_key
     no_models = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+    # The completion, if one is asked for, tells whether the key is accepted.
+    without_list = (
+        "endpoint.no_models_chat" if context.chat_model else "endpoint.no_models"
+    )
     if key is None:
         context.models = without_key
         if without_key.status in no_models:
-            return diagnose("endpoint.no_models", status=without_key.status)
+            return diagnose(without_list, status=without_key.status)
         if without_key.status != HTTPStatus.OK:
             raise refused(context, without_key)
         return diagnose("endpoint.open", **_figures(context, without_key))
     if key.is_readback_key:
-        raise ProbeError("key.readback_elsewhere", host=context.base_url.host)
+        said = f"{without_key.status} {instead.words(without_key)}".rstrip()
+        facts = {"host": context.base_url.host, "said": said}
+        raise ProbeError("key.readback_elsewhere", **facts)
     response = context.models = context.get(MODELS)
     says_the_same = answers.parse_error(response) == answers.parse_error(without_key)
     if response.status == HTTPStatus.UNAUTHORIZED and says_the_same:
@@ -69,7 +78,9 @@ def check_access(context: ProbeContext) -> Diagnosis:
         # Only the key is new in this request. Google's APIs and LiteLLM respond so.
         raise refused(context, response, "key.refused_elsewhere")
     if response.status in no_models:
-        return diagnose("endpoint.no_models", status=response.status)
+        return diagnose(without_list, status=response.status)
+    if error := instead.error_in_success(response):
+        raise error
     if response.status != HTTPStatus.OK or answers.is_html(response):
         raise refused(context, response)
     is_open = without_key.status == HTTPStatus.OK
@@ -120,7 +131,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     """Return the error for a request that the endpoint did not fulfil."""
     error = answers.parse_error(response)
     if error is None and response.status != HTTPStatus.UNAUTHORIZED:
-        return answers.unexpected_response(response, f"{context.base_url}{MODELS}")
+        return instead.unexpected_response(response, f"{context.base_url}{MODELS}")
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
         id = "key.needed"
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -145,6 +156,8 @@ def _figures(context: ProbeContext, response: ProbeResponse) -> dict[str, str]:
 
 def check_completion(context: ProbeContext) -> Diagnosis:
     response, _ = _ask(context, stream=False)
+    if error := instead.error_in_success(response):
+        raise error
     content = answers.parse_json(response.body)
     if not _is_completion(content):
         raise ProbeError("chat.form")
@@ -196,14 +209,19 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
     error, model = answers.parse_error(response), context.chat_model or ""
+    said = instead.words(response) or "without an explanation"
     if error and response.status in _NO_MODEL:
         names = answers.model_ids(context.models) or []
         is_named = model in error.message and model not in names
-        if is_named or "model" in error.code.lower():
+        is_missing = response.status == HTTPStatus.NOT_FOUND
+        is_missing = is_missing and bool(_ABOUT_MODEL.search(error.message))
+        if is_named or is_missing or _ABOUT_MODEL.search(error.code):
             near = _near_names(model, names)
-            raise ProbeError("chat.no_model", model=sanitize(model), near=near)
+            raise ProbeError(
+                "chat.no_model", model=sanitize(model), near=near, said=said
+            )
     if response.status == HTTPStatus.NOT_FOUND:
-        raise ProbeError("chat.no_path", status=response.status)
+        raise ProbeError("chat.no_path", status=response.status, said=said)
     if response.status != HTTPStatus.OK:
         raise refused(context, response)
     # LiteLLM says its name only here.

@@ -17,7 +17,7 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, base_url
-from readback.probe.service import answers
+from readback.probe.service import answers, instead
 from readback.probe.service.echo import request_body, send_text
 from readback.probe.transport.client import ProbeClient, ProbeResponse, Timing
 from readback.probe.transport.connecting import resolve_within
@@ -49,7 +49,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if response.status != HTTPStatus.OK or not is_list:
         refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise answers.unexpected_response(response, f"{context.base_url}{MODELS}")
+            raise instead.unexpected_response(response, f"{context.base_url}{MODELS}")
         if refusal.code != "invalid_key":
             raise answers.refusal_error(response, refusal)
         id = "key.refused"
@@ -59,6 +59,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
             # The form of the key has been checked, so the service should accept it.
             id = "key.changed"
         raise ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
+    if error := instead.error_in_success(response):
+        raise error
     context.models = response
     figure = format_duration(response.timing.answer)
     return diagnose("key.accepted", figure=figure, sent_to=context.key_sent_to)
@@ -88,7 +90,7 @@ def check_parameter(context: ProbeContext) -> Diagnosis:
     if refusal and refusal.code == "not_found":
         return diagnose("parameter.refused", figure=str(response.status))
     if response.status != HTTPStatus.OK and not refusal:
-        raise answers.unexpected_response(response, f"{context.base_url}{MODELS}")
+        raise instead.unexpected_response(response, f"{context.base_url}{MODELS}")
     return diagnose("parameter.ignored", status=response.status)
 
 

@@ -13,15 +13,21 @@ from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 
+from readback.contract import VERSION_PREFIX
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.base_url import version_mistake, with_version
-from readback.probe.service import answers
+from readback.probe.entered.base_url import (
+    BaseUrl,
+    shown_url,
+    version_mistake,
+    with_version,
+)
+from readback.probe.service import answers, gateways, instead
 from readback.probe.transport import opening
 from readback.probe.transport.client import ProbeResponse
-from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
+from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")
@@ -36,6 +42,10 @@ _BY_HEADER = (
 )
 _BY_SERVER = {"llama.cpp": "llama.cpp"}
 _BY_OWNER = {"vllm": "vLLM", "llamacpp": "llama.cpp", "sglang": "SGLang"}
+# Where APIs of this kind have their paths: OpenRouter, Groq and Azure, Gemini.
+_USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
+_NO_MODELS = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+_NOT_HERE = (*_NO_MODELS, HTTPStatus.OK)
 _OLLAMA = b"Ollama is running"
 
 
@@ -50,25 +60,59 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         raise ProbeError("http.tls_port", port=context.base_url.port)
     models = context.get(MODELS, with_key=False)
     mistakes: list[Diagnosis] = []
-    mistake = version_mistake(context.base_url)
-    if mistake and not answers.has_models(models):
-        # Correct the version of the address if only the corrected one has models.
-        corrected = with_version(context.base_url)
-        other = context.client.request("GET", f"{corrected.path}{MODELS}")
-        if answers.has_models(other):
-            models = other
-            mistakes = [diagnose(mistake, base_url=str(corrected))]
-            context.base_url = corrected
-            context.route = replace(context.route, target=corrected)
+    if found := _other_base(context, models):
+        id, corrected, models = found
+        mistakes = [diagnose(id, base_url=str(corrected))]
+        context.base_url = corrected
+        context.route = replace(context.route, target=corrected)
+        unknown = context.get(UNKNOWN, with_key=False)
     context.models_without_key = models
     for response in (unknown, models):
-        if error := answers.spoiled(response):
+        if error := instead.spoiled(response):
             raise error
     # The refusals of a Readback follow the contract, as far as they are its own.
     is_explained = answers.parse_refusal(models) or not answers.is_from_api(models)
     if answers.parse_refusal(unknown) and is_explained:
+        _refuse_ops_port(context, unknown, models)
         return mistakes + _readback(context, unknown, models)
     return [*mistakes, _endpoint(context, models)]
+
+
+def _other_base(
+    context: ProbeContext, models: ProbeResponse
+) -> tuple[str, BaseUrl, ProbeResponse] | None:
+    """Return the mistake and the right address if only another path has models."""
+    if answers.has_models(models) or context.identity:
+        return None
+    base_url = context.base_url
+    mistake = version_mistake(base_url)
+    tried: dict[BaseUrl, str] = {with_version(base_url): mistake} if mistake else {}
+    if models.status in _NOT_HERE:
+        for path in _USUAL_PATHS:
+            tried.setdefault(replace(base_url, path=path), "address.other_path")
+    tried.pop(base_url, None)
+    for candidate, id in tried.items():
+        other = context.client.request("GET", f"{candidate.path}{MODELS}")
+        is_list = answers.model_ids(other) is not None
+        error = answers.inside(answers.parse_json(other.body), "error")
+        is_refusal = other.status == HTTPStatus.UNAUTHORIZED and isinstance(error, dict)
+        is_certain = is_list or is_refusal
+        is_version = id == mistake and answers.has_models(other)
+        if is_certain or is_version:
+            return id, candidate, other
+    return None
+
+
+def _refuse_ops_port(
+    context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
+) -> None:
+    """Raise `ProbeError` if this is the port for the operator's own requests."""
+    refusals = [answers.parse_refusal(unknown), answers.parse_refusal(models)]
+    if any(one is None or one.code != "not_found" for one in refusals):
+        return
+    health = answers.parse_json(context.client.request("GET", "/healthz").body)
+    if health == {"status": "ok"}:
+        raise ProbeError("address.ops_port", port=context.base_url.port)
 
 
 def _readback(
@@ -77,7 +121,7 @@ def _readback(
     for response, code in ((unknown, "not_found"), (models, "invalid_key")):
         refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise answers.unexpected_response(response, f"{context.base_url}{MODELS}")
+            raise instead.unexpected_response(response, f"{context.base_url}{MODELS}")
         if refusal.code != code:
             raise answers.refusal_error(response, refusal)
     context.service = Service.READBACK
@@ -104,9 +148,16 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
     if is_error and {"type", "message"} <= set(error):
         raise ProbeError("http.anthropic", status=models.status)
-    if not answers.is_from_api(models):
-        url = f"{context.base_url}{MODELS}"
-        raise answers.unexpected_response(models, url, is_recognized=False)
+    url = f"{context.base_url}{MODELS}"
+    gateway = gateways.find(models, f" It says: {instead.words(models)}.")
+    if gateway and gateway.id == "gateway.address":
+        raise gateway
+    if models.status in _NO_MODELS:
+        _require_chat(context, models, url)
+    elif not answers.is_from_api(models):
+        if answers.is_html(models) and not context.identity:
+            _refuse_cabinet(context)
+        raise instead.unexpected_response(models, url, is_recognized=False)
     context.service = Service.ENDPOINT
     context.endpoint_name = program_name(models)
     if not context.endpoint_name and models.status == HTTPStatus.OK:
@@ -118,6 +169,35 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     id = "http.endpoint_named" if context.endpoint_name else "http.endpoint"
     figure = format_duration(models.timing.answer)
     return diagnose(id, figure=figure, name=context.endpoint_name, status=models.status)
+
+
+def _require_chat(context: ProbeContext, models: ProbeResponse, url: str) -> None:
+    """Raise `ProbeError` unless there are completions, where no list of models is.
+
+    An empty request without a key costs nothing, and is refused where there is the
+    path.
+    """
+    path = f"{context.base_url.path}{CHAT}"
+    chat = context.client.request("POST", path, body=b"{}")
+    if answers.has_models(chat):
+        return
+    if answers.is_html(models) and not context.identity:
+        _refuse_cabinet(context)
+    if not answers.is_from_api(models):
+        raise instead.unexpected_response(models, url, is_recognized=False)
+    said = instead.words(models) or "without an explanation"
+    raise ProbeError("http.no_such_api", status=models.status, title=said)
+
+
+def _refuse_cabinet(context: ProbeContext) -> None:
+    """Raise `ProbeError` if this is a cabinet, which says where its API is."""
+    try:
+        answer = context.client.request("GET", "/address.json")
+    except ProbeError:
+        return
+    api = answers.inside(answers.parse_json(answer.body), "base_url")
+    if answer.status == HTTPStatus.OK and isinstance(api, str):
+        raise ProbeError("http.cabinet", api=shown_url(api))
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:

@@ -1,0 +1,207 @@
+"""What responds instead of the service: a portal, a proxy, a page, another API.
+
+Something in between may also have spoiled a response of the service. What a gateway
+says of itself is shown in its own words. Only what can be told from a single response
+is told here, and no text leaves here unless it is safe to show.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from contextlib import suppress
+from http import HTTPStatus
+
+from readback.probe.common.formatting import page_title, sanitize
+from readback.probe.common.results import Fact, ProbeError
+from readback.probe.service import gateways, redirects
+from readback.probe.service.answers import (
+    NO_SUCH_PATH,
+    ApiError,
+    error_in,
+    inside,
+    is_html,
+    parse_json,
+    safe_message,
+)
+from readback.probe.transport.client import ProbeResponse
+
+_PROXY_SERVERS = re.compile(
+    r"squid|zscaler|bluecoat|fortigate|mcafee|websense|forcepoint|sophos|privoxy"
+    r"|haproxy|varnish|tinyproxy",
+    re.IGNORECASE,
+)
+_REDIRECTS = {301, 302, 303, 307, 308}
+_GATEWAY_ERRORS = {502, 503, 504}
+_DECODED = {"", "identity", "gzip", "deflate"}
+# What the pages say with which bot protections ask for a browser.
+_CHALLENGE = re.compile(
+    rb"just a moment|captcha|(are|you're) (a )?human|checking your browser"
+    rb"|attention required|ddos protection|enable (javascript|cookies)",
+    re.IGNORECASE,
+)
+_SECONDS = re.compile("[0-9]{1,9}")
+_MAINTENANCE = re.compile(
+    r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
+    r"|технические работы",
+    re.IGNORECASE,
+)
+_PASSWORD_FIELD = re.compile(rb"""type=["']?password""", re.IGNORECASE)
+# Where the JSON of gateways and frameworks has its message.
+_MESSAGES: tuple[tuple[str | int, ...], ...] = (
+    ("error", "message"),
+    ("error_description",),
+    ("message",),
+    ("Message",),
+    ("detail",),
+    ("errors", 0, "message"),
+    ("errors", 0),
+    ("msg",),
+    ("error",),
+    ("title",),
+)
+_XML_MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
+_HEADING = re.compile(rb"<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
+_MAX_TEXT_BYTES = 400
+_CHALLENGE_STATUSES = {403, 429, 503}
+_REFUSALS: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "key.other_refusal",
+    HTTPStatus.FORBIDDEN: "between.blocked",
+    HTTPStatus.TOO_MANY_REQUESTS: "between.rate_limited",
+}
+
+
+def unexpected_response(
+    response: ProbeResponse, url: str, *, is_recognized: bool = True
+) -> ProbeError:
+    """Return the error that says what responded instead of the service.
+
+    Once the service has been recognized, the address is right.
+    """
+    if response.status in _REDIRECTS:
+        return redirects.explain(response, url)
+    if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return ProbeError("http.proxy_login")
+    said, headers = words(response), response.headers
+    facts: dict[str, Fact] = {
+        "status": response.status,
+        "title": said or "without an explanation",
+        "after": _waiting(response),
+    }
+    is_page = is_html(response)
+    is_network = response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED
+    if is_network or (is_page and redirects.PORTAL.search(said)):
+        return ProbeError("http.captive_portal", where=f": {said}" if said else "")
+    signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
+    named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
+    if signed or _PROXY_SERVERS.search(named):
+        return ProbeError("http.proxy_page", **facts)
+    if error := spoiled(response) or error_in_success(response):
+        return error
+    is_marked = "challenge" in headers.get("Cf-Mitigated", "").lower()
+    is_refused = response.status in _CHALLENGE_STATUSES or is_page
+    if is_marked or (is_refused and _CHALLENGE.search(response.body)):
+        return ProbeError("between.challenge", tried="", **facts)
+    if error := gateways.find(response, f" It says: {said}." if said else ""):
+        return error
+    may_stop = response.status == HTTPStatus.SERVICE_UNAVAILABLE or is_page
+    if may_stop and _MAINTENANCE.search(said):
+        return ProbeError("http.maintenance", **facts)
+    is_doubtful = response.status in (HTTPStatus.FORBIDDEN, *_GATEWAY_ERRORS)
+    if response.proxy and is_doubtful:
+        names = {"proxy": str(response.proxy), "variable": response.proxy.variable}
+        return ProbeError("proxy.responded", **names, **facts)
+    if is_page and (
+        redirects.LOGIN.search(said) or _PASSWORD_FIELD.search(response.body)
+    ):
+        return ProbeError("http.login_wall", where="", location="", **facts)
+    if id := _REFUSALS.get(response.status):
+        after = headers.get("Retry-After", "")
+        wait = after if _SECONDS.fullmatch(after) else "some"
+        return ProbeError(id, tried="", wait=wait, **facts)
+    if response.status in _GATEWAY_ERRORS:
+        return ProbeError("http.gateway", **facts)
+    if is_recognized:
+        return cut(response) or ProbeError("between.other_response", **facts)
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ProbeError("http.server_error", **facts)
+    if is_page:
+        return ProbeError("http.html", **facts)
+    if parse_json(response.body) is not None:
+        return ProbeError("http.other_api", **facts)
+    is_missing = response.status in NO_SUCH_PATH
+    return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
+
+
+def _waiting(response: ProbeResponse) -> str:
+    """Return a sentence with the time after which to try again, if there is one."""
+    after = sanitize(response.headers.get("Retry-After", ""))
+    shown = f"{after} seconds" if _SECONDS.fullmatch(after) else after
+    return f" It asks to try again after {shown}." if shown else ""
+
+
+def words(response: ProbeResponse) -> str:
+    """Return what an error says of itself, in quotation marks, or ""."""
+    content = parse_json(response.body)
+    if isinstance(content, list) and len(content) == 1:
+        content = content[0]
+    found = (inside(content, *path) for path in _MESSAGES)
+    said = next((one for one in found if isinstance(one, str) and one.strip()), "")
+    if content is None and is_html(response):
+        match = _XML_MESSAGE.search(response.body) or _HEADING.search(response.body)
+        heading = match[1].decode("utf-8", "replace") if match else ""
+        said = page_title(response.body) or heading
+    elif content is None and len(response.body) <= _MAX_TEXT_BYTES:
+        said = response.body.decode("utf-8", "replace")
+    shown = safe_message(ApiError(said)) if said.strip() else ""
+    return f"“{shown}”" if shown else ""
+
+
+def error_in_success(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a status 200 whose body is an error, if it is one."""
+    error = error_in(parse_json(response.body))
+    if response.status != HTTPStatus.OK or error is None:
+        return None
+    detail = safe_message(error)
+    return ProbeError("http.error_in_success", status=response.status, detail=detail)
+
+
+def cut(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a JSON object that ends early, although HTTP has its end."""
+    # A character whose bytes are cut in two is dropped: it is a part of the cut.
+    try:
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(response.body)
+        json.loads(text.lstrip() or "{}")
+    except json.JSONDecodeError as error:
+        # The end of the text, or a string or word that begins but does not end there.
+        is_open = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5
+        if not (is_open and error.doc.startswith("{")):
+            return None
+    except (UnicodeDecodeError, RecursionError):
+        return None
+    else:
+        return None
+    length = response.headers.get("Content-Length", "")
+    whole = response.body + response.excess
+    with suppress(ValueError):
+        if response.excess and len(whole.decode()) == int(length):
+            facts = {"length": int(length), "bytes": len(whole)}
+            return ProbeError("between.length_in_characters", **facts)
+    return ProbeError("between.cut", bytes=len(response.body))
+
+
+def spoiled(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a response that was made unreadable, if it was."""
+    coding = response.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in _DECODED:
+        return ProbeError("between.coding", coding=sanitize(coding))
+    text = response.body.decode("utf-8-sig", "replace").lstrip()
+    if not text.startswith("{"):
+        return None
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    rest = len(text[end:].strip().encode())
+    return ProbeError("between.trailing", bytes=rest) if rest else None
