@@ -102,7 +102,20 @@ class Config:
         secret=True,
     )
     mail_from: str = _setting(
-        "Readback <readback@localhost>", str, "Sender address of e-mails."
+        "readback@localhost",
+        values.sender,
+        "Sender of e-mails: an address, or `Name <address>`.",
+    )
+    site_name: str = _setting(
+        values.SOFTWARE, values.site_name, "Name of your service, as people see it."
+    )
+    home_url: str = _setting(
+        "",
+        values.url("http://", "https://"),
+        "Your main website, to which the header of every page of the cabinet links.",
+    )
+    brand_dir: Path | None = _setting(
+        "", values.optional_path, "Folder with your logo, colour, texts and pages."
     )
     secret_key: str = _setting(
         "",
@@ -360,25 +373,16 @@ def _read_one(row: Field[Any], environ: Mapping[str, str]) -> Any:
             raise ConfigError(
                 f"{name} and {name}_FILE are both set; set only one of them."
             )
-        text = _read_secret(f"{name}_FILE", environ[f"{name}_FILE"])
+        try:
+            text = values.secret_file(environ[f"{name}_FILE"])
+        except ValueError as error:
+            raise ConfigError(f"{name}_FILE: {error}") from None
     if text is None:
         return row.default
     try:
         return row.metadata["parse"](text.strip())
     except ValueError as error:
         raise ConfigError(f"{name} {error}") from None
-
-
-def _read_secret(name: str, path: str) -> str:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise ConfigError(f"{name}: the file cannot be read: {reason}.") from None
-    if not text.strip():
-        # Not "no secret": a file that was cut off must not remove a protection.
-        raise ConfigError(f"{name}: the file is empty.")
-    return text
 
 
 def _unknown(environ: Mapping[str, str]) -> Iterator[str]:

@@ -14,6 +14,10 @@ from urllib.parse import urlsplit
 from readback import keys
 from readback.contract import VERSION_PREFIX
 
+# The name of the software, and of a site that has no other.
+SOFTWARE = "Readback"
+# It is also in the QR code for authenticator apps, which must not become too fine.
+SITE_NAME_LENGTH = 40
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 SQLITE = "sqlite:///"
 MIN_SECRET_KEY_LENGTH = 50
@@ -76,6 +80,23 @@ def optional_path(value: str) -> Path | None:
     return Path(value) if value else None
 
 
+def site_name(value: str) -> str:
+    """Parse what is shown in pages and in the headers of e-mails: one line of text."""
+    if len(value) > SITE_NAME_LENGTH or not value.isprintable():
+        raise ValueError(
+            f"must be one line of at most {SITE_NAME_LENGTH} visible characters."
+        )
+    return value or SOFTWARE
+
+
+def sender(value: str) -> str:
+    if not value.isprintable() or not re.fullmatch(
+        r"[^\s@<>]+@[^\s@<>]+|[^<>]*<[^\s@<>]+@[^\s@<>]+>", value
+    ):
+        raise ValueError("must be an e-mail address, or a name and <an address>.")
+    return value
+
+
 def on_off(value: str) -> bool:
     if value not in ("on", "off"):
         raise ValueError("must be on or off.")
@@ -108,6 +129,18 @@ def bind(value: str) -> Bind:
 
 def binds(value: str) -> tuple[Bind, ...]:
     return tuple(bind(part.strip()) for part in value.split(","))
+
+
+def secret_file(path: str) -> str:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ValueError(f"the file cannot be read: {reason}.") from None
+    if not text.strip():
+        # Not "no secret": a file that was cut off must not remove a protection.
+        raise ValueError("the file is empty.")
+    return text
 
 
 def url(*schemes: str) -> Callable[[str], str]:

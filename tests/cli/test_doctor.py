@@ -67,6 +67,21 @@ def test_each_invalid_setting_is_a_line_of_the_report(program):
     assert "hunter2" not in done.stdout
 
 
+def test_a_bad_file_of_the_brand_is_named_here_and_stops_a_start(program, tmp_path):
+    (tmp_path / "logo.png").write_text("x")
+    program.settings["READBACK_BRAND_DIR"] = str(tmp_path)
+    problem = "READBACK_BRAND_DIR: 'logo.png' is not a PNG picture."
+
+    code, results = diagnose(program)
+    start = program.run("serve")
+
+    assert code == 1
+    assert list(results) == ["settings"]
+    assert results["settings"][:2] == ("fail", problem)
+    assert "docs/branding.md" in results["settings"][2]
+    assert (start.returncode, start.stderr) == (3, f"Error: {problem}\n")
+
+
 def test_the_report_for_programs_is_a_list_of_objects(migrated):
     report = json.loads(migrated.output("doctor", "--json"))
 

@@ -46,6 +46,13 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_OIDC_ISSUER", "https://login.example/?realm=x", "without ?"),
         ("READBACK_OIDC_ISSUER", f"https://{'x' * 200}.example", "200 characters"),
         ("READBACK_CONTACT", "alice", "e-mail address"),
+        ("READBACK_SITE_NAME", "x" * 41, "at most 40"),
+        ("READBACK_SITE_NAME", "Aurora\r\nBcc: mallory@example.net", "one line"),
+        ("READBACK_SITE_NAME", "Aurora\u202e", "visible characters"),
+        ("READBACK_SITE_NAME", "Aurora\udcff", "visible characters"),
+        ("READBACK_HOME_URL", "javascript:alert(1)", "https://"),
+        ("READBACK_MAIL_FROM", "Aurora", "an e-mail address"),
+        ("READBACK_MAIL_FROM", "a@b.example\nBcc: c@d.example", "an e-mail address"),
     ],
 )
 def test_the_error_for_a_wrong_value_names_the_variable(

@@ -1,4 +1,4 @@
-"""Template context for every page: addresses, mail, and how to get and log in."""
+"""Template context for every page: brand, addresses, mail, how to get and log in."""
 
 from functools import partial
 
@@ -16,6 +16,9 @@ def site(request: HttpRequest) -> dict[str, object]:
     return {
         # Lazy, so that templates that do not show the address run no query.
         "address": SimpleLazyObject(selectors.address_current),
+        # The name and the look of this installation.
+        "brand": settings.BRAND,
+        "site_name": settings.BRAND.name,
         # The cabinet's own address, for links that are used on other sites.
         "cabinet_url": settings.CABINET_URL,
         # Pages say so if e-mails are printed to the terminal.

@@ -10,6 +10,7 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone, translation
+from django.utils.cache import get_conditional_response
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import password_pages, sessions
@@ -89,6 +90,16 @@ def health(request: HttpRequest) -> HttpResponse | None:
     if lifecycle:  # served by our worker
         lifecycle.note_readiness_check()
     return HttpResponse("ok\n", "text/plain")
+
+
+@_answering
+def brand_files(request: HttpRequest) -> HttpResponse | None:
+    """Answer with what the operator has provided, from memory and without a session."""
+    file = settings.BRAND.files.get(request.path)
+    if file is None or request.method not in ("GET", "HEAD"):
+        return None
+    response = HttpResponse(file.content, headers=file.headers)
+    return get_conditional_response(request, file.etag, response=response)
 
 
 def count_pages(get_response: Handler) -> Handler:

@@ -11,12 +11,13 @@ from readback import config as readback_config
 from readback import logs
 from readback.cabinet import account_rules
 from readback.cabinet.mail import backends
-from readback.cabinet.serving import databases, private_files, security_headers
+from readback.cabinet.serving import brand, databases, private_files, security_headers
 
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
 _CABINET = urlsplit(CONFIG.effective_cabinet_url)
 _HTTPS = security_headers.is_https(CONFIG)
+BRAND = brand.read(CONFIG)
 # Links in e-mails are built only from this, because a request's Host can be forged.
 CABINET_URL = CONFIG.effective_cabinet_url
 
@@ -48,6 +49,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "readback.cabinet.middleware.health",
+    # Before the files of the packages, because it replaces favicon.ico.
+    "readback.cabinet.middleware.brand_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.count_pages",
     "readback.cabinet.middleware.unchanged_parts",
@@ -115,7 +118,7 @@ WHITENOISE_ROOT = _HERE / "root"
 
 for _name, _value in backends.settings(CONFIG.smtp_url).items():
     globals()[_name] = _value
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = CONFIG.mail_from
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = backends.sender(CONFIG.mail_from, BRAND.sender)
 
 # Hosts, proxies, cookies and security headers
 
@@ -239,7 +242,8 @@ ACCOUNT_RATE_LIMITS = {
 # The second factor; `second_factor/services.py` keeps the recovery codes
 
 MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
-MFA_TOTP_ISSUER = f"Readback ({_CABINET.hostname})"
+# Apps take a colon for the end of the issuer.
+MFA_TOTP_ISSUER = f"{BRAND.name.replace(':', '')} ({_CABINET.hostname})"
 # Codes of the period before and after count, too: clocks differ.
 MFA_TOTP_TOLERANCE = 1
 # Otherwise, allauth does not let an account with a second factor change its address.

@@ -108,6 +108,7 @@ urlpatterns = [
     path("probe.pyz.sha256", public.probe_checksum, name="probe_checksum"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),
     path(".well-known/change-password", public.change_password),
+    path("about/<slug:name>", public.brand_page, name="brand_page"),
     path("privacy", public.privacy, name="privacy"),
     path("language/", account_pages.language_switch, name="set_language"),
     path("account/", include(_account)),
@@ -118,5 +119,6 @@ urlpatterns = [
 
 # allauth uses the first handler; those that are not here are Django's, with our
 # templates.
+handler400 = "readback.cabinet.serving.errors.bad_request"
 handler429 = "readback.cabinet.serving.errors.too_many_requests"
 handler500 = "readback.cabinet.serving.errors.server_error"

@@ -171,7 +171,7 @@ def test_signing_up_with_a_known_address_looks_the_same(mails):
     fresh = sign_up_response("carol@example.org")
 
     assert known == unconfirmed == fresh
-    mails.wait_for(ALICE, "already have a Readback account")
+    mails.wait_for(ALICE, "already have an account at Readback")
     # Nobody has used the account, so the new sign-up replaces it.
     mails.wait_for("bob@example.org", "Confirm")
     mails.wait_for("carol@example.org", "Confirm")
@@ -412,7 +412,7 @@ def test_only_an_unused_account_is_replaced(mails, state):
 
     Visitor().sign_up(ALICE, "the password of mallory")
 
-    mails.wait_for(ALICE, "already have a Readback account")
+    mails.wait_for(ALICE, "already have an account at Readback")
     assert User.objects.get().pk == kept.pk
     assert User.objects.get().check_password(PASSWORD)
 
@@ -424,7 +424,7 @@ def test_an_account_with_keys_is_not_replaced(mails):
 
     Visitor().sign_up(ALICE, "the password of mallory")
 
-    mails.wait_for(ALICE, "already have a Readback account")
+    mails.wait_for(ALICE, "already have an account at Readback")
     assert kept.keys.count() == 1
 
 

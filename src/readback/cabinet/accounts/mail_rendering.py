@@ -40,6 +40,8 @@ def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
         label = str(action.label) if action else ""
         context = mail.details | {
             "at": mail.created_at,
+            "site_name": settings.BRAND.name,
+            "colours": settings.BRAND.colours,
             "site": urlsplit(settings.CABINET_URL).netloc,
             "expires_at": mail.expires_at,
             "can_sign_up": invitations.may_sign_up(mail.address),
@@ -50,9 +52,10 @@ def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
         paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message.strip())]
         subject = render_to_string(f"{mail.template}_subject.txt", context).strip()
         context |= {"subject": subject, "paragraphs": paragraphs}
-        context |= {"label": label, "link": link}
+        footer = str(settings.BRAND.mail_footer)
+        context |= {"label": label, "link": link, "footer": footer}
         html = render_to_string("account/email/layout.html", context)
-    text = "\n\n".join(paragraphs)
+    text = "\n\n".join((*paragraphs, footer) if footer else paragraphs)
     rendered = EmailMultiAlternatives(subject, text, to=[mail.address])
     rendered.attach_alternative(html, "text/html")
     return rendered

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.password_validation import UserAttributeSimilarityValidator
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
@@ -45,9 +46,11 @@ class StrengthValidator:
         if not password:
             return  # It is too short; another validator says so.
         start = password[:_ESTIMATED_CHARACTERS]
-        address = re.findall(r"\w+", getattr(user, "email", ""))
+        names = re.findall(
+            r"\w+", f"{getattr(user, 'email', '')} {settings.BRAND.name}".lower()
+        )
         for typed in dict.fromkeys((start, start.lower().translate(_SAME_KEYS))):
-            estimate = zxcvbn(typed, user_inputs=[*address, *_WORDS])
+            estimate = zxcvbn(typed, user_inputs=[*names, *_WORDS])
             if estimate["guesses"] < _MIN_GUESSES:
                 raise ValidationError(_reason(estimate["sequence"]), "password_weak")
 

@@ -11,6 +11,7 @@ import ssl
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from email.utils import parseaddr, quote
 from threading import Timer
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -46,6 +47,12 @@ def settings(smtp_url: str) -> dict[str, Any]:
         "EMAIL_USE_TLS": url.scheme == "smtp" and bool(url.username),
         "EMAIL_TIMEOUT": _TIMEOUT_SECONDS,
     }
+
+
+def sender(mail_from: str, name: str) -> str:
+    """Return the sender of e-mails; a name that it has itself is kept."""
+    own, address = parseaddr(mail_from)
+    return f'"{quote(own or name)}" <{address}>'
 
 
 def server_is_missing(config: Config) -> bool:

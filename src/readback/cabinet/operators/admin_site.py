@@ -12,6 +12,7 @@ from typing import Any
 from allauth.account.decorators import secure_admin_login
 from allauth.account.models import EmailAddress
 from allauth.account.utils import get_next_redirect_url
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -42,7 +43,6 @@ _WEEK = timedelta(days=7)
 class OperatorSite(admin.AdminSite):
     """The admin site, which uses the cabinet's login and password pages."""
 
-    site_header = site_title = "Readback"
     index_title = _("Overview")
     index_template = "operators/overview.html"
 
@@ -53,7 +53,8 @@ class OperatorSite(admin.AdminSite):
         return redirect("admin:index")
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        return super().each_context(request) | {"nav": "operators"}
+        own = {"nav": "operators", "site_title": settings.BRAND.name}
+        return super().each_context(request) | own
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether an operator is logged in, with a second factor if needed."""

@@ -80,7 +80,10 @@ def anchor(heading: str) -> str:
 
 @cache
 def load(name: str, language: str) -> DocPage:
-    text, language = source(name, language)
+    return render_markdown(name, *source(name, language))
+
+
+def render_markdown(name: str, text: str, language: str) -> DocPage:
     # Importing it takes 0.03 s, for which no start should wait.
     from markdown_it import MarkdownIt
 
@@ -104,7 +107,7 @@ def load(name: str, language: str) -> DocPage:
     html = html.replace("<pre>", '<pre tabindex="0">')
     html = re.sub("(?=<table)", '<div class="scroll" tabindex="0">', html)
     html = html.replace("</table>", "</table></div>")
-    # Safe: the Markdown is ours and is rendered with HTML disabled.
+    # Safe: rendered with HTML disabled, and without links that run scripts.
     return DocPage(name, title, mark_safe(html), language, _contents(headings))
 
 

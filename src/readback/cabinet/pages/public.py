@@ -21,6 +21,7 @@ from readback import contract
 from readback.cabinet.accounts import invitations, login_limits
 from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
+from readback.cabinet.pages import docs
 from readback.cabinet.serving import shown_once
 from readback.cabinet.serving.allauth_internals import ratelimit
 
@@ -112,6 +113,16 @@ def _days(seconds: int) -> str:
 
 
 @require_safe
+def brand_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show a page that the operator has written."""
+    if name not in settings.BRAND.pages:
+        raise Http404
+    markdown = settings.BRAND.pages[name].markdown
+    document = docs.render_markdown(name, str(markdown), markdown.language)
+    return render(request, "pages/document.html", {"document": document})
+
+
+@require_safe
 def address_json(request: HttpRequest) -> JsonResponse:
     response = JsonResponse(selectors.address_current()._asdict())
     response["Cache-Control"] = "no-cache"
@@ -136,7 +147,8 @@ def security_txt(request: HttpRequest) -> HttpResponse:
         ),
         "Canonical": settings.CABINET_URL + reverse("security_txt"),
     }
-    lines = [f"{name}: {value}\n" for name, value in fields.items()]
+    lines = [f"# {settings.BRAND.name}: {settings.CABINET_URL}\n"]
+    lines += [f"{name}: {value}\n" for name, value in fields.items()]
     return HttpResponse("".join(lines), "text/plain; charset=utf-8")
 
 

@@ -229,7 +229,8 @@ def _server(request: HttpRequest) -> "Fido2Server":
     from fido2.webauthn import PublicKeyCredentialRpEntity
 
     # The host is one of ALLOWED_HOSTS, so it cannot be forged.
-    return Fido2Server(PublicKeyCredentialRpEntity(id=_host(request), name="Readback"))
+    site = PublicKeyCredentialRpEntity(id=_host(request), name=settings.BRAND.name)
+    return Fido2Server(site)
 
 
 def _host(request: HttpRequest) -> str:

@@ -4,10 +4,10 @@ import sys
 from http import HTTPStatus
 from math import ceil
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views import defaults
 
 from readback.cabinet.serving import outages
 
@@ -46,6 +46,10 @@ def _limited(
     return response
 
 
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _standalone("400.html", HTTPStatus.BAD_REQUEST)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 503 if the database cannot be used, and otherwise 500.
 
@@ -54,10 +58,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     error = sys.exception()
     if error is None or not outages.is_outage(error):
-        return defaults.server_error(request)
+        return _standalone("500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
     outages.log_outage(error)
-    # Without the request: its session and its user are in the database.
-    page = render_to_string("503.html")
-    response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
+    response = _standalone("503.html", HTTPStatus.SERVICE_UNAVAILABLE)
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
+
+
+def _standalone(template: str, status: HTTPStatus) -> HttpResponse:
+    """Render without the request: its session and its user are in the database."""
+    context = {"brand": settings.BRAND, "site_name": settings.BRAND.name}
+    return HttpResponse(render_to_string(template, context), status=status)

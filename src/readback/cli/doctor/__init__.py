@@ -34,12 +34,17 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 def _results() -> list[CheckResult]:
     # Here, so that no other command imports what only the checks need.
+    from readback.cabinet.serving import brand
     from readback.cli.doctor import database, files, network
 
+    action = "Correct or remove the variable; docs/settings.md lists all of them."
     try:
         config = read()
+        action = (
+            "Correct or remove the file; docs/branding.md says what it may contain."
+        )
+        brand.read(config)
     except ConfigError as error:
-        action = "Correct or remove the variable; docs/settings.md lists all of them."
         return [fail("settings", problem, action) for problem in error.problems]
     changed = sum(getattr(config, row.name) != row.default for row in fields(config))
     results = [ok("settings", f"all valid; {changed} differ from the default")]

@@ -1,0 +1,157 @@
+"""Another name and look: they reach every page and mail, and bring in no script."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from django.utils import timezone
+
+from readback.cabinet.accounts import mail_rendering, passwords
+from readback.cabinet.models import OutgoingMail
+from readback.cabinet.second_factor import passkeys, totp
+from readback.cabinet.serving import brand, errors
+from readback.config import Config
+from tests.cabinet.brand_folder import fill, png
+from tests.cabinet.owners import account, logged_in
+from tests.cabinet.visitor import Visitor, text_of
+
+DATABASES = ["sqlite"]
+# Everything that HTML, TOML, headers and Python would like to interpret.
+NAME = "Aurora <b>\"%(x)s\" {{ y }} & 'Co'"
+ESCAPED = "Aurora &lt;b&gt;&quot;%(x)s&quot; {{ y }} &amp; &#x27;Co&#x27;"
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def branded(tmp_path, database):
+    folder = tmp_path / "brand"
+    folder.mkdir()
+    config = replace(
+        settings.CONFIG,
+        site_name=NAME,
+        home_url="https://www.aurora.example",
+        brand_dir=fill(folder),
+        contact="mailto:security@example.org",
+    )
+    with override_settings(CONFIG=config, BRAND=brand.read(config)):
+        yield
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_the_name_is_on_every_page(branded, language):
+    visitor = Visitor(language)
+    for path in ("/", "/docs/", "/docs/connect", "/accounts/login/", "/privacy", "/no"):
+        page = text_of(visitor.get(path))
+        title = re.search("<title>(.*?)</title>", page)[1]
+        assert title.startswith(ESCAPED) if path == "/" else title.endswith(ESCAPED)
+        assert "<b>" not in page.split("</header>")[0]
+        assert '<a href="https://www.aurora.example">aurora.example</a>' in page
+        assert '<link rel="stylesheet" href="/brand/colours.css">' in page
+        # The docs describe the software; elsewhere it is in the footer alone.
+        assert path.startswith("/docs/") or page.count("Readback") == 1
+
+
+def test_landing_page_and_cards_have_the_sentence_and_the_picture(branded):
+    page = text_of(Visitor().get("/"))
+    assert "Only for &lt;b&gt;employees&lt;/b&gt;." in page
+    assert f'<meta property="og:site_name" content="{ESCAPED}">' in page
+    assert re.search(r'og:image" content="http://[\w.:]+/brand/card.png"', page)
+    with override_settings(BRAND=brand.Brand("Aurora")):  # our card has our name
+        assert "og:image" not in text_of(Visitor().get("/"))
+
+
+def test_errors_and_the_pages_for_operators_have_the_name(branded):
+    for page in (errors.bad_request(None, None), errors.server_error(None)):
+        assert f"<title>{ESCAPED}</title>" in page.content.decode()
+    operator = account()
+    operator.is_staff = operator.is_superuser = True
+    operator.save()
+    for path in ("/admin/", "/admin/cabinet/key/"):
+        assert f" · {ESCAPED}</title>" in text_of(logged_in(operator).get(path))
+
+
+def test_a_page_of_the_operator_is_rendered_without_scripts(branded):
+    page = text_of(Visitor().get("/about/terms"))
+    assert "<h1" in page and "Only for <strong>tests</strong>." in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert 'href="javascript' not in page
+    assert "Terms of use · Aurora" in page
+    russian = text_of(Visitor("ru").get("/about/terms"))
+    assert "Только для проверок." in russian and 'lang="ru"' in russian
+    # Only in English, so readers and screen readers are told.
+    assert '<a href="/about/imprint" lang="en">Imprint</a>' in russian
+    assert 'lang="en"><h1' in text_of(Visitor("ru").get("/about/imprint"))
+    assert Visitor().get("/about/brand").status_code == 404
+
+
+def test_pictures_cannot_run_scripts_and_need_no_session(branded):
+    picture = Visitor().get("/brand/logo.svg")
+    assert picture["Content-Type"] == "image/svg+xml"
+    assert picture["X-Content-Type-Options"] == "nosniff"
+    policy = picture["Content-Security-Policy"]
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    assert "Set-Cookie" not in picture and "Cookie" not in picture.get("Vary", "")
+    page = text_of(Visitor().get("/"))
+    assert "from the logo" not in page  # never inlined
+    assert 'srcset="/brand/logo-dark.png" media="(prefers-color-scheme: dark)"' in page
+
+    icon = Visitor().get("/favicon.ico")
+    assert (icon["Content-Type"], icon.content) == ("image/png", png(32, 32))
+    again = Visitor().get("/favicon.ico", headers={"if-none-match": icon["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    for path in ("/brand/brand.toml", "/brand/terms.en.md", "/brand/../settings.py"):
+        assert Visitor().get(path).status_code == 404
+
+
+def test_mails_have_the_name_the_colour_and_the_footer(branded):
+    def mail(language: str):
+        row = OutgoingMail(
+            template="account/email/password_changed",
+            account=account(f"{language}@example.org"),
+            address="alice@example.org",
+            language=language,
+            expires_at=timezone.now(),
+            details={"ip": "192.0.2.1"},
+        )
+        return mail_rendering.render(row)
+
+    english, russian = mail("en"), mail("ru")
+    assert english.subject == f"Your {NAME} password has been changed"
+    assert russian.subject == f"Пароль в {NAME} изменён"
+    assert english.body.endswith("\n\nAurora Ltd\nRiga & <b>Oslo</b>")
+    assert russian.body.endswith("\n\nООО «Аврора»")
+    html = english.alternatives[0].content
+    assert f">{ESCAPED}</p>" in html
+    assert "Aurora Ltd<br>Riga &amp; &lt;b&gt;Oslo&lt;/b&gt;" in html
+    assert "background:#7a1f5c" in html and "#0b6e63" not in html
+
+
+def test_programs_find_the_name(branded):
+    text = Visitor().get("/.well-known/security.txt").content.decode()
+    assert text.startswith(f"# {NAME}: http://")
+    with override_settings(MFA_TOTP_ISSUER="Aurora (x)"):
+        assert totp.link("a@b", "s").startswith("otpauth://totp/Aurora%20%28x%29")
+    request = Visitor().get("/accounts/login/").wsgi_request
+    assert passkeys._server(request).rp.name == NAME
+
+
+def test_a_password_must_not_be_the_name(database):
+    validate = passwords.StrengthValidator().validate
+    validate("Strandkorbverleih")
+    with (
+        override_settings(BRAND=brand.Brand("Strandkorbverleih")),
+        pytest.raises(passwords.ValidationError),
+    ):
+        validate("Strandkorbverleih")
+
+
+def test_the_software_is_named_once_in_the_footer(branded):
+    footer = text_of(Visitor().get("/")).split("<footer")[1]
+    assert "This service runs on Readback." in footer
+    with override_settings(BRAND=brand.read(Config())):
+        page = text_of(Visitor().get("/"))
+        assert "runs on Readback" not in page
+        assert "<title>Readback: a connection test" in page
