@@ -61,8 +61,8 @@ class Echo:
 
     def find(
         self, kind: Head, key: bytes, forwarded: bytes, connection: Connection
-    ) -> "EchoExchange | None":
-        return EchoExchange(self, kind)
+    ) -> "tuple[EchoExchange, str | None] | None":
+        return EchoExchange(self, kind), None
 
     def begin(
         self,

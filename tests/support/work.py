@@ -32,6 +32,7 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.head_cache import HeadCache
+from readback.api.http.known_heads import KnownHeads
 from readback.api.http.registry import ConnectionRegistry
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
@@ -129,6 +130,7 @@ class Worker:
     def forget(self) -> None:
         """Forget everything that is kept from one request for the next."""
         self.registry.heads = HeadCache(self.api, self.registry.limits.head_fields)
+        self.registry.known_heads = KnownHeads(self.api, self.registry.heads)
         for record in self.keyring._records.values():
             record.exchange = None
 

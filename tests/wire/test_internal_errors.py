@@ -35,7 +35,7 @@ class Failing(Echo):
 
     def find(
         self, kind: Head, key: bytes, forwarded: bytes, connection: RequestOrigin
-    ) -> EchoExchange | None:
+    ) -> tuple[EchoExchange, str | None] | None:
         return None
 
     def begin(

@@ -100,6 +100,7 @@ def test_every_request_is_answered_as_on_a_new_connection(
         rows += rows_of(worker)
     assert _on_one_connection(worker, raw) == (alone, rows)
     assert _on_one_connection(worker, [*raw, *raw]) == (alone + alone, rows + rows)
+    assert _on_new_connections(worker, [*raw, *raw]) == (alone + alone, rows + rows)
     assert _on_one_connection(worker, [stream]) == (alone, rows)
     assert _on_one_connection(worker, split) == (alone, rows)
 
@@ -115,3 +116,10 @@ def _on_one_connection(
 ) -> tuple[bytes, Counter[Row]]:
     worker.forget()
     return answers_of(worker, list(packets)), rows_of(worker)
+
+
+def _on_new_connections(
+    worker: Worker, requests: Sequence[bytes]
+) -> tuple[bytes, Counter[Row]]:
+    worker.forget()
+    return b"".join(answers_of(worker, [each]) for each in requests), rows_of(worker)

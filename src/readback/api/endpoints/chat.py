@@ -62,7 +62,7 @@ class Chat(Exchange):
     received again, only the text between them is decoded; it is sent back as received.
     """
 
-    __slots__ = ("_closing", "_opening")
+    __slots__ = ("_closing", "_opening", "_texts")
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
@@ -70,6 +70,8 @@ class Chat(Exchange):
         super().__init__(services, record, info, address)
         # What precedes and follows the text in the last body, with the quotes.
         self._opening = self._closing = b""
+        # Answers bodies of the same length.
+        self._texts: RepeatedTexts | None = None
 
     def answer(self, body: bytes) -> bytes:
         if self._refused_body and hash(body) == self._refused_body[0]:
@@ -84,31 +86,33 @@ class Chat(Exchange):
             return self._refuse_body(body, content)
         text = _encode(content)
         if len(body) - len(text) <= _MAX_FRAME_BYTES:
+            self._texts = None
             self._opening, self._closing = split_body(body, text) or (b"", b"")
         frame = frame_for(len(text), len(content.encode()))
         return self._succeed(text, frame, len(body))
 
     def answer_known(self, data: bytes, start: int) -> bytes | None:
-        text = self._find_text(data[start:])
-        if text is None:
-            return self._answer_again(data, start)
-        record, limiter = self._record, self._limiter
-        now = record.used_at = monotonic()
-        slot = record.slot
-        if not record.accepted or not (created := limiter.admit(slot, now)):
-            return None
-        frame = frame_for(len(text), len(text) - 2)
-        answer = self._replies.completion(text, created, frame)
-        if limiter.turn[slot] != limiter.worker:
-            created = limiter.settle(slot, now)
-            answer = self._replies.completion(text, created, frame)
-        return self._count_success(answer, len(data) - start)
+        texts = self._texts
+        if texts is not None and len(data) - start == texts.size:
+            opening = start + texts.opening_size
+            if data[start:opening] == self._opening:
+                return texts.respond(data, opening)
+        elif texts := self._texts_like(data[start:]):
+            return texts.respond(data, start + texts.opening_size)
+        return self._answer_again(data, start)
 
     def repetition(self, body: bytes) -> Repetition:
-        if self._find_text(body) is None:
+        texts = self._texts_like(body)
+        if texts is None:
             return super().repetition(body)
-        texts = RepeatedTexts(self, self._opening, self._closing, len(body))
         return Repetition(texts.respond, self._opening)
+
+    def _texts_like(self, body: bytes) -> "RepeatedTexts | None":
+        """Return what answers a body and others that differ only in their text."""
+        if self._find_text(body) is None:
+            return None
+        self._texts = RepeatedTexts(self, self._opening, self._closing, len(body))
+        return self._texts
 
     def _find_text(self, body: bytes) -> bytes | None:
         """Return the text, as JSON, of a body that differs in nothing else.
@@ -171,7 +175,7 @@ class RepeatedTexts:
     # fmt: off
     __slots__ = (
         "_at_closing", "_at_text", "_chat", "_closing", "_limiter", "_plain_frame",
-        "_record", "_replies", "_size", "_texts_are_long",
+        "_record", "_replies", "_texts_are_long", "opening_size", "size",
     )
     # fmt: on
 
@@ -180,7 +184,8 @@ class RepeatedTexts:
         self._record, self._limiter = chat._record, chat._limiter
         self._replies = chat._replies
         self._closing = closing
-        self._size = size
+        self.size = size
+        self.opening_size = len(opening)
         plain_bytes = size - len(opening) - len(closing)
         # Where the closing and the text are, counted from the end of the body. The
         # quotes belong to the opening and the closing, and to the text as JSON.
@@ -216,7 +221,7 @@ class RepeatedTexts:
         if tally is None or not tally.open:
             tally = chat._open_success()
         tally.requests += 1
-        tally.request_bytes = self._size
+        tally.request_bytes = self.size
         tally.answer_bytes = len(answer)
         return answer
 

@@ -97,11 +97,14 @@ class Api:
 
     def find(
         self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> Exchange | None:
+    ) -> tuple[Exchange, str | None] | None:
         record = self._keyring.find(keys.digest(key))
         if record is None or info.not_found_detail:
             return None
-        return self._exchange(info, record, self._address(info, forwarded, origin))
+        address = self._client_in_head(info, forwarded)
+        if address is not None:
+            return self._exchange(info, record, address), None
+        return self._exchange(info, record, origin.address), origin.address
 
     def begin(
         self,
@@ -113,7 +116,9 @@ class Api:
     ) -> Outcome | None:
         presented, elsewhere = info.credentials
         digest = presented.digest if presented else keys.digest(key)
-        address = self._address(info, forwarded, origin)
+        address = self._client_in_head(info, forwarded)
+        if address is None:
+            address = origin.address
         request = _Received(info, address, head.content_length)
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
@@ -139,12 +144,9 @@ class Api:
     def fail(self, error: Exception, head: Head | None) -> bytes:
         return self._fail(endpoint_of(head) if head else OTHER, error)
 
-    def _address(
-        self, info: RequestInfo, forwarded: bytes, origin: RequestOrigin
-    ) -> str:
-        """Return the client's address."""
-        address = self._forwarded(forwarded) if forwarded else info.forwarded_address
-        return origin.address if address is None else address
+    def _client_in_head(self, info: RequestInfo, forwarded: bytes) -> str | None:
+        """Return the client's address if trusted proxies have written one."""
+        return self._forwarded(forwarded) if forwarded else info.forwarded_address
 
     def _look_up_done(
         self, origin: RequestOrigin, request: _Received, found: Found

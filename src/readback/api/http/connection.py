@@ -153,18 +153,15 @@ class Connection(asyncio.Protocol):
         # If the last head was the same, perhaps it can be repeated soon.
         if head_bytes == self._head_bytes or start > registry.limits.head_bytes:
             return False
-        known = registry.heads.find(head_bytes)
-        if known is None:
+        found = registry.known_heads.find(head_bytes, len(data) - start, self)
+        if found is None:
             return False
-        head, info, key, forwarded, size = known
-        is_whole = head.plain and len(data) - start == size
-        responder = is_whole and registry.handler.find(info, key, forwarded, self)
-        if not responder or size > responder.max_body:
-            return False
+        digest, head, responder = found
         self._responder = responder  # which counts an error
         answer = responder.answer_known(data, start)
         self._responder = None
         if answer is None:
+            registry.known_heads.forget(digest)
             return False
         if head.keep_alive:
             self._head_bytes, self._deadline = head_bytes, registry.idle_deadline

@@ -75,10 +75,11 @@ class Handler(Protocol[Info]):
 
     def find(
         self, info: Info, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> Responder | None:
+    ) -> tuple[Responder, str | None] | None:
         """Return what answers a request whose key is known, if nothing speaks against.
 
-        Otherwise None, and `begin` decides.
+        With it, return the peer's address if it answers the same head only from there,
+        or None if from anywhere. Without it, return None, and `begin` decides.
         """
 
     def begin(

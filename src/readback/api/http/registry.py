@@ -14,6 +14,7 @@ from readback.api.http.fair_queue import FairQueue
 from readback.api.http.flow_control import LINGER_SECONDS
 from readback.api.http.handler import Handler
 from readback.api.http.head_cache import HeadCache
+from readback.api.http.known_heads import KnownHeads
 
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
@@ -71,6 +72,7 @@ class ConnectionRegistry:
         self.handler = handler
         self.limits = limits
         self.heads = HeadCache(handler, limits.head_fields)
+        self.known_heads = KnownHeads(handler, self.heads)
         self.queue = FairQueue()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
