@@ -228,22 +228,25 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _repeat_buffered(self, first: bool) -> bool:
-        """Answer the next message if it repeats another one and is not alone."""
-        repeat = self._repeat_when_idle
-        if repeat is None or (first and self._buffer.unread < 2 * repeat.length):
+        """Answer the next messages, at most a turn, if they repeat another one."""
+        repeat, buffer, answers = self._repeat_when_idle, self._buffer, list[bytes]()
+        if repeat is None or (first and buffer.unread < 2 * repeat.length):
             return False
         if self.opened_at < self._registry.retire_before:
             return False
-        data = self._buffer.peek_message(repeat.length)
         self._responder = repeat.responder  # which counts an error
-        answer = data and repeat.answer(data)
+        try:
+            for data in buffer.peek_messages(repeat.length, repeat.per_turn):
+                if not (answer := repeat.answer(data)):
+                    break
+                answers.append(answer)
+        finally:
+            if answers:
+                buffer.skip(len(answers) * repeat.length)
+                self._deadline = self._registry.idle_deadline
+                self._transport.write(b"".join(answers))
         self._responder = None
-        if not answer:
-            return False
-        self._buffer.skip(repeat.length)
-        self._deadline = self._registry.idle_deadline
-        self._transport.write(answer)
-        return True
+        return bool(answers)
 
     def _read_head(self) -> bool:
         buffer = self._buffer

@@ -23,6 +23,11 @@ from typing import Any, NamedTuple
 # the message has to be parsed after all.
 Respond = Callable[[bytes, int], bytes | None]
 
+# How many repeated messages of a client that pipelines are answered in one turn: about
+# as much work as one request that is parsed. Of long messages, fewer.
+PER_TURN = 16
+_TURN_BYTES = 8192
+
 
 class Repetition(NamedTuple):
     """How to answer the same head again."""
@@ -41,7 +46,12 @@ class RepeatableAnswer(NamedTuple):
 class Repeat:
     """What a repeated message looks like, and what answers it."""
 
-    __slots__ = ("_at_prefix", "_prefix", "_respond", "_start", "length", "responder")
+    # fmt: off
+    __slots__ = (
+        "_at_prefix", "_prefix", "_respond", "_start", "length", "per_turn",
+        "responder",
+    )
+    # fmt: on
 
     def __init__(
         self, prefix: bytes, length: int, respond: Respond, responder: Any = None
@@ -51,6 +61,7 @@ class Repeat:
         # Where the prefix is; comparing a slice is cheaper than `startswith`.
         self._at_prefix = slice(len(prefix))
         self.length = length
+        self.per_turn = min(PER_TURN, 1 + _TURN_BYTES // length)
         self._respond = respond
         # The responder of the first message, which also counts an error; None if there
         # was none. Not by its type, whose module needs this one.
