@@ -7,6 +7,7 @@ from readback import metrics
 
 API = '{job="readback-api",instance="10.0.0.1:8002"}'
 CABINET = '{job="readback-cabinet",instance="10.0.0.3:8001"}'
+FRONT = '{job="readback-front",instance="10.0.0.5:8404"}'
 # A series has one value per step; in these steps the fault begins, ends and is over.
 BEGIN, END, LAST = 4, 21, 41
 MINUTES_PER_STEP = 2
@@ -59,12 +60,21 @@ INTERNAL_ERRORS = metric(
 )
 LOGIN = with_label(CABINET, 'view="account_login"')
 EXPIRY = metric("certificate_expiry_timestamp_seconds")
+PROXY = with_label(FRONT, 'proxy="replicas"')
+REDISPATCHES = f"haproxy_backend_redispatch_warnings_total{PROXY}"
+ACCEPTED = metric("requests_total", API, 'endpoint="chat",code="ok"')
 BACKUP = metric("last_backup_timestamp_seconds", CABINET)
 IN_A_MONTH = 30 * 86400
 HEALTHY = {
     f"up{API}": steady(1),
     f"up{OTHER_API}": steady(1),
     f"up{CABINET}": steady(1),
+    f"up{FRONT}": steady(1),
+    f"haproxy_backend_retry_warnings_total{PROXY}": steady(0),
+    REDISPATCHES: steady(0),
+    f"haproxy_backend_http_requests_total{PROXY}": f"0+1200x{LAST}",
+    ACCEPTED: steady(0),
+    ACCEPTED.replace(API[1:-1], OTHER_API[1:-1]): steady(0),
     metric("build_info", API, 'version="0.1.0"'): steady(1),
     metric("build_info", CABINET, 'version="0.1.0"'): steady(1),
     metric("start_time_seconds"): steady(1_000_000),
@@ -102,6 +112,9 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
         {"ReadbackReplicaDown"},
     ),
     "ReadbackCabinetDown": ({f"up{CABINET}": broken(1, 0)}, {"ReadbackReplicaDown"}),
+    "ReadbackBalancerDown": ({f"up{FRONT}": broken(1, 0)}, {"ReadbackReplicaDown"}),
+    "ReadbackRetries": ({REDISPATCHES: growing(600)}, set()),
+    "ReadbackShareUneven": ({ACCEPTED: growing(200_000)}, set()),
     "ReadbackReplicaDown": ({f"up{OTHER_API}": broken(1, 0)}, set()),
     "ReadbackDatabaseUnavailable": (
         {metric("database_readable_workers"): broken(2, 1)},
