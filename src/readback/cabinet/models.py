@@ -1,4 +1,4 @@
-"""The tables: accounts, invitations, keys, usage, journal, unmatched requests, outbox.
+"""The tables: accounts, invitations, keys, usage, journal, unmatched requests, mail.
 
 `readback.api.data.store` uses some of them by SQL, so it depends on their names. Rules
 for several rows are in services. No column holds a key, a link or a client's text.
@@ -24,6 +24,7 @@ from readback.client_address import NETWORK_DIGEST_LENGTH
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
 CODE_LENGTH = 40
+ANNOUNCEMENT_LENGTH = 300
 # The bidirectional classes of Hebrew letters, Arabic letters and Arabic numbers.
 _RIGHT = ("R", "AL", "AN")
 _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -364,6 +365,25 @@ class LastBackup(models.Model):
     """When `readback backup` last wrote an archive; one row, or none."""
 
     at = models.DateTimeField()
+
+
+class AnnouncementLevel(models.TextChoices):
+    NOTICE = "notice", _("Notice")
+    MAINTENANCE = "maintenance", _("Maintenance")
+    DISRUPTION = "disruption", _("Disruption")
+
+
+class Announcement(models.Model):
+    """What operators say above every page for a time, in one language or in both."""
+
+    text_en = _text(ANNOUNCEMENT_LENGTH)
+    text_ru = _text(ANNOUNCEMENT_LENGTH)
+    level = models.CharField(max_length=12, choices=AnnouncementLevel.choices)
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.text_en or self.text_ru
 
 
 class CacheEntry(models.Model):

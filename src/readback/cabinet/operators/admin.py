@@ -29,14 +29,23 @@ from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.models import Invitation, JournalEntry, Key, Usage, User
+from readback.cabinet.models import (
+    Announcement,
+    Invitation,
+    JournalEntry,
+    Key,
+    Usage,
+    User,
+)
 from readback.cabinet.operators import admin_site as filters
 from readback.cabinet.operators.admin_site import OperatorSite, ReadOnlyAdmin, operation
+from readback.cabinet.operators.announcements import AnnouncementAdmin
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.single_sign_on import services as single_sign_on_services
 from readback.contract import INVITATION_DAYS
 
 operator_site = OperatorSite(name="admin")
+operator_site.register(Announcement, AnnouncementAdmin)
 
 
 @admin.register(User, site=operator_site)

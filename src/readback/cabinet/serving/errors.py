@@ -1,6 +1,7 @@
 """Error pages that Django has no handler for, or not the right one."""
 
 import sys
+from functools import partial
 from http import HTTPStatus
 from math import ceil
 
@@ -9,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from readback.cabinet.serving import outages
+from readback.cabinet.serving import announcements, outages
 
 # The window of all limits that allauth itself applies; a test holds it.
 ALLAUTH_MINUTES = 1
@@ -67,5 +68,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _standalone(template: str, status: HTTPStatus) -> HttpResponse:
     """Render without the request: its session and its user are in the database."""
-    context = {"brand": settings.BRAND, "site_name": settings.BRAND.name}
+    context = {
+        "brand": settings.BRAND,
+        "site_name": settings.BRAND.name,
+        "announcements": partial(announcements.current, ask=False),
+    }
     return HttpResponse(render_to_string(template, context), status=status)
