@@ -239,4 +239,9 @@ ADDRESS = (
         ),
     ),
     Scenario("the port is that of the operations", "address.ops_port", at_ops_port),
+    Scenario(
+        "the address was made harmless by a security tool",
+        "address.defanged",
+        entered_as(lambda url: url.replace("http", "hxxp").replace(".", "[.]")),
+    ),
 )

@@ -29,6 +29,7 @@ _AFTER_NAME = re.compile(
     r"([^\s\"'<>,;]{6,})",
     re.IGNORECASE,
 )
+_URL = re.compile("https?://", re.IGNORECASE)
 _PATTERNS = (
     # The login of a URL, then the values of its parameters and its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
@@ -102,7 +103,9 @@ def secrets_in(url: str, *, and_path: bool = False) -> Iterator[str]:
     except ValueError:
         return
     for text in (parts.query, parts.fragment):
-        yield from (value for _, value in parse_qsl(text))
+        for _, value in parse_qsl(text):
+            # An address inside a link is no secret, but may contain some.
+            yield from secrets_in(value) if _URL.match(value) else (value,)
     if and_path:
         yield from filter(_is_random, parts.path.split("/"))
 

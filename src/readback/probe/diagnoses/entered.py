@@ -116,6 +116,9 @@ ADDRESS = {
         complete."""),
     "address.no_scheme": _corrected("""
         The address does not start with https:// or http://."""),
+    "address.defanged": _corrected("""
+        The address was made harmless, as security tools do: hxxp or dots in
+        brackets."""),
     "address.wrapped": _corrected("""
         The address is a link of a mail filter or web service that only leads to the
         address of the API."""),

@@ -202,6 +202,10 @@ def _find_in_text(text: str) -> str:
     return found.pop() if found and re.search(r"\s", text) else text
 
 
+def _refang(match: re.Match[str]) -> str:
+    return match[1] or match[2] or "://"
+
+
 def _decode(text: str) -> str:
     if _ENCODED.match(text):
         return unquote(text)
@@ -209,6 +213,8 @@ def _decode(text: str) -> str:
 
 
 _WRAPPING = (
+    replacing("address.defanged", r"^hxxp(?=s?:)", "http"),
+    replacing("address.defanged", r"\[([.:])\]|\(([.:])\)|\[://\]", _refang),
     Correction("address.invisible", remove_invisible),
     Correction("address.spaces", _remove_spaces),
     Correction("address.markdown", _open_markdown),

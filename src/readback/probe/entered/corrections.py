@@ -45,7 +45,10 @@ class Correction(NamedTuple):
 
 
 def replacing(
-    id: str, pattern: str, replacement: str = "", flags: re.RegexFlag = re.IGNORECASE
+    id: str,
+    pattern: str,
+    replacement: str | Callable[[re.Match[str]], str] = "",
+    flags: re.RegexFlag = re.IGNORECASE,
 ) -> Correction:
     """Return a correction that replaces what the pattern matches."""
     compiled = re.compile(pattern, flags)
