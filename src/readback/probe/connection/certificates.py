@@ -39,7 +39,8 @@ _INTERCEPTORS = re.compile(
 )
 # The certificates that gateways present for a name that they do not know.
 _BUILT_IN = re.compile(
-    r"kubernetes ingress controller fake|traefik default cert|plesk", re.IGNORECASE
+    r"kubernetes ingress controller fake|traefik default cert|plesk|localdomain",
+    re.IGNORECASE,
 )
 
 

@@ -77,8 +77,9 @@ PROXIES = {
         host.containers.internal (Podman) instead, or --network host."""),
     "proxy.silent": proxy.fail("""
         The proxy {proxy} accepted the connection but did not respond.
-        → Check the scheme, host and port in {variable}. If they are right, the proxy
-        hangs or cannot reach the service: ask its administrator."""),
+        → Check the scheme, host and port in {variable}: HTTP and SOCKS proxies do not
+        answer each other's requests. If they are right, the proxy hangs or cannot reach
+        the service: ask its administrator."""),
     "proxy.closed": proxy.fail("""
         The proxy {proxy} closed the connection without a response.
         → Check the scheme and port in {variable}: SOCKS and HTTP proxies do this when

@@ -304,7 +304,11 @@ def _decompress(coding: str | None, body: bytes) -> bytes:
     bits = _WINDOW_BITS.get((coding or "").strip().lower())
     if bits is None:
         return body
+    stream = zlib.decompressobj(bits)
     try:
-        return zlib.decompressobj(bits).decompress(body, _MAX_BODY_BYTES)
+        content = stream.decompress(body, _MAX_BODY_BYTES)
     except zlib.error:
         raise ProbeError("http.garbled") from None
+    if not stream.eof and len(content) < _MAX_BODY_BYTES and body:
+        raise ProbeError("http.garbled")
+    return content

@@ -34,6 +34,7 @@ from readback.probe.transport.route import Proxy, Route
 
 _MAX_HEAD_BYTES = 16_384
 _MAX_PAGE_BYTES = 65_536
+_MAX_TEXT_BYTES = 300
 _STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})")
 # Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
 _CANNOT_RESOLVE = re.compile(
@@ -215,9 +216,13 @@ def _refusal(
     headers = message_from_string(fields)
     if status == 407:
         return login_error(headers, proxy, facts)
+    text = page.decode("utf-8", "replace")
+    # An API in front of the proxy says why in a line of JSON or text.
+    short = sanitize(text) if len(page) <= _MAX_TEXT_BYTES and "<" not in text else ""
     title = page_title(page)
     facts["status"] = sanitize(status_line.partition(" ")[2])
-    facts["title"] = f"“{title}”" if title else "without a title"
+    facts["title"] = f"“{title or short}”" if title or short else "without a title"
+    reason = f"{facts['status']}, {facts['title']}" if short else facts["status"]
     # What the proxy calls itself.
     names = (headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server"))
     named = next(filter(None, names), "")
@@ -228,17 +233,16 @@ def _refusal(
     if status in (401, 511) or status < 400:
         facts["location"] = f" at {shown_url(location)}" if location else ""
         return ProbeError("proxy.login_page", **facts)
-    text = page.decode("utf-8", "replace")
     described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
     if status >= 404 and _CANNOT_RESOLVE.search(described):
         return ProbeError("proxy.cannot_resolve", **facts)
     if status in _CANNOT_CONNECT:
-        return ProbeError("proxy.cannot_connect", reason=facts["status"], **facts)
+        return ProbeError("proxy.cannot_connect", reason=reason, **facts)
     if status in _WEB_SERVER:
         return ProbeError("proxy.not_a_proxy", **facts)
     if title:
         return ProbeError("proxy.error_page", **facts)
-    return ProbeError("proxy.refuses", reason=facts["status"], **facts)
+    return ProbeError("proxy.refuses", reason=reason, **facts)
 
 
 def login_error(headers: Message, proxy: Proxy, facts: dict[str, Fact]) -> ProbeError:
