@@ -27,6 +27,9 @@ KUBERNETES = {"kind": "Status", "message": 'User "system:anonymous" cannot get p
 PAGE = {"Content-Type": "text/html"}
 TITLE = "<!doctype html><title>{}</title>"
 
+OWN = {"X-Request-Id": "1", "X-Error-Detail": "No.", "WWW-Authenticate": "Bearer"}
+REFUSAL = '{"error":{"code":"invalid_key"}}'
+
 RESPONSES = [
     # The status, the headers, the body, the id, and words of the sentence.
     (520, CLOUDFLARE, "", "gateway.down", "520: the service sent an empty"),
@@ -61,6 +64,14 @@ RESPONSES = [
     (200, PAGE, TITLE.format("Sign in"), "http.login_wall", "“Sign in”"),
     (200, PAGE, "<input type=password>", "http.login_wall", "without an explanation"),
     (200, PAGE, TITLE.format("Just a moment..."), "between.challenge", "test"),
+    (401, OWN, f"cb({REFUSAL})", "between.body_changed", "around the JSON: cb("),
+    (401, OWN, json.dumps(REFUSAL), "between.body_changed", "a JSON str"),
+    (401, OWN, REFUSAL[:-1], "between.cut", "after 31 bytes"),
+    (401, OWN, "eyJlcnJvciI", "between.body_changed", "not JSON"),
+    (404, OWN, "", "between.body_changed", "it is empty"),
+    (451, PAGE, TITLE.format("Legal Reasons"), "between.blocked", "“Legal Reasons”"),
+    (200, PAGE, TITLE.format("Request Rejected"), "between.blocked", "Rejected"),
+    (202, {}, {}, "http.other", "202"),
     (404, {}, [{"error": {"code": 404, "message": "G"}}], "http.no_such_api", "“G”"),
 ]
 LOCATIONS = [
@@ -128,6 +139,10 @@ def test_interim_responses_do_not_matter(early: bytes, resources: Resources) -> 
         (rb'"chat.completion"', b'"completion"', 'object is "completion"'),
         (rb'"created":\d+', b'"created":"now"', "created is not an integer"),
         (rb'"total_tokens":\d+', b'"total_tokens":1', "usage is "),
+        (rb'_tokens":\d+', b'_tokens":0', "usage is 0 + 0 = 0"),
+        (rb'"created":(\d+)', rb'"created":\g<1>000', "no time in seconds"),
+        (rb'"created":\d+', b'"created":1760000000', "the same in "),
+        (rb'(\[)(\{"index".*\})(\])', rb"\1\2,\2\3", "choices has 2 elements"),
         (rb',"usage":\{[^}]*\}', b"", "usage.total_tokens is missing"),
     ],
 )
@@ -247,3 +262,19 @@ def test_a_body_that_is_cut_anywhere_is_a_cut(resources: Resources) -> None:
             ids = {one.diagnosis.id for one in probed(probe_input).results}
         assert "between.cut" in ids
         assert not ids & {"echo.charset", "between.other_response"}
+
+
+def test_a_cache_of_everything_is_not_a_removed_key(resources: Resources) -> None:
+    kept: dict[str, Response] = {}
+
+    def keep(request):
+        return kept.get(request.target, request)
+
+    def store(response: Response) -> Response:
+        if b"invalid_key" in response.body:
+            kept.setdefault("/v1/models", response)
+        return response
+
+    with through_relay(keep, store)(resources) as probe_input:
+        report = probed(probe_input)
+    assert report.id == "echo.replayed"

@@ -253,4 +253,16 @@ HTTP = (
         "gateway.address",
         responding(404, b"offline", Ngrok_Error_Code="ERR_NGROK_3200"),
     ),
+    Scenario(
+        "a gateway requires a header of its own",
+        "gateway.request",
+        responding(200, b"ERR_NGROK_6024", Ngrok_Error_Code="ERR_NGROK_6024"),
+    ),
+    Scenario(
+        "a gateway wraps the JSON of responses",
+        "between.body_changed",
+        through_relay(
+            on_response=lambda response: response.with_body(b"cb(%b)" % response.body)
+        ),
+    ),
 )

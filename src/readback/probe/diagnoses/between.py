@@ -52,6 +52,10 @@ BETWEEN = {
         The response has {bytes} extra bytes after the JSON, so clients cannot read it.
         → Look for a gateway that appends something to responses: a script, a comment, a
         debug line."""),
+    "between.body_changed": proxy.fail("""
+        Readback responded, but the body of its response was changed on the way: {how}.
+        → Clients cannot read it. Look for a gateway, a filter or a wrapper that
+        rewrites the bodies of responses, and turn that off for this address."""),
     "between.cut": proxy.fail("""
         The response ends after {bytes} bytes, in the middle of its JSON, although the
         connection was not closed early.

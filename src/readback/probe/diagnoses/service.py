@@ -120,7 +120,8 @@ HTTP = {
         variable."""),
     "http.proxy_page": proxy.fail("""
         A proxy responded with its own page: {status} {title}.
-        → Ask the administrator of the proxy to allow this address."""),
+        → Ask the administrator of the proxy to allow this address. The statuses 502 to
+        504 mean that the proxy cannot reach the service."""),
     "http.gateway": service.fail("""
         A gateway responded with {status} {title}: it cannot reach the service behind
         it, or the service itself is overloaded.{after}
@@ -168,6 +169,10 @@ HTTP = {
         {name} in front of the service responded with {code}: {meaning}.{said}{tried}
         → The request did not reach the service. Send this line to the operator, with
         the time and the IP address of this machine."""),
+    "gateway.request": entered.fail("""
+        {name} responded with {code}: {meaning}.{said}
+        → This depends on what your program sends. Change it, or ask the operator for an
+        address that does not require it."""),
     "gateway.address": entered.fail("""
         {name} responded with {code}: {meaning}.{said}
         → Compare the host and the path with the address that you were given. The key
@@ -287,7 +292,8 @@ ECHO = {
         The same response arrived twice: it comes from a cache or a recording.
         → Exclude the address from caching; every response is marked no-store."""),
     "echo.shape": proxy.fail(f"""
-        The response is not a completion as defined by the contract.
+        The response is not a completion as defined by the contract: it has no
+        {{missing}}.
         → {CHECK_BETWEEN}"""),
     "echo.media_type": proxy.fail("""
         The request was compressed or its Content-Type changed in transit: {detail}

@@ -37,7 +37,7 @@ from readback.probe.entered.corrections import (
 )
 
 _MASKED = re.compile(r"[•●∙◦○…⋯█■▪]|\*{2,}|\.{3,}")
-_VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|process\.env|os\.environ")
+_VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|\{\w+\}$|process\.env|os\.environ")
 _OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
 _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from readback.contract import REFUSALS
+from readback.contract import EARLIEST_CREATED, REFUSALS
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.transport.client import ProbeResponse
@@ -194,9 +194,14 @@ def completion_faults(completion: Any) -> list[str]:
             shown = "missing" if found is None else "not an integer"
             faults.append(f"{_dotted(path)} is {shown}")
     if all(type(one) is int for one in numbers):
-        _, sent, received, total = numbers
-        if not sent == received == total - sent:
+        created, sent, received, total = numbers
+        if not 0 < sent == received == total - sent:
             faults.append(f"usage is {sent} + {received} = {total}")
+        if len(str(created)) != len(str(EARLIEST_CREATED)):
+            faults.append(f"created is {created}, which is no time in seconds")
+    choices = inside(completion, "choices")
+    if isinstance(choices, list) and len(choices) > 1:
+        faults.append(f"choices has {len(choices)} elements instead of 1")
     return faults
 
 

@@ -260,6 +260,11 @@ def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     for answer in received:
         for id, facts in _changes(answer):
             found.setdefault(id, facts)
+    completions = [one.content for one in received if one.is_completion]
+    moments = [one["created"] for one in completions if "created" in one]
+    if len(moments) > 2 and all(one == moments[0] for one in moments):
+        same = f"created is the same in {len(moments)} responses"
+        found.setdefault("between.fields_changed", {"changes": same})
     ids = sorted(found, key=list(TEMPLATES).index)
     findings = [diagnose(id, figure="", **found[id]) for id in ids]
     # Without it in successes alone, an operator finds only failures.

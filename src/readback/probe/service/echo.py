@@ -156,8 +156,10 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
     if content is None:
         raise instead.unexpected_response(response, f"{context.base_url}{CHAT}")
     text = answers.inside(content, "choices", 0, "message", "content")
-    if not isinstance(text, str) or not isinstance(answers.inside(content, "id"), str):
-        raise ProbeError("echo.shape")
+    if not isinstance(text, str):
+        raise ProbeError("echo.shape", missing="choices[0].message.content")
+    if not isinstance(answers.inside(content, "id"), str):
+        raise ProbeError("echo.shape", missing="id")
     completion: dict[str, Any] = content
     return completion
 

@@ -142,7 +142,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     return ProbeError(
         id or _REFUSED.get(response.status, "endpoint.refused"),
         status=response.status,
-        detail=answers.safe_message(error),
+        detail=answers.safe_message(error) if error else instead.words(response),
         # Some services send a date instead of seconds.
         wait=wait if wait.isascii() and wait.isdigit() else "a few",
         sent_to=context.key_sent_to or "not sent",

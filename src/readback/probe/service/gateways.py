@@ -14,6 +14,7 @@ from readback.probe.transport.client import ProbeResponse
 
 _SEARCHED_BYTES = 8192
 _DOWN, _BLOCKS, _ADDRESS = "gateway.down", "gateway.blocks", "gateway.address"
+_REQUEST = "gateway.request"
 
 
 class Gateway(NamedTuple):
@@ -66,7 +67,11 @@ GATEWAYS = (
         "ERR_NGROK_",
         {
             "(ERR_NGROK_3200)": (_ADDRESS, "the tunnel is closed or has another name"),
-            "(ERR_NGROK_6024)": (_BLOCKS, "it shows a warning page to browsers first"),
+            "(ERR_NGROK_6024)": (
+                _REQUEST,
+                "it shows a warning page unless a request has the header "
+                "ngrok-skip-browser-warning",
+            ),
             "(ERR_NGROK_(?:725|727|734))": (_BLOCKS, "a limit of its plan was reached"),
             "(ERR_NGROK_(?:3004|8012))": (_DOWN, "nothing listens behind the tunnel"),
             "(ERR_NGROK_[0-9]+)": (_DOWN, "see this code in ngrok's documentation"),

@@ -41,6 +41,10 @@ _CHALLENGE = re.compile(
     rb"|attention required|ddos protection|enable (javascript|cookies)",
     re.IGNORECASE,
 )
+# What firewalls write, some of them with the status 200.
+_REJECTED = re.compile("request (rejected|blocked)|access denied|you.* blocked", re.I)
+# The first bytes of gzip and of zlib.
+_COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x\x9c", b"x\xda")
 _SECONDS = re.compile("[0-9]{1,9}")
 _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
@@ -51,6 +55,7 @@ _PASSWORD_FIELD = re.compile(rb"""type=["']?password""", re.IGNORECASE)
 # Where the JSON of gateways and frameworks has its message.
 _MESSAGES: tuple[tuple[str | int, ...], ...] = (
     ("error", "message"),
+    ("error", "reason"),
     ("error_description",),
     ("message",),
     ("Message",),
@@ -68,6 +73,7 @@ _CHALLENGE_STATUSES = {403, 429, 503}
 _REFUSALS: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.other_refusal",
     HTTPStatus.FORBIDDEN: "between.blocked",
+    HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS: "between.blocked",
     HTTPStatus.TOO_MANY_REQUESTS: "between.rate_limited",
 }
 
@@ -103,7 +109,8 @@ def unexpected_response(
     is_refused = response.status in _CHALLENGE_STATUSES or is_page
     if is_marked or (is_refused and _CHALLENGE.search(response.body)):
         return ProbeError("between.challenge", tried="", **facts)
-    if error := gateways.find(response, f" It says: {said}." if said else ""):
+    quoted = f" It says: {said}." if said else ""
+    if error := gateways.find(response, f"{quoted}{facts['after']}"):
         return error
     may_stop = response.status == HTTPStatus.SERVICE_UNAVAILABLE or is_page
     if may_stop and _MAINTENANCE.search(said):
@@ -122,13 +129,16 @@ def unexpected_response(
         return ProbeError(id, tried="", wait=wait, **facts)
     if response.status in _GATEWAY_ERRORS:
         return ProbeError("http.gateway", **facts)
+    if is_page and _REJECTED.search(said):
+        return ProbeError("between.blocked", tried="", **facts)
     if is_recognized:
-        return cut(response) or ProbeError("between.other_response", **facts)
+        return changed(response) or ProbeError("between.other_response", **facts)
     if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ProbeError("http.server_error", **facts)
     if is_page:
         return ProbeError("http.html", **facts)
-    if parse_json(response.body) is not None:
+    is_accepted = HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES
+    if parse_json(response.body) is not None and not is_accepted:
         return ProbeError("http.other_api", **facts)
     is_missing = response.status in NO_SUCH_PATH
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
@@ -165,6 +175,31 @@ def error_in_success(response: ProbeResponse) -> ProbeError | None:
         return None
     detail = safe_message(error)
     return ProbeError("http.error_in_success", status=response.status, detail=detail)
+
+
+def changed(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a response of Readback whose body is not the one it sent.
+
+    Its own headers prove that it is from a Readback.
+    """
+    content = parse_json(response.body)
+    is_own = "X-Request-Id" in response.headers or "X-Error-Detail" in response.headers
+    if not is_own or isinstance(content, dict):
+        return None
+    if error := cut(response) or spoiled(response):
+        return error
+    text = response.body.decode("utf-8", "replace")
+    if response.body.startswith(_COMPRESSED):
+        how = "it is compressed, and not marked as such, or compressed twice"
+    elif content is not None:
+        how = f"it is a JSON {type(content).__name__}, not an object"
+    elif not response.body:
+        how = "it is empty"
+    elif 0 < text.find("{") < len(text) - 2 and "}" in text:
+        how = f"there is something before or around the JSON: {sanitize(text[:80])}"
+    else:
+        how = f"it is not JSON; it begins with {sanitize(text[:40])}"
+    return ProbeError("between.body_changed", how=how)
 
 
 def cut(response: ProbeResponse) -> ProbeError | None:

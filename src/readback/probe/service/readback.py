@@ -24,7 +24,9 @@ from readback.probe.transport.connecting import resolve_within
 from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 
 # What the service says about a header or a key that is not well-formed.
-_OF_FORM = re.compile("not a valid key|Authorization|Bearer|^The key ")
+_OF_FORM = re.compile(
+    "not a valid key|Authorization|Bearer|^The key |key of another service"
+)
 _TRANSIENT = ("rate_limited", "unavailable", "internal_error")
 _HELP_PAGE = "/docs/errors"
 _DEAD = {"http.silent": "between.idle_dead", "http.cut": "between.idle_reset"}
@@ -53,6 +55,11 @@ def check_access(context: ProbeContext) -> Diagnosis:
         if refusal.code != "invalid_key":
             raise answers.refusal_error(response, refusal)
         id = "key.refused"
+        request_id = response.headers.get("X-Request-Id")
+        if request_id and request_id == context.models_without_key.headers.get(
+            "X-Request-Id"
+        ):
+            raise ProbeError("echo.replayed")  # With the key, and without it.
         if refusal == answers.parse_refusal(context.models_without_key):
             id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
         elif refusal.is_explained and _OF_FORM.search(refusal.detail):

@@ -68,7 +68,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         unknown = context.get(UNKNOWN, with_key=False)
     context.models_without_key = models
     for response in (unknown, models):
-        if error := instead.spoiled(response):
+        if error := instead.changed(response) or instead.spoiled(response):
             raise error
     # The refusals of a Readback follow the contract, as far as they are its own.
     is_explained = answers.parse_refusal(models) or not answers.is_from_api(models)
@@ -211,7 +211,7 @@ def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
         return error
     context.budget.spend()
     start = opening.first_bytes(context.route, context.timeout)
-    is_http = not start or start.startswith(b"HTTP/")
+    is_http = not start or start.lstrip().startswith(b"HTTP/")
     return error if is_http else ProbeError("http.not_http", port=port)
 
 
