@@ -124,6 +124,21 @@ def test_secrets_of_the_settings_are_not_in_the_archive(installed, tmp_path):
     assert b'"READBACK_SMTP_URL"' in content, "that it is set"
 
 
+def test_the_brand_folder_is_restored_into_an_empty_one(installed, tmp_path):
+    brand = tmp_path / "brand"
+    brand.mkdir()
+    (brand / "terms.en.md").write_text("# Terms")
+    settings = {**installed.settings, "READBACK_BRAND_DIR": str(brand)}
+    program = Program(tmp_path, settings)
+    program.output("backup", "saved")
+    (brand / "terms.en.md").write_text("# Other terms")
+    assert "stays in the archive" in program.run("restore", "saved", "--yes").stderr
+    assert (brand / "terms.en.md").read_text() == "# Other terms"
+    (brand / "terms.en.md").unlink()
+    program.output("restore", "saved", "--yes")
+    assert (brand / "terms.en.md").read_text() == "# Terms"
+
+
 def test_a_restore_refuses_while_the_service_is_running(installed):
     installed.output("backup", "saved")
     with installed.serving(until="Readback is running", cold=False):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.conf import settings
@@ -12,7 +12,7 @@ from django.db.models import F
 from django.test import Client, override_settings
 
 from readback.cabinet.mail import outbox
-from readback.cabinet.models import OutgoingMail
+from readback.cabinet.models import LastBackup, OutgoingMail
 from tests.cabinet.visitor import words_of
 from tests.cabinet.which_database import ON_SQLITE
 
@@ -65,6 +65,11 @@ def test_the_metrics_tell_what_waits_and_what_became_of_the_rest():
     assert found["readback_mails_waiting"] == 1
     assert 300 <= found["readback_oldest_mail_age_seconds"] < 360
     assert found['readback_mails_total{outcome="refused"}'] == 1
+
+
+def test_the_time_of_the_last_backup_is_shown():
+    LastBackup.objects.create(at=datetime(2026, 11, 17, tzinfo=UTC))
+    assert values()["readback_last_backup_timestamp_seconds"] == 1_794_873_600
 
 
 WRONG = [

@@ -17,6 +17,7 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
     Key,
+    LastBackup,
     MailOutcome,
     OutgoingMail,
     UnmatchedRequest,
@@ -67,7 +68,12 @@ def test_an_empty_installation_shows_zeros(operator):
     assert "Last 24 hours 0 accepted 0 refused" in page
     assert "No request was refused in the last 30 days." in page
     assert "0 waiting 0 of them failed" in page
-    assert "Pending migrations none" in page
+    assert "Pending migrations none Last backup never" in page
+
+
+def test_the_last_backup_is_shown(operator):
+    LastBackup.objects.create(at=timezone.now().replace(2026, 11, 17, 4, 5))
+    assert "Last backup 2026-11-17 04:05 UTC" in overview(operator)
 
 
 @ON_BOTH

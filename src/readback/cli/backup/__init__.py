@@ -34,8 +34,8 @@ _STANDARD_STREAM = "-"
 def backup(file: str, verify: bool, yes: bool) -> None:
     """Write everything of this installation to an archive.
 
-    Works while Readback is running. FILE gets the database, the secret key and the
-    settings without secrets, and only you can read it; - is standard output.
+    Works while Readback is running. FILE gets the database, the secret key, the brand
+    folder and the settings without secrets. Only you can read it; - is standard output.
     """
     from readback.cli.backup import archive, saving
 
@@ -80,6 +80,9 @@ def restore(context: click.Context, file: str, yes: bool, online: bool) -> None:
     ):
         if checked.replaces:
             console.confirm(f"Replace {' and '.join(checked.replaces)}?", yes=yes)
+        if checked.brand_is_left:
+            note = "The brand folder stays in the archive: READBACK_BRAND_DIR is not an"
+            click.echo(f"{note} empty folder that this user can write to.", err=True)
         checked.run()
     click.echo(f"Restored {file}: {_describe(checked.manifest)}.")
     if differing := ", ".join(checked.differing_settings):

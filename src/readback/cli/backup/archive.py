@@ -20,10 +20,10 @@ from typing import IO, Any
 from readback import __version__
 
 FORMAT = 1
-DATABASE, SECRET_KEY = "database", "secret-key"
+DATABASE, SECRET_KEY, BRAND = "database", "secret-key", "brand"
 _MANIFEST, _CHECKSUM = "manifest.json", "manifest.sha256"
 # Names become paths, so anything else is refused; the extraction opens no other file.
-_NAME = re.compile(rf"{DATABASE}|{SECRET_KEY}")
+_NAME = re.compile(rf"{DATABASE}|{SECRET_KEY}|{BRAND}/[A-Za-z0-9][A-Za-z0-9._-]{{,80}}")
 _MAX_MANIFEST_BYTES = 1 << 20
 _CHUNK = 1 << 20
 
@@ -96,6 +96,8 @@ def read(source: IO[bytes], folder: Path | None = None) -> Manifest:
     with _damage_reported(), tarfile.open(fileobj=source, mode="r|") as tar:
         text = b"".join(_content(tar, _MANIFEST, _MAX_MANIFEST_BYTES))
         manifest = _parse(text)
+        if folder:
+            (folder / BRAND).mkdir()
         for name, size, digest in manifest.members:
             found = hashlib.sha256()
             with (folder / name).open("xb") if folder else io.BytesIO() as copy:

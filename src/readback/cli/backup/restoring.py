@@ -5,6 +5,7 @@ follows the database, so a restore that was interrupted in between is to be repe
 """
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,6 +82,19 @@ class Restore:
         there, here = self.manifest.settings.get, os.environ.get
         return sorted(name for name in names if there(name) != here(name))
 
+    @property
+    def brand_is_left(self) -> bool:
+        """Whether the archive has a brand folder that has no place here."""
+        brand = list((self.folder / archive.BRAND).iterdir())
+        return bool(brand) and not self._empty_brand_folder()
+
+    def _empty_brand_folder(self) -> Path | None:
+        """Return READBACK_BRAND_DIR, unless it has files, which are the operator's."""
+        place = self.config.brand_dir
+        if place is None or saving.brand_files(self.config):
+            return None
+        return place if os.access(place, os.W_OK) else None
+
     def run(self) -> None:
         """Replace the database, then the secret key; make both the service's own."""
         database = self.config.sqlite_path
@@ -97,6 +111,8 @@ class Restore:
                 private_files.sync_directory(database.absolute().parent)
         if not self.config.secret_key:
             private_files.write_secret_key(self._secret_key_path, self._secret_key)
+        if place := self._empty_brand_folder():
+            shutil.copytree(self.folder / archive.BRAND, place, dirs_exist_ok=True)
         for path in (self._secret_key_path, database):
             if path and os.geteuid() == 0:
                 _give_to_owner_of_directory(path)

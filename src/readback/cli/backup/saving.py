@@ -4,6 +4,7 @@ Nothing is left at the name of the file until the archive is complete and on the
 """
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +61,19 @@ def _write(output: IO[bytes], config: Config, folder: Path) -> Manifest:
     secret_key.write_text(_secret_key(config))
     facts = _copy_database(config, database) | _settings(config)
     files = {archive.DATABASE: database, archive.SECRET_KEY: secret_key}
+    (folder / archive.BRAND).mkdir()
+    for path in brand_files(config):
+        name = f"{archive.BRAND}/{path.name}"
+        files[name] = Path(shutil.copyfile(path, folder / name))
     return archive.write(output, files, facts)
+
+
+def brand_files(config: Config) -> list[Path]:
+    """Return the files in READBACK_BRAND_DIR; names with a dot are not ours."""
+    if config.brand_dir is None:
+        return []
+    listed = sorted(config.brand_dir.iterdir())
+    return [path for path in listed if not path.name.startswith(".")]
 
 
 def _copy_database(config: Config, target: Path) -> dict[str, Any]:
