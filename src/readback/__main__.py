@@ -1,6 +1,17 @@
-"""Run the command line with `python -m readback`."""
+"""Start the command line: `readback`, or `python -m readback`."""
 
-from readback.cli import main
+import sys
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["probe"]:
+        from readback.probe.early_stop import stop_with_one_line
+
+        stop_with_one_line()
+    from readback.cli import main as command_line
+
+    command_line(prog_name="readback")
+
 
 if __name__ == "__main__":
-    main(prog_name="readback")
+    main()

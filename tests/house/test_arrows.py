@@ -87,9 +87,9 @@ NO_BOXES = {"__init__", "migrations", "locale"}
 # The rooms and modules of two parts, from the bottom to the top.
 FLOORS = {
     # Each room is a part of a run, in its order; the modules above them make the run.
-    "probe": ["common", "diagnoses", "entered", "transport", "connection", "service"]
-    + ["clients", "steps", "report", "runner", "comparison", "output", "watch"]
-    + ["command", "__main__"],
+    "probe": ["early_stop", "common", "diagnoses", "language", "entered", "transport"]
+    + ["connection", "service", "clients", "steps", "report", "runner", "comparison"]
+    + ["output", "watch", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
     + ["listeners", "supervisor", "readiness", "ready_message", "startup"]

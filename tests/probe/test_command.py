@@ -281,3 +281,24 @@ def test_the_terminal_shows_the_verdict_and_then_the_walk(readback: Server) -> N
     verdict, row = "✓  Works: every text was returned unchanged.", "✓  echo: ASCII"
     assert 0 < text.index(verdict) < text.index(row)
     assert re.search(r"✓ +echo: ASCII +[\d.]+ ms +Returned unchanged", text)
+
+
+def test_a_closed_standard_output_has_its_exit_code() -> None:
+    script = 'exec "$@" >&-'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *COMMAND, "http://127.0.0.1:1/v1"],
+        env=environment(READBACK_API_KEY=""),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "standard output is closed" in done.stderr
+
+
+def test_a_terminal_of_an_unknown_kind_gets_no_colours() -> None:
+    command = ["/usr/bin/env", "-u", "TERM", *COMMAND, "http://127.0.0.1:1/v1"]
+    terminal = Terminal(command, environment(READBACK_API_KEY=""))
+    terminal.exit_code()
+    assert "fail TCP" in terminal.shown
+    assert "\x1b" not in terminal.shown

@@ -10,6 +10,7 @@ import pytest
 
 from readback.probe.common.redaction import Redactor, secrets_in, without_credentials
 from readback.probe.entered.key import Secret
+from readback.probe.output import page
 from readback.probe.watch import Trend
 from tests.probe.forms import FORMS
 from tests.probe.probing import probed
@@ -119,6 +120,7 @@ def test_no_form_of_a_report_shows_a_secret(
             ProbeInput(address(host), SECRETS["key"], cabinet=cabinet(host), chat=chat)
         )
     outputs = {name: form(report) for name, form in FORMS.items()}
+    outputs["page"] = page.as_page(report)
     trend = Trend(lambda _: None)
     trend.show(report)
     trend.show(report)

@@ -18,7 +18,7 @@ from readback.probe.common.results import (
 )
 from readback.probe.diagnoses import TEMPLATES, diagnose
 from readback.probe.output import formats
-from readback.probe.report import ProbeReport
+from readback.probe.report import MINOR, SERIOUS, ProbeReport
 from tests.probe.forms import FORMS, REPORT_SCHEMA, SCHEMA, in_terminal
 
 SKIPPED = diagnose("skipped.failed", reason="TCP")
@@ -56,11 +56,44 @@ def test_the_verdict_is_the_first_failure_and_counts_the_others() -> None:
     )
 
 
-def test_without_a_failure_the_verdict_is_the_first_warning() -> None:
-    report = report_of(WORKS, WARNING, WARNING)
-    assert report.sentence.startswith("Works, with a warning at “step 1”: ")
+def test_without_a_failure_the_verdict_is_the_warning_that_matters_most() -> None:
+    serious = diagnose("tls.expires_soon", left="1 day")
+    report = report_of(WORKS, WARNING, serious, WARNING)
+    assert report.sentence.startswith("Works, with a warning at “step 2”: ")
     assert report.sentence.endswith(" (1 more warning.)")
     assert report.family == FailureFamily.NONE
+
+
+def test_the_weight_of_warnings_is_that_of_findings_that_exist() -> None:
+    known = {id for id, row in TEMPLATES.items() if row.verdict == Verdict.WARN}
+    assert known >= SERIOUS | MINOR
+    assert not SERIOUS & MINOR
+
+
+def test_an_error_of_the_probe_comes_after_every_other_failure() -> None:
+    own = diagnose("probe.unexpected", reason="KeyError at probe.py:1")
+    assert report_of(own, REFUSED).id == "tcp.refused"
+    assert report_of(own, WARNING).id == "probe.unexpected"
+
+
+@pytest.mark.parametrize("form", [formats.as_text, formats.as_markdown, in_terminal])
+def test_one_cause_is_told_once(form) -> None:
+    changed = [diagnose("echo.changed", difference=f"at {n}") for n in range(5)]
+    report = report_of(WORKS, *changed)
+    text = " ".join(form(report).split())
+    assert "1 more failure" not in report.sentence
+    assert "First difference: at 0" in text
+    assert "First difference: at 1" not in text
+    assert "Seen at these steps, too: step 2, step 3, step 4, step 5." in text
+
+
+@pytest.mark.parametrize("form", [formats.as_text, in_terminal])
+def test_what_somebody_else_can_fix_ends_with_a_text_to_send(form) -> None:
+    text = " ".join(form(report_of(WORKS, REFUSED)).split())
+    message = text.partition("A text to send to the operator of the service:")[2]
+    assert "A connection to https://echo.example/v1 does not work." in message
+    assert "[tcp.refused]" in message and "port: 443" in message
+    assert "A text to send" not in form(report_of(WORKS, WARNING))
 
 
 @pytest.mark.parametrize("culprit", Culprit)

@@ -14,11 +14,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from errno import EPIPE
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
+from readback.probe import language
 from readback.probe.common import background
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _LONGEST_SECONDS = 86_400
 _IDLE_SECONDS = 4.5
 _STOPPED = 1
 _INTERRUPTED = 130
+_NOT_WRITTEN = "The report cannot be written: {}."
 _OPTION = re.compile("--?[a-z][a-z-]*")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -146,6 +149,18 @@ def command_line(program: str) -> KeySafeParser:
         f"this step. Default: {_IDLE_SECONDS}.",
     )
     option(
+        "--report",
+        metavar="FILE",
+        type=_name,
+        help="Also write the report to this file, as an HTML page for a ticket.",
+    )
+    option(
+        "--language",
+        choices=language.LANGUAGES,
+        help="The language of the report. Default: that of the terminal; English in "
+        "JSON.",
+    )
+    option(
         "--watch",
         type=_seconds(_SHORTEST_WATCH),
         metavar="SECONDS",
@@ -166,20 +181,36 @@ def command_line(program: str) -> KeySafeParser:
         form.add_argument(
             f"--{name}", dest="form", action="store_const", const=name, help=purpose
         )
+    for action in parser._actions:
+        action.help = language.say(action.help or "")
     return parser
 
 
 def main(arguments: list[str] | None = None, program: str = "readback probe") -> int:
     """Run the probe with these arguments and return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    language.use(language.wanted(given, os.environ))
     parser = command_line(program)
-    options = parser.parse(sys.argv[1:] if arguments is None else arguments)
+    options = parser.parse(given)
     if options.watch and options.compare:
         parser.error("--compare prints a single comparison; omit --watch.")
     if options.watch and options.form in ("markdown", "short"):
         parser.error(f"--{options.form} prints a single report; omit --watch.")
+    if options.report:
+        _check_report(options.report, parser)
     code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
     background.exit_if_running(code)
     return code
+
+
+def _check_report(file: str, parser: KeySafeParser) -> None:
+    """End with an error if the page cannot be written, before the run takes time."""
+    from readback.probe.output.page import check_writable
+
+    try:
+        check_writable(file)
+    except OSError as error:
+        parser.error(f"The file of --report cannot be written: {error.strerror}.")
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
@@ -189,6 +220,9 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     # A report with a few replaced characters is better than none.
     tolerate_encoding(sys.stdout)
     tolerate_encoding(sys.stderr)
+    if sys.stdout is None:
+        print(_NOT_WRITTEN.format("standard output is closed"), file=sys.stderr)
+        return _STOPPED
     try:
         with signals_interrupt():
             return run()
@@ -202,7 +236,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
         print(f"This Python lacks the module {error.name}.", file=sys.stderr)
     except OSError as error:  # The steps handle their own.
         if error.errno != EPIPE:  # Otherwise the reader has seen enough.
-            print(f"The report cannot be written: {error.strerror}.", file=sys.stderr)
+            print(_NOT_WRITTEN.format(error.strerror), file=sys.stderr)
         # Python would try to write the rest when it ends, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:  # Only a mistake of the probe can end here.
@@ -237,6 +271,7 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe import watch
     from readback.probe.comparison import FinishedRun
     from readback.probe.entered.key import Secret
+    from readback.probe.output import page
     from readback.probe.output.console import ProgressLine, is_terminal
     from readback.probe.runner import run_probe
     from readback.probe.steps import RUN_PROGRAMS, STEPS
@@ -255,10 +290,14 @@ def _run(options: argparse.Namespace, key: str) -> int:
             options.chat,
             idle_seconds=options.idle,
         )
-        return FinishedRun(context, run_probe(context, steps, progress))
+        report = run_probe(context, steps, progress)
+        results = language.localized_results(report.results)
+        return FinishedRun(context, replace(report, results=results))
 
     def once() -> ProbeReport:
         report = run(options.base_url, key).report
+        if options.report:
+            page.write(options.report, page.as_page(report))
         show(report)
         return report
 
@@ -272,6 +311,7 @@ def _compare(
 ) -> int:
     """Test both addresses, each with its own key; the exit code is the first one's."""
     from readback.probe.comparison import Comparison
+    from readback.probe.output import page
     from readback.probe.output.formats import FORMS, show_comparison
 
     first = run(options.base_url, key)
@@ -280,6 +320,8 @@ def _compare(
         return first.report.family
     second = run(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
     both = Comparison((first, second))
+    if options.report:
+        page.write(options.report, page.comparison_as_page(both))
     if options.form:
         print(FORMS[options.form][1](both), flush=True)
     else:
@@ -301,7 +343,9 @@ def _show(report: ProbeReport) -> None:
     from readback.probe.output.console import is_terminal
     from readback.probe.output.formats import as_text
 
-    if is_terminal(sys.stdout):
+    # Without TERM, nothing is known about the terminal, except on Windows.
+    is_known = os.name == "nt" or os.environ.get("TERM")
+    if is_known and is_terminal(sys.stdout):
         try:
             from readback.probe.output import terminal
 

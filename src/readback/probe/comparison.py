@@ -18,6 +18,7 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.route import Route
 
 _ORDER = {step.id: n for n, step in enumerate((*STEPS, RUN_PROGRAMS))}
+_PLAIN = "not used: plain HTTP"
 _ON_THE_WAY = ("proxies", "dns", "tcp", "tls")
 _IN_BETWEEN = (Culprit.MACHINE, Culprit.NETWORK, Culprit.PROXY)
 
@@ -43,15 +44,13 @@ class Comparison:
         """The first step that differs, and what both have in common."""
         contexts = [vars(run.context) for run in self.runs]
         routes: list[Route | None] = [one.get("route") for one in contexts]
-        stores = [one.get("trusted") for one in contexts]
+        stores = [_store(run.context) for run in self.runs]
         proxies = [str(route.proxy or "none") if route else None for route in routes]
         both = f"{proxies[0]} and {proxies[1]}"
         common = {
             "proxy": _same(proxies, f"the same, {proxies[0]}", both),
             "network": _same([_local_address(route) for route in routes]),
-            "certificate store": _same(
-                [store.cert_store_stats() if store else None for store in stores]
-            ),
+            "certificate store": _same(stores, _shown_store(stores[0])),
         }
         lines = tuple(f"{name}: {text}" for name, text in common.items())
         return replace(_diagnose(*self.runs, dict(common)), details=lines)
@@ -89,11 +88,24 @@ def _diagnose(
     )
 
 
+def _store(context: ProbeContext) -> object:
+    """Return what identifies the trusted certificates, or None if unknown."""
+    if "base_url" in vars(context) and not context.base_url.is_encrypted:
+        return _PLAIN
+    return context.trusted.cert_store_stats() if context.trusted else None
+
+
+def _shown_store(store: object) -> str:
+    return _PLAIN if store == _PLAIN else "the same"
+
+
 def _same(
     pair: Sequence[object], same: str = "the same", other: str = "different"
 ) -> str:
     if None in pair:
         return "not known, because an earlier step failed"
+    if _PLAIN in pair and pair[0] != pair[1]:
+        return "only one address uses TLS"
     return same if pair[0] == pair[1] else other
 
 

@@ -1,7 +1,8 @@
 """The report of a run: its results, and what a reader wants to know first.
 
-The verdict is the first failure in the order of the steps, or else the first warning:
-later findings are often its consequences.
+The verdict is the first failure in the order of the steps, because later ones are often
+its consequences; an error of the probe itself comes last. Without a failure it is the
+warning that matters most. What several steps see is one finding.
 """
 
 from __future__ import annotations
@@ -21,8 +22,33 @@ from readback.probe.common.results import (
     StepResult,
     Verdict,
 )
+from readback.probe.language import say
 
-_FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
+_FIRST_SENTENCE = re.compile(r".*?\.(?= [A-ZА-Я]|$)")
+# Warnings that tell of a failure to come or of a key in danger, and those that hardly
+# matter; all others are in between.
+SERIOUS = frozenset(
+    (
+        *("address.unencrypted", "address.mixed_letters", "tls.expires_soon"),
+        *("tls.intercepted_trusted", "tls.private_authority", "between.cached"),
+        *("cabinet.differs", "clients.base_url_variable", "clients.base_url_missing"),
+        *("clients.key_variable", "clients.headers_variable", "clients.netrc"),
+        *("endpoint.no_models", "models.no_model", "stream.unfinished", "tcp.partly"),
+        "probe.time_limit",
+    )
+)
+MINOR = frozenset(
+    (
+        *("address.trailing_slash", "between.http_1_0", "between.request_id_removed"),
+        *("between.id_changed", "between.fields_added", "http.headers_stripped"),
+        *("cabinet.unreachable", "latency.slow", "models.form", "models.unreadable"),
+        *(
+            "reuse.closed",
+            "clients.env_file",
+            "proxies.case_differs",
+        ),
+    )
+)
 SKIPPED = "skipped.failed"
 ENDED = "skipped.ended"
 INTERRUPTED = "probe.interrupted"
@@ -50,8 +76,21 @@ class ProbeReport:
 
     @property
     def decisive(self) -> StepResult | None:
-        """The first failure, or else the first warning."""
+        """The first failure, or else the warning that matters most."""
         return self.failure or next(iter(self._with(Verdict.WARN)), None)
+
+    @property
+    def findings(self) -> list[tuple[StepResult, list[str]]]:
+        """What was tried, each cause once, with the other steps that see the same."""
+        found: dict[object, tuple[StepResult, list[str]]] = {}
+        for place, one in enumerate(self.tried):
+            is_cause = one.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
+            key = one.diagnosis.id if is_cause else place
+            if key in found:
+                found[key][1].append(one.title)
+            else:
+                found[key] = one, []
+        return list(found.values())
 
     @property
     def interrupted(self) -> StepResult | None:
@@ -83,19 +122,24 @@ class ProbeReport:
     def sentence(self) -> str:
         """What is wrong, in one line."""
         if self.decisive is None and self.interrupted:
-            title = self.interrupted.title
-            return f"Interrupted at “{title}”; nothing failed until then."
+            text = "Interrupted at “{title}”; nothing failed until then."
+            return say(text, title=self.interrupted.title)
         if self.decisive is None:
             return self._success
         diagnosis = self.decisive.diagnosis
         match = _FIRST_SENTENCE.match(diagnosis.sentence)
         summary = match[0] if match else diagnosis.sentence
-        outcome = "A warning" if self.interrupted else "Works, with a warning"
-        outcome = "Fails" if self.verdict == Verdict.FAIL else outcome
-        finding = f"{outcome} at “{self.decisive.title}”: {summary}{self._others}"
+        outcome = say("Fails at “{title}”:", title=self.decisive.title)
+        if self.verdict != Verdict.FAIL and self.interrupted:
+            outcome = say("A warning at “{title}”:", title=self.decisive.title)
+        elif self.verdict != Verdict.FAIL:
+            title = self.decisive.title
+            outcome = say("Works, with a warning at “{title}”:", title=title)
+        finding = f"{outcome} {summary}{self._others}"
         if self.interrupted is None:
             return finding
-        return f"{finding} Interrupted at “{self.interrupted.title}”."
+        end = say("Interrupted at “{title}”.", title=self.interrupted.title)
+        return f"{finding} {end}"
 
     @property
     def fixer(self) -> Fixer:
@@ -106,15 +150,41 @@ class ProbeReport:
         return self.decisive.diagnosis.hint if self.decisive else ""
 
     @property
+    def message(self) -> list[str]:
+        """What to send to the person who can fix it, if that is somebody else."""
+        if self.decisive is None or self.fixer in (Fixer.YOU, Fixer.NOBODY):
+            return []
+        one = self.decisive.diagnosis
+        facts = [
+            f"{name}: {fact}"
+            for name, fact in one.facts.items()
+            if isinstance(fact, (str, int, float)) and str(fact).strip()
+        ]
+        return [
+            say("A connection to {url} does not work.", url=self.base_url)
+            if self.failure
+            else say("A connection to {url} has a problem.", url=self.base_url),
+            f"{one.sentence} [{one.id}]",
+            say("Tested at {time} UTC.", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
+            *([say("Evidence: {facts}", facts="; ".join(facts))] if facts else []),
+            *(" ".join(line.split()) for line in one.details),
+            one.hint,
+            environment_summary(),
+        ]
+
+    @property
     def effort(self) -> str:
-        requests = "1 request" if self.requests == 1 else f"{self.requests} requests"
-        return f"{requests} in {format_duration(self.seconds)}"
+        counted = say("{count} requests in {time}", count=self.requests, time="{time}")
+        if self.requests == 1:
+            counted = say("1 request in {time}", time="{time}")
+        return counted.format(time=format_duration(self.seconds))
 
     @property
     def key_use(self) -> str:
         if self.key_sent_to is None:
-            return "The key was not sent."
-        return f"The key ({self.key}) was sent only to {self.key_sent_to}."
+            return say("The key was not sent.")
+        facts = {"key": say(self.key), "host": say(self.key_sent_to)}
+        return say("The key ({key}) was sent only to {host}.", **facts)
 
     @property
     def tried(self) -> list[StepResult]:
@@ -129,23 +199,40 @@ class ProbeReport:
     @property
     def _success(self) -> str:
         if self.service != Service.ENDPOINT:
-            return "Works: every text was returned unchanged."
+            return say("Works: every text was returned unchanged.")
         if any(one.step == "chat" for one in self.results):
-            return "Works: the model completed a text."
-        return "Works as far as it was tested; --chat MODEL asks for a completion."
+            return say("Works: the model completed a text.")
+        return say("Works as far as it was tested; --chat MODEL asks for a completion.")
 
     @property
     def _others(self) -> str:
-        """How many findings there are beside the decisive one."""
-        failures, warnings = map(len, map(self._with, (Verdict.FAIL, Verdict.WARN)))
-        others = [_count(warnings - 1, "more warning")]
+        """How many causes there are beside the decisive one."""
+        failures, warnings = (
+            len({one.diagnosis.id for one in self._with(verdict)})
+            for verdict in (Verdict.FAIL, Verdict.WARN)
+        )
         if failures:
-            others = [_count(failures - 1, "more failure"), _count(warnings, "warning")]
+            others = [
+                _count(failures - 1, "1 more failure", "{count} more failures"),
+                _count(warnings, "1 warning", "{count} warnings"),
+            ]
+        else:
+            others = [_count(warnings - 1, "1 more warning", "{count} more warnings")]
         named = ", ".join(filter(None, others))
         return f" ({named}.)" if named else ""
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
-        return [one for one in self.results if one.diagnosis.verdict == verdict]
+        """Return the results with this verdict, those that matter most first."""
+        found = (one for one in self.results if one.diagnosis.verdict == verdict)
+        return sorted(found, key=_weight)
+
+
+def _weight(result: StepResult) -> int:
+    """Return a number that is smaller for a result that matters more."""
+    one = result.diagnosis
+    if one.verdict == Verdict.FAIL:
+        return int(one.family == FailureFamily.PROBE)
+    return 0 if one.id in SERIOUS else 1 + (one.id in MINOR)
 
 
 def environment_summary() -> str:
@@ -161,5 +248,7 @@ def openssl_version() -> str:
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number > 1 else ''}" if number else ""
+def _count(number: int, one: str, several: str) -> str:
+    if not number:
+        return ""
+    return say(one) if number == 1 else say(several, count=number)

@@ -22,7 +22,7 @@ _OWN_FILES = ("__init__.py", "contract.py", "keys.py")
 # rich imports pygments and markdown-it only for features that the probe does not use.
 _PACKAGES = ("certifi", "rich")
 _OWN = "readback-api"
-_SUFFIXES = {".py", ".pem", ".mjs", ".go", ".java"}
+_SUFFIXES = {".py", ".pem", ".mjs", ".go", ".java", ".json", ".css"}
 _OMITTED_FOLDERS = {"tests", "__pycache__"}
 _READABLE_FILE = 0o100644 << 16
 _UNIX = 3

@@ -112,7 +112,7 @@ def secrets_in(url: str, *, and_path: bool = False) -> Iterator[str]:
 
 def _forms(secret: str) -> Iterable[str]:
     """Return the forms in which a secret could be repeated."""
-    encoded = base64.b64encode(secret.encode("utf-8", "surrogateescape")).decode()
+    encoded = base64.b64encode(secret.encode("utf-8", "replace")).decode()
     escaped = quote(secret, safe="", errors="replace")
     return secret, secret.strip(), unquote(secret), escaped, encoded.rstrip("=")
 

@@ -64,7 +64,7 @@ def rendered(
     return replace(
         diagnosis,
         sentence=texts.sentence.format(**facts),
-        hint=texts.hint.format(**facts),
+        hint=texts.hint.format(**facts).strip(),
         facts=facts,
     )
 

@@ -76,7 +76,7 @@ TLS = {
 }
 CERTIFICATES = {
     "tls.expires_soon": service.warn("""
-        The certificate expires in {days} days.
+        The certificate expires in {left}.
         → Tell the operator to renew it."""),
     "tls.intercepted_trusted": proxy.warn("""
         {issuer} decrypts the traffic: it presents its own certificate, which this

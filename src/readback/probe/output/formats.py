@@ -10,8 +10,10 @@ import platform
 from collections.abc import Callable
 
 from readback import __version__
-from readback.probe.common.results import Fixer, StepResult, Verdict
+from readback.probe import language
+from readback.probe.common.results import Diagnosis, Fixer, StepResult, Verdict
 from readback.probe.comparison import Comparison
+from readback.probe.language import say
 from readback.probe.report import ProbeReport, environment_summary, openssl_version
 
 # docs/probe-report.schema.json describes the report, docs/probe.md what may change in
@@ -38,6 +40,8 @@ def document(report: ProbeReport) -> dict[str, object]:
         "sentence": report.sentence,
         "fixer": _fixer(report.fixer),
         "next_step": report.next_step,
+        "message": report.message,
+        "language": language.current(),
         "interrupted": report.interrupted.step if report.interrupted else None,
         "base_url": report.base_url,
         "key": report.key,
@@ -59,38 +63,50 @@ def document(report: ProbeReport) -> dict[str, object]:
 
 def as_markdown(report: ProbeReport) -> str:
     rows = []
-    for result in report.tried:
+    for result, also in report.findings:
         one = result.diagnosis
         strong = "**" if one.verdict in (Verdict.FAIL, Verdict.WARN) else ""
         details = "; ".join(" ".join(line.split()) for line in one.details)
-        text = escape(f"{one.sentence} {details}".strip())
+        text = escape(" ".join(filter(None, (one.sentence, details, seen_at(also)))))
         verdict = f"{strong}{one.verdict}{strong}"
         rows.append(f"| {verdict} | {result.title} | {one.figure} | {text} |")
     if report.not_tried:
-        rows.append(f"| skip | skipped | | {', '.join(report.not_tried)} |")
+        skipped = say("skipped")
+        rows.append(f"| skip | {skipped} | | {', '.join(report.not_tried)} |")
     # Several steps may have the same diagnosis; the hint of the verdict is on top.
     hints = dict.fromkeys(
         f"- `{one.id}`: {escape(one.hint)}"
-        + (f" Look first at {one.culprit}." if one.culprit else "")
+        + (f" {look_first(one)}." if one.culprit else "")
         for one in (result.diagnosis for result in report.results)
         if one.hint not in ("", report.next_step)
     )
-    advice = (
-        f"Who can fix it: {report.fixer} (`{report.id}`)\\\n"
-        f"Next step: {escape(report.next_step)}"
-        if report.decisive
-        else ""
-    )
+    _, *advice = _summary(report)
+    if advice:
+        advice = [f"{advice[0]} (`{report.id}`)", escape(advice[1])]
+    head = f"| | {say('step')} | {say('figure')} | {say('result')} |"
     blocks = [
-        f"### Probe of {escape(report.base_url)}",
+        f"### {say('Probe of {url}', url=escape(report.base_url))}",
         f"**{escape(report.sentence)}**",
-        advice,
-        "\n".join(["| | step | figure | result |", "| --- | --- | --: | --- |", *rows]),
+        "\\\n".join(advice),
+        "\n".join([head, "| --- | --- | --: | --- |", *rows]),
         "\n".join(hints),
         f"{report.started:%Y-%m-%d %H:%M:%SZ}, {report.effort}. {report.key_use} "
         f"{environment_summary()}.",
     ]
     return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def seen_at(titles: list[str]) -> str:
+    """Return which other steps see the same, or "" if none does."""
+    return (
+        say("Seen at these steps, too: {titles}.", titles=", ".join(titles))
+        if titles
+        else ""
+    )
+
+
+def look_first(one: Diagnosis) -> str:
+    return say("Look first at {culprit}", culprit=say(str(one.culprit)))
 
 
 def finding(result: StepResult) -> dict[str, object]:
@@ -125,18 +141,25 @@ def as_text(report: ProbeReport) -> str:
     lines = [*_summary(report), f"{report.effort}. {report.key_use}", ""]
     # Each hint is shown once; that of the verdict is above.
     hints = {report.next_step, ""}
-    for result in report.tried:
+    for result, also in report.findings:
         one = result.diagnosis
         figure = f"{one.figure}: " if one.figure else ""
         lines.append(f"{one.verdict:<5}{result.title:<20}{figure}{one.sentence}")
-        lines += [f"{_INDENT}{detail}" for detail in one.details]
+        more = filter(None, (*one.details, seen_at(also)))
+        lines += [f"{_INDENT}{detail}" for detail in more]
         if one.hint:
             hint = "" if one.hint in hints else f" {one.hint}"
             lines.append(f"{_INDENT}[{one.id}]{hint}")
         hints.add(one.hint)
     if report.not_tried:
-        lines.append(f"skip skipped             {', '.join(report.not_tried)}")
+        lines.append(f"skip {say('skipped'):<20}{', '.join(report.not_tried)}")
+    if report.message:
+        lines += ["", message_title(report), *(f"  {one}" for one in report.message)]
     return "\n".join(lines)
+
+
+def message_title(report: ProbeReport) -> str:
+    return say("A text to send to {fixer}:", fixer=say(str(report.fixer)))
 
 
 def as_short(report: ProbeReport) -> str:
@@ -148,7 +171,7 @@ def as_short(report: ProbeReport) -> str:
         name, verdict = result.title.partition(":")[0], result.diagnosis.verdict
         groups[name] = groups.get(name, True) and verdict == Verdict.OK
     names = ", ".join(name for name, works in groups.items() if works)
-    worked = f"Worked: {cut(names or 'nothing', 120)}"
+    worked = say("Worked: {names}", names=cut(names or say("nothing"), 120))
     sentence = cut(report.sentence, 170)
     lines = [sentence, *_summary(report)[1:], worked, cut(versions, 160)]
     excess = len("\n".join(lines)) - _SHORT_LENGTH
@@ -163,8 +186,8 @@ def _summary(report: ProbeReport) -> list[str]:
         return [report.sentence]
     return [
         report.sentence,
-        f"Who can fix it: {report.fixer}",
-        f"Next step: {report.next_step}",
+        say("Who can fix it: {fixer}", fixer=say(str(report.fixer))),
+        say("Next step: {step}", step=report.next_step),
     ]
 
 
@@ -184,9 +207,9 @@ def comparison_as_json(comparison: Comparison) -> str:
 def comparison_as_markdown(comparison: Comparison) -> str:
     diagnosis = comparison.diagnosis
     blocks = [
-        "### Comparison of two addresses",
+        f"### {say('Comparison of two addresses')}",
         f"**{escape(diagnosis.sentence)}** (`{diagnosis.id}`)",
-        f"Next step: {escape(diagnosis.hint)}" if diagnosis.hint else "",
+        say("Next step: {step}", step=escape(diagnosis.hint)) if diagnosis.hint else "",
         "\n".join(f"- {escape(line)}" for line in diagnosis.details),
         *(as_markdown(run.report) for run in comparison.runs),
     ]
@@ -213,7 +236,7 @@ def show_comparison(
 ) -> None:
     """Print the verdict, then each report after its address."""
     diagnosis = comparison.diagnosis
-    hint = [f"Next step: {diagnosis.hint}"] if diagnosis.hint else []
+    hint = [say("Next step: {step}", step=diagnosis.hint)] if diagnosis.hint else []
     lines = [diagnosis.sentence, *hint, *diagnosis.details, f"[{diagnosis.id}]"]
     print("\n".join(lines), flush=True)
     for run in comparison.runs:

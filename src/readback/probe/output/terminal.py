@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from readback.probe.common.results import Diagnosis, StepResult, Verdict
+from readback.probe.language import say
+from readback.probe.output.formats import look_first, message_title, seen_at
 from readback.probe.report import ProbeReport
 
 _MARKS = {
@@ -31,14 +33,18 @@ def show(report: ProbeReport, console: Console | None = None) -> None:
     console.print()
     # Each hint is shown once; that of the verdict is above.
     hints = {report.next_step, ""}
-    for result in report.tried:
-        console.print(row(result.title, result.diagnosis, _text(result, hints)))
+    for result, also in report.findings:
+        console.print(row(result.title, result.diagnosis, _text(result, hints, also)))
         hints.add(result.diagnosis.hint)
     if report.not_tried:
         titles = Text(", ".join(report.not_tried), _QUIET)
         # All of them have the same diagnosis.
         skipped = (one for one in report.results if one.title in report.not_tried)
-        console.print(row("skipped", next(skipped).diagnosis, titles))
+        console.print(row(say("skipped"), next(skipped).diagnosis, titles))
+    if report.message:
+        lines = "\n".join(report.message)
+        console.print(Text(f"\n{message_title(report)}", _QUIET))
+        console.print(Padding(Text(lines), (0, 0, 0, 5)))
 
 
 def _verdict(report: ProbeReport) -> Table:
@@ -46,9 +52,9 @@ def _verdict(report: ProbeReport) -> Table:
     text = Text()
     text.append(report.sentence, f"bold {color}")
     if report.decisive:
-        text.append("\nWho can fix it: ", _QUIET)
-        text.append(report.fixer)
-        text.append("\nNext step: ", _QUIET)
+        text.append("\n" + say("Who can fix it: {fixer}", fixer=""), _QUIET)
+        text.append(say(str(report.fixer)))
+        text.append("\n" + say("Next step: {step}", step=""), _QUIET)
         text.append(report.next_step, "bold")
         text.append(f"\n{report.id}. ", _QUIET)
     else:
@@ -85,15 +91,15 @@ def _narrow_row(title: str, diagnosis: Diagnosis, text: Text) -> Group:
     return Group(head, Padding(text, (0, 0, 0, 5)))
 
 
-def _text(result: StepResult, shown_hints: set[str]) -> Text:
+def _text(result: StepResult, shown_hints: set[str], also: list[str]) -> Text:
     diagnosis = result.diagnosis
     text = Text(diagnosis.sentence, _style(diagnosis))
-    for detail in diagnosis.details:
+    for detail in filter(None, (*diagnosis.details, seen_at(also))):
         text.append(f"\n{detail}", _QUIET)
     if diagnosis.hint not in shown_hints:
         text.append(f"\n→ {diagnosis.hint}", _style(diagnosis) or "bold")
     if diagnosis.culprit:
-        text.append(f"\n{diagnosis.id}: look first at {diagnosis.culprit}", _QUIET)
+        text.append(f"\n{diagnosis.id}. {look_first(diagnosis)}", _QUIET)
     return text
 
 

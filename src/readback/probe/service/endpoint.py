@@ -120,7 +120,11 @@ def _near_names(model: str, names: list[str]) -> str:
     wanted = model.lower()
     by_lower = {name.lower(): name for name in names[:_COMPARED_MODELS] if name}
     # Gateways put the provider before the name, and local servers a tag after it.
-    inside = [low for low in by_lower if wanted in low or low in wanted]
+    inside = [
+        low
+        for low in by_lower
+        if wanted in low or (low in wanted and len(low) > len(wanted) / 2)
+    ]
     similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
     nearest = dict.fromkeys(sorted(inside, key=len) + similar)
     shown = [sanitize(by_lower[low]) for low in nearest][:_NEAR_NAMES]

@@ -1,0 +1,21 @@
+"""Ctrl-C before the command line has begun: one line and the usual exit code.
+
+Nothing is imported here that takes time: the imports are what Ctrl-C may interrupt.
+"""
+
+import os
+import signal
+
+INTERRUPTED = 130
+
+
+def stop_with_one_line() -> None:
+    """Let Ctrl-C end the process with a line from now on, unless it is ignored."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _stop)
+
+
+def _stop(number: int, frame: object) -> None:
+    # Not by an exception, which would end in the middle of an import.
+    os.write(2, b"Stopped.\n")
+    os._exit(INTERRUPTED)

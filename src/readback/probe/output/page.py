@@ -1,0 +1,250 @@
+"""`--report FILE`: the report as one HTML page, to attach to a ticket.
+
+The page loads nothing, runs nothing and forbids both (its Content-Security-Policy); it
+shows the path to the service and where it breaks. It is also made for paper.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import pkgutil
+import re
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+
+from readback.probe import language
+from readback.probe.common.formatting import format_duration
+from readback.probe.common.results import Culprit, Fact, StepResult, Verdict
+from readback.probe.comparison import Comparison
+from readback.probe.language import localized, say
+from readback.probe.output.formats import message_title, seen_at
+from readback.probe.report import ProbeReport, environment_summary
+
+_MARKS = {Verdict.OK: "✓", Verdict.WARN: "!", Verdict.FAIL: "✗", Verdict.SKIP: "–"}
+_WORDS = {
+    Verdict.OK: "works",
+    Verdict.WARN: "warning",
+    Verdict.FAIL: "fails",
+    Verdict.SKIP: "not tested",
+}
+_GRAVITY = (Verdict.FAIL, Verdict.WARN, Verdict.OK)
+# The stations of the path, each with its steps; "gateway" and "service" share theirs.
+_STATIONS = {
+    "you": ("address", "key", "clients", "run"),
+    "DNS": ("dns",),
+    "TCP and proxy": ("proxies", "tcp"),
+    "TLS": ("tls",),
+    "gateway": ("http", "idle", "agents", "expect", "between", "reuse"),
+    "service": (),
+}
+_DURATION = re.compile(r"([0-9.]+) (ms|s)")
+_BAR = 300
+_NO_TLS = "tls.none"
+_LOOK_AT_GATEWAY = (Culprit.PROXY, Culprit.NETWORK)
+
+
+def as_page(report: ProbeReport) -> str:
+    title = say("Probe of {url}", url=report.base_url)
+    return _page(title, report.verdict, _sections(report))
+
+
+def comparison_as_page(comparison: Comparison) -> str:
+    one = localized(comparison.diagnosis)
+    advice = say("Next step: {step}", step=one.hint) if one.hint else ""
+    lines = [
+        f"<h1>{escape(one.sentence)}</h1>",
+        f"<p>{escape(advice)}</p>",
+        _list(one.details),
+        f"<p class=quiet>{escape(one.id)}</p>",
+    ]
+    for run in comparison.runs:
+        url = say("Probe of {url}", url=run.report.base_url)
+        lines += [f"<h2 class=run>{escape(url)}</h2>", *_sections(run.report)]
+    return _page(say("Comparison of two addresses"), one.verdict, lines)
+
+
+def check_writable(name: str) -> None:
+    """Raise `OSError` if a report cannot be written to this file."""
+    path = Path(name)
+    if path.is_dir():
+        raise IsADirectoryError(21, os.strerror(21))
+    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=".probe-")
+    os.close(handle)
+    os.unlink(temporary)
+
+
+def write(name: str, page: str) -> None:
+    """Write the file at once: who opens it finds the old page or the whole new one."""
+    path = Path(name)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".probe-")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        # As a file that a shell redirects to.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _page(title: str, verdict: Verdict, lines: Iterable[str]) -> str:
+    css = (pkgutil.get_data(__name__, "page.css") or b"").decode()
+    digest = base64.b64encode(sha256(css.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
+    return "\n".join(
+        (
+            "<!doctype html>",
+            f'<html lang="{language.current()}">',
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            '<meta name="referrer" content="no-referrer">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{css}</style>",
+            f'<body class="{verdict}">',
+            *filter(None, lines),
+            f"<footer>{escape(environment_summary())}</footer>",
+            "",
+        )
+    )
+
+
+def _sections(report: ProbeReport) -> list[str]:
+    started = f"{report.started:%Y-%m-%d %H:%M:%S} UTC"
+    verdict = report.verdict
+    lines = [
+        f"<p class=quiet>{escape(say('Probe of {url}', url=report.base_url))}</p>",
+        f'<h1 class="{verdict}">{_mark(verdict)} {escape(report.sentence)}</h1>',
+    ]
+    if report.decisive:
+        fixer = say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
+        step = say("Next step: {step}", step=report.next_step)
+        lines += [
+            f"<p class=next>{escape(step)}</p>",
+            f"<p>{escape(fixer)} <code>{escape(report.id)}</code></p>",
+        ]
+    facts = f"{started}, {report.effort}. {report.key_use}"
+    lines += [f"<p class=quiet>{escape(facts)}</p>", _path(report)]
+    if report.message:
+        text = "\n".join(report.message)
+        lines.append(f"<h2>{escape(message_title(report))}</h2>")
+        lines.append(f"<pre class=message>{escape(text)}</pre>")
+    lines += [_bars(report), f"<h2>{escape(say('Steps'))}</h2>", "<ol class=steps>"]
+    lines += [_step(result, also) for result, also in report.findings]
+    lines.append("</ol>")
+    if report.not_tried:
+        names = ", ".join(report.not_tried)
+        skipped = say("Not tested: {names}", names=names)
+        lines.append(f"<p class=quiet>{escape(skipped)}</p>")
+    return lines
+
+
+def _path(report: ProbeReport) -> str:
+    """Return the stations on the way, with the first one that fails as the break."""
+    found: dict[str, list[Verdict]] = {name: [] for name in _STATIONS}
+    for result in report.results:
+        found[_station(result)].append(result.diagnosis.verdict)
+    items, is_broken = [], False
+    for name, verdicts in found.items():
+        worst = next((one for one in _GRAVITY if one in verdicts), Verdict.SKIP)
+        is_break = worst == Verdict.FAIL and not is_broken
+        is_broken = is_broken or is_break
+        kind = f"{worst} break" if is_break else str(worst)
+        state = say("breaks here") if is_break else say(_WORDS[worst])
+        if name == "TLS" and any(one.diagnosis.id == _NO_TLS for one in report.results):
+            state = say("not used")
+        items.append(
+            f'<li class="{kind}">{_mark(worst)}<b>{escape(say(name))}</b>'
+            f"<span>{escape(state)}</span></li>"
+        )
+    label = escape(say("The path to the service"))
+    return f'<ol class=path aria-label="{label}">{"".join(items)}</ol>'
+
+
+def _station(result: StepResult) -> str:
+    step, one = result.step, result.diagnosis
+    name = next((name for name in _STATIONS if step in _STATIONS[name]), "service")
+    if one.verdict == Verdict.FAIL and name in ("gateway", "service"):
+        return "gateway" if one.culprit in _LOOK_AT_GATEWAY else "service"
+    # Before anything is connected, a proxy is only a setting of this machine.
+    is_setting = step == "proxies" and one.verdict == Verdict.OK
+    return "you" if is_setting else name
+
+
+def _bars(report: ProbeReport) -> str:
+    """Return how long each step took that has a time, as bars of one scale."""
+    times: list[tuple[str, float]] = []
+    for result in report.results:
+        if match := _DURATION.fullmatch(result.diagnosis.figure):
+            seconds = float(match[1]) / (1000 if match[2] == "ms" else 1)
+            times.append((result.title, seconds))
+        if result.step == "latency":
+            times += _percentiles(result)
+    if not times:
+        return ""
+    longest = max(seconds for _, seconds in times) or 1
+    rows = "".join(
+        f"<tr><th scope=row>{escape(name)}</th><td><svg viewBox='0 0 {_BAR} 10' "
+        f"preserveAspectRatio=none aria-hidden=true><rect height=10 "
+        f"width={max(1, round(seconds / longest * _BAR))} /></svg></td>"
+        f"<td class=figure>{escape(format_duration(seconds))}</td></tr>"
+        for name, seconds in times
+    )
+    return f"<h2>{escape(say('Times'))}</h2><table class=times>{rows}</table>"
+
+
+def _percentiles(result: StepResult) -> list[tuple[str, float]]:
+    found = []
+    for part in ("connect", "tls", "answer", "total"):
+        figures: Fact = result.diagnosis.facts.get(part)
+        if isinstance(figures, dict):
+            for name in ("p50", "p95"):
+                milliseconds = figures.get(f"{name}_ms")
+                if isinstance(milliseconds, (int, float)):
+                    label = f"{result.title}: {say(part)}, {name}"
+                    found.append((label, milliseconds / 1000))
+    return found
+
+
+def _step(result: StepResult, also: list[str]) -> str:
+    one = result.diagnosis
+    details = [*one.details, seen_at(also)]
+    hint = f"<p class=hint>→ {escape(one.hint)}</p>" if one.hint else ""
+    is_cause = one.verdict in (Verdict.FAIL, Verdict.WARN)
+    evidence = _evidence(one.facts) if is_cause else ""
+    return (
+        f'<li class="{one.verdict}">{_mark(one.verdict)}'
+        f"<h3>{escape(result.title)}</h3><span class=figure>{escape(one.figure)}</span>"
+        f"<p>{escape(one.sentence)}</p>{_list(details)}{hint}{evidence}"
+        f"<code>{escape(one.id)}</code></li>"
+    )
+
+
+def _evidence(facts: Iterable[str] | object) -> str:
+    if not isinstance(facts, dict):
+        return ""
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>"
+        for name, fact in facts.items()
+        if fact not in (None, "", [], {})
+    )
+    return f"<dl>{rows}</dl>" if rows else ""
+
+
+def _list(lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(line.strip())}</li>" for line in lines if line)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _mark(verdict: Verdict) -> str:
+    return f'<i class="mark {verdict}" aria-hidden=true>{_MARKS[verdict]}</i>'

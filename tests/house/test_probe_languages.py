@@ -1,0 +1,106 @@
+"""Every text of the probe has a translation that belongs to its English."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from readback.probe.command import command_line
+from readback.probe.common.results import Culprit, Fixer
+from readback.probe.diagnoses import TEMPLATES
+from readback.probe.language import english_hash
+from readback.probe.output import page
+from readback.probe.steps import RUN_PROGRAMS, STEPS
+
+PROBE = Path(__file__).parents[2] / "src" / "readback" / "probe"
+CATALOGUES = sorted((PROBE / "languages").glob("*.json"))
+
+# What a variable passes to `say`.
+COUNTED = [
+    *("1 more failure", "{count} more failures", "1 warning", "{count} warnings"),
+    *("1 more warning", "{count} more warnings"),
+    "Interrupted at “{title}”; nothing failed until then.",
+]
+
+
+def literals() -> Iterator[tuple[str, bool]]:
+    """Yield each text in the code of the probe, and whether it is passed to `say`."""
+    for path in (*PROBE.rglob("*.py"), PROBE.parent / "keys.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say":
+                first = node.args[0]
+                if isinstance(first, ast.Constant):
+                    yield first.value, True
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value, False
+            elif isinstance(node, ast.JoinedStr):
+                parts = (getattr(one, "value", None) for one in node.values)
+                texts = (one if isinstance(one, str) else "{}" for one in parts)
+                yield "".join(texts), False
+
+
+def named_phrases() -> list[str]:
+    """Return the texts beside the findings that must be in every catalogue."""
+    said = {text for text, is_said in literals() if is_said} | set(COUNTED)
+    said |= {*page._STATIONS, *page._WORDS.values()}
+    titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}
+    people = {str(one) for one in (*Fixer, *Culprit) if one}
+    helps = {action.help for action in command_line("probe")._actions if action.help}
+    return sorted(said | titles | people | helps)
+
+
+def fields(text: str) -> list[str]:
+    return sorted(
+        {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+    )
+
+
+def problems(path: Path) -> Iterator[str]:
+    catalogue = json.loads(path.read_text(encoding="utf-8"))
+    findings, phrases = catalogue["findings"], catalogue["phrases"]
+    for id, row in TEMPLATES.items():
+        entry = findings.get(id, {})
+        if entry and (entry["english"] != english_hash(row) or "fuzzy" in entry):
+            yield f"{path.name}: {id} is stale: its English has changed"
+            continue
+        for field in ("sentence", "hint"):
+            english, text = getattr(row, field), entry.get(field, "")
+            if english and not text:
+                yield f"{path.name}: {id} has no {field}"
+            elif fields(text) != fields(english):
+                yield f"{path.name}: {id}: the placeholders of its {field} differ"
+    yield from (
+        f"{path.name}: {id} is no finding" for id in findings.keys() - TEMPLATES
+    )
+    yield from (
+        f"{path.name}: no translation of {one!r}"
+        for one in named_phrases()
+        if not phrases.get(one)
+    )
+    known = {*named_phrases(), *(text for text, _ in literals())}
+    for english, text in phrases.items():
+        if english not in known and not _is_assembled(english, known):
+            yield f"{path.name}: the probe does not say {english!r}"
+        if fields(text) != fields(english) or text.count("{}") != english.count("{}"):
+            yield f"{path.name}: the placeholders of {english!r} differ"
+
+
+def _is_assembled(english: str, known: set[str]) -> bool:
+    """Return whether the code has the parts of a text that it puts together."""
+    parts = filter(None, (one.strip(" s:,1") for one in english.split("{}")))
+    return all(any(part in one for one in known) for part in parts)
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.name)
+def test_a_catalogue_is_sorted_and_its_texts_fit(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    content = json.loads(text)
+    for part in ("findings", "phrases"):
+        assert list(content[part]) == sorted(content[part])
+    assert text == json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    incomplete = re.compile("has no |no translation of|is stale")
+    assert [one for one in problems(path) if not incomplete.search(one)] == []
