@@ -37,6 +37,7 @@ RESPONSES = [
     (524, CLOUDFLARE, "", "gateway.down", "too slow"),
     (525, CLOUDFLARE, "", "gateway.down", "TLS handshake"),
     (530, CLOUDFLARE, "error code: 1016", "gateway.down", "1016: it cannot resolve"),
+    (530, CLOUDFLARE, "<i class=cf-error-code>1016</i>", "gateway.down", "1016: it"),
     (530, CLOUDFLARE, "error code: 1033", "gateway.down", "1033: the tunnel"),
     (403, CLOUDFLARE, "error code: 1020", "gateway.blocks", "1020: a firewall rule"),
     (429, CLOUDFLARE, "error code: 1015", "gateway.blocks", "1015: its rate limit"),

@@ -167,6 +167,8 @@ def find(response: ProbeResponse, said: str) -> ProbeError | None:
     """Return the error for a response of a gateway that the table explains."""
     headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
     page = response.body[:_SEARCHED_BYTES].decode("utf-8", "replace")
+    # Cloudflare's page has the number of its error in an element of its own.
+    page = re.sub("cf-error-code[\"']?>", "error ", page)
     received = f"status {response.status}\n{headers}\n\n{page}"
     for gateway in GATEWAYS:
         if not re.search(gateway.mark, received, re.IGNORECASE | re.MULTILINE):
