@@ -124,6 +124,7 @@ def _localized_fact(fact: Fact) -> Fact:
 
 def _as_pattern(english: str) -> str:
     # One word, so that a sentence of a server is not taken for a phrase of ours; only a
-    # line with a title has more after it.
-    part = "(.+)" if ": {}" in english else r"(\S+)"
+    # line with a title and a clause that is appended have more.
+    has_more = ": {}" in english or english.startswith(" ")
+    part = "(.+)" if has_more else r"(\S+)"
     return part.join(map(re.escape, english.split("{}")))
