@@ -14,6 +14,7 @@ PATHS = [
     "/admin/cabinet/key/?q=alice&state=active",
     "/admin/cabinet/usage/",
     "/admin/cabinet/journalentry/",
+    "/admin/cabinet/announcement/add/",
     "/admin/admin/logentry/",
 ]
 

@@ -13,9 +13,9 @@ from readback.cabinet.models import OutgoingMail
 from readback.cabinet.second_factor import passkeys, totp
 from readback.cabinet.serving import brand, errors
 from readback.config import Config
-from tests.cabinet.brand_folder import fill, png
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, text_of
+from tests.support.brand_folder import fill, png
 
 DATABASES = ["sqlite"]
 # Everything that HTML, TOML, headers and Python would like to interpret.

@@ -14,7 +14,7 @@ import readback.cabinet
 from readback.cabinet.mail import backends
 from readback.cabinet.serving import accent, brand
 from readback.config import Config, ConfigError
-from tests.cabinet.brand_folder import LOGO, fill, png
+from tests.support.brand_folder import LOGO, fill, png
 
 STYLES = Path(readback.cabinet.__file__).parent / "static" / "cabinet" / "cabinet.css"
 
