@@ -101,7 +101,7 @@ _CERTIFICATES = (
     _row(
         "the certificate is that of a new web server",
         _issued_by("localhost.localdomain", host="localhost.localdomain"),
-        "localdomain|built-in|not trust",
+        "localdomain|built-in|trust|self-signed",
         by="operator you",
     ),
     _row(

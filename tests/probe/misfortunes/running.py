@@ -7,10 +7,11 @@ process is forked from one that has imported everything.
 import multiprocessing
 import os
 import signal
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -99,11 +100,9 @@ def _run_alone(one: Misfortune, resources: Resources, there: Connection) -> None
 
 
 def _in_own_folder(resources: Resources) -> Resources:
-    folder = resources.folder / str(os.getpid())
-    folder.mkdir()
-    return Resources(
-        resources.readback, resources.revoked_key, resources.authority, folder
-    )
+    # Not named after the process: thousands of them use ids again.
+    folder = Path(tempfile.mkdtemp(dir=resources.folder))
+    return replace(resources, folder=folder)
 
 
 def attempt(
