@@ -59,6 +59,10 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
         reason = sanitize(error.strerror or str(error))
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise ProbeError("tcp.too_many_files", reason=reason) from None
+        # A resolver that has asked several times, and got no answer.
+        waited = time.monotonic() - started
+        if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
+            raise _error("dns.silent", route, timeout=f"{waited:.1f}") from None
         id = "dns.failed"
         if error.errno in _UNKNOWN and route.proxy:
             id = "proxy.unknown_host"
