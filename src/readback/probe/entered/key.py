@@ -121,6 +121,8 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
         return _diagnose(found, key) or [diagnose("key.ok", key=key.mask)], key
     if len(text) > _MAX_KEY_LENGTH:
         raise ProbeError("key.unsendable", problem=f"{len(text)} characters")
+    if _VARIABLE.match(text.strip()):
+        raise ProbeError("key.variable")
     rest = unwrap(text)
     if not rest.keys[0]:
         return [diagnose("key.absent")], Secret("")
