@@ -201,7 +201,7 @@ _BYTES = (
     _row(
         "bytes above 127 lose their high bit",
         editing_body(lambda b: bytes(c & 127 for c in b)),
-        "encoding|chang|bit",
+        "encoding|chang|bit|damaged",
         blame="charset",
     ),
     _row("a body is cut inside a character", editing(_cut_inside_character), "cut"),
@@ -264,7 +264,7 @@ _BYTES = (
     _row(
         "the compressed answer is damaged",
         _compressed("gzip", lambda b: gzip.compress(b)[:-9] + b"123456789"),
-        "compress",
+        "compress|extra bytes",
     ),
     _row(
         "a script is appended",
@@ -363,7 +363,8 @@ _FIELDS_OF_HTTP = (
     _row(
         "answers are HTTP/1.0",
         editing(lambda r: replace(r, version="HTTP/1.0")),
-        "HTTP/1.0",
+        "HTTP/1.0|connection",
+        shows=("HTTP/1.0",),
     ),
     _row(
         "connections are always closed", with_fields(Connection="close"), "connection"

@@ -175,6 +175,7 @@ _PAGES = (
         "a gateway answers 202 and nothing else",
         answering(202, b"{}", Content_Type="application/json"),
         "202",
+        by="you network operator",
     ),
     _row("a gateway answers 418", answering(418, b"I'm a teapot"), "418"),
     _row(

@@ -140,7 +140,7 @@ _NAMES = (
         "DNS takes two seconds",
         _resolving(_late(2.0, names(_HERE))),
         "DNS",
-        "slow|took|s to",
+        "slow|took|s to|respond",
         by="you network",
     ),
     _named(

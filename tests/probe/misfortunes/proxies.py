@@ -269,7 +269,7 @@ _SETTINGS = (
     ),
     _row(
         "a SOCKS scheme is used for an HTTP proxy",
-        "SOCKS",
+        "SOCKS|scheme",
         scheme="socks5h",
         by="you network",
     ),
