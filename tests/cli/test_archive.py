@@ -124,20 +124,25 @@ def test_no_member_is_extracted_to_a_path_of_its_choice(name, tmp_path):
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
 )
-def test_links_and_other_kinds_of_files_are_refused(whole, kind):
-    with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
-        parts = [(each, tar.extractfile(each).read()) for each in tar.getmembers()]
-    header, _ = parts[1]
+def test_links_and_other_kinds_of_files_are_refused(kind):
+    empty = {**CONTENT, "database": b""}
+    data = forged(members=listed(empty))
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        found = [(each, tar.extractfile(each).read()) for each in tar.getmembers()]
+    header, _ = found[1]
     header.type, header.linkname = kind, "/etc/passwd"
-    parts[1] = header, b""
-    assert "not a complete archive" in refusal_of(tar_of(parts))
+    found[1] = header, b""
+    assert "not a complete archive" in refusal_of(tar_of(found))
 
 
-def test_a_manifest_without_end_is_not_read():
-    header = tarfile.TarInfo("manifest.json")
-    header.size = 1 << 40
-    data = header.tobuf() + b"{" * (1 << 16)
-    assert "not a complete archive" in refusal_of(data)
+def test_a_member_that_is_not_listed_is_refused(whole):
+    header = tarfile.TarInfo("more")
+    end = whole.rindex(b"manifest.sha256") + 2 * BLOCK
+    assert "more members" in refusal_of(whole[:end] + header.tobuf() + bytes(2 * BLOCK))
+
+
+def test_a_large_manifest_is_refused():
+    assert "not a complete archive" in refusal_of(forged(padding=" " * (1 << 20)))
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"age-encryption.org/v1\n" + bytes(2048)])
