@@ -14,7 +14,7 @@ from readback.contract import MODEL
 from readback.probe.common.results import Culprit, Verdict
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
-from readback.probe.transport.client import MAX_REQUESTS
+from readback.probe.transport.exchanges import MAX_REQUESTS
 from tests.probe import corruptions
 from tests.probe.probing import found, probed
 from tests.probe.relay import (

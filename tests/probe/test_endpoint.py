@@ -54,7 +54,8 @@ def test_without_chat_nothing_is_sent_that_may_cost() -> None:
     assert {request.method for request in server.requests} == {"GET"}
     found = ids(report)
     assert (found["access"], found["models"]) == ("key.accepted", "models.listed")
-    assert list(found)[6:] == ["http", "access", "models", "clients"]
+    steps = ["http", "again", "access", "models", "steady", "clients"]
+    assert list(found)[6:] == steps
 
 
 def test_chat_asks_once_in_one_piece_and_once_as_a_stream() -> None:

@@ -8,7 +8,7 @@ import pytest
 from readback.probe.common.results import FailureFamily, Verdict
 from readback.probe.diagnoses import TEMPLATES
 from readback.probe.output import formats
-from readback.probe.transport.client import MAX_REQUESTS
+from readback.probe.transport.exchanges import MAX_REQUESTS
 from tests.probe.forms import QUICK_FORMS, REPORT_SCHEMA
 from tests.probe.probing import probed
 from tests.probe.scenarios import SCENARIOS

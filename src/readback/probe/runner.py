@@ -15,13 +15,20 @@ from readback.probe.common.background import BackgroundCall
 from readback.probe.common.results import Diagnosis, ProbeError, StepResult, Verdict
 from readback.probe.diagnoses import diagnose, redacted
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
+from readback.probe.service import mixtures, steadiness
 from readback.probe.steps import Step
 from readback.probe.transport.context import ProbeContext
 
-# A run takes at most this long, even if every request hangs.
-SHORTEST_TIME_LIMIT = 60.0
+# A run takes at most a minute, even if every request hangs, with the time to start the
+# program and to write its report.
+_REPORT_SECONDS = 3.0
+SHORTEST_TIME_LIMIT = 60.0 - _REPORT_SECONDS
 TIMEOUTS_PER_RUN = 6
+# Other steps run beside a pause that is not longer.
+_SHORT_PAUSE = 10.0
 _TICK_SECONDS = 0.1
+# The steps after all that are about the service.
+_LOCAL = ("clients", "run")
 
 
 class Progress(Protocol):
@@ -58,6 +65,7 @@ class ProbeRun:
 
     def run(self, steps: Iterable[Step]) -> ProbeReport:
         """Run the steps; end early if Ctrl-C is pressed or the run takes too long."""
+        self._context.deadline = self._started_at + self._limit
         self._rest = (step for step in steps if step.applies(self._context))
         try:
             for step in self._rest:
@@ -69,7 +77,7 @@ class ProbeRun:
         except KeyboardInterrupt:
             self._end(diagnose(INTERRUPTED))
         except _RunTooLong:
-            self._end(diagnose("probe.time_limit", limit=f"{self._limit:g}"))
+            self._end(None)
         finally:
             self._progress.clear()
         self._context.close()
@@ -81,15 +89,34 @@ class ProbeRun:
             started=self._started,
             seconds=time.monotonic() - self._started_at,
             requests=self._context.budget.spent,
-            results=[
-                self._with_final_address(one)
-                for step in self._steps
-                for one in self._found[step.id]
-            ],
+            results=self._results(),
             key_sent_to=shown(sent_to) if sent_to else None,
             service=self._context.service,
             endpoint_name=shown(self._context.endpoint_name),
         )
+
+    def _results(self) -> list[StepResult]:
+        """Return what the steps found, and how steady the path was for all of them."""
+        found = [
+            self._with_final_address(one)
+            for step in self._steps
+            for one in self._found[step.id]
+        ]
+        if "route" not in vars(self._context):
+            return found
+        budget, steady = self._context.budget, mixtures.judge(self._context)
+        if budget.is_unsteady or budget.is_rate_limited:
+            unknown = diagnose("skipped.unsteady")
+            found = [
+                one._replace(diagnosis=unknown) if mixtures.is_comparison(one) else one
+                for one in found
+            ]
+        if steady:
+            steady = redacted(steady, self._context.redactor)
+            local = (place for place, one in enumerate(found) if one.step in _LOCAL)
+            at = next(local, len(found))
+            found.insert(at, StepResult("steady", "steadiness", steady))
+        return found
 
     def _with_final_address(self, result: StepResult) -> StepResult:
         """Let the advice of an early step name the address that a later one found."""
@@ -104,7 +131,9 @@ class ProbeRun:
     @property
     def _limit(self) -> float:
         hanging = TIMEOUTS_PER_RUN * self._context.timeout
-        return max(SHORTEST_TIME_LIMIT, hanging) + self._context.idle_seconds
+        pause = self._context.idle_seconds
+        longer = pause if pause > _SHORT_PAUSE else 0.0
+        return max(SHORTEST_TIME_LIMIT, hanging - _REPORT_SECONDS) + longer
 
     def _start(self, step: Step) -> None:
         self._steps.append(step)
@@ -134,8 +163,11 @@ class ProbeRun:
                 raise _RunTooLong
         self._keep(step, call.result())
 
-    def _end(self, diagnosis: Diagnosis) -> None:
-        """Keep what has been found; the step that the run waited for gets this."""
+    def _end(self, diagnosis: Diagnosis | None) -> None:
+        """Keep what has been found; the step that the run waited for gets this.
+
+        Without a diagnosis, the run has taken too long.
+        """
         self._steps += self._rest
         for step in self._steps:
             call = self._calls.get(step.id)
@@ -144,6 +176,11 @@ class ProbeRun:
         unfinished = [step for step in self._steps if step.id not in self._found]
         # The step may have ended in the same moment; then the next one was waited for.
         waited = self._current if self._current in unfinished else None
+        titles = ", ".join(step.title for step in unfinished)
+        limit = f"{self._limit:g}"
+        diagnosis = diagnosis or diagnose(
+            "probe.time_limit", limit=limit, left_out=titles
+        )
         for step in unfinished:
             waited = waited or step
             skipped = diagnose(ENDED, reason=waited.title)
@@ -160,8 +197,13 @@ class ProbeRun:
         # A returned diagnosis lets later steps run, even if it is a failure (the probe
         # has corrected the mistake); a raised error blocks them.
         try:
-            found = step.run(self._context)
-            return found if isinstance(found, list) else [found]
+            return steadiness.settle(
+                self._context,
+                step.run,
+                step.explain,
+                step.repeats,
+                is_followed=not step.in_background,
+            )
         except ProbeError as error:
             self._blocked_by[step.id] = step.title
             return [diagnoses.from_error(error)]

@@ -10,8 +10,16 @@ from readback.probe.clients import comparison, running
 from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import address, key
-from readback.probe.service import between, echo, endpoint, readback, recognition
-from readback.probe.service.between import Check, asking_again
+from readback.probe.service import (
+    between,
+    echo,
+    endpoint,
+    readback,
+    recognition,
+    steadiness,
+)
+from readback.probe.service.between import asking_as_others
+from readback.probe.service.steadiness import Check, Explain
 from readback.probe.transport.context import ProbeContext
 
 Condition = Callable[[ProbeContext], bool]
@@ -27,6 +35,10 @@ class Step(NamedTuple):
     """Whether later steps run beside it."""
     applies: Condition = lambda context: True
     """Whether the step is part of the run; asked when its turn has come."""
+    explain: Explain | None = None
+    """Looks more closely at a failure that happens every time."""
+    repeats: int = steadiness.REPEATS
+    """How often the step is run again before a failure is believed."""
 
 
 def _address(context: ProbeContext) -> list[Diagnosis]:
@@ -92,27 +104,55 @@ COMMON = (
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", tls.check, ("tcp",)),
-    Step("http", "HTTP", asking_again(recognition.check), ("tls",)),
+    Step(
+        "http",
+        "HTTP",
+        recognition.check,
+        ("tls",),
+        explain=asking_as_others(recognition.check),
+    ),
+    Step(
+        "again",
+        "asked again",
+        steadiness.sample,
+        ("http",),
+        True,
+        steadiness.has_more_to_ask,
+    ),
 )
 READBACK = (
     Step("idle", "idle connection", readback.check_idle, ("http",), True),
     Step("agents", "User-Agent", between.check_agents, ("http",), True),
     Step("expect", "Expect", between.check_expect, ("http",), True),
     Step(
-        "access", "key accepted", asking_again(readback.check_access), ("http", "key")
+        "access",
+        "key accepted",
+        readback.check_access,
+        ("http", "key"),
+        explain=asking_as_others(readback.check_access),
     ),
     Step("models", "model list", readback.check_models, ("access",)),
-    Step("echo.ascii", "echo: ASCII", asking_again(_echo), ("access",)),
+    Step(
+        "echo.ascii",
+        "echo: ASCII",
+        _echo,
+        ("access",),
+        explain=asking_as_others(_echo),
+    ),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
     _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),
     Step(
-        "echo.full", f"echo: {MAX_CONTENT_BYTES} bytes", echo.check_largest, ("access",)
+        "echo.full",
+        f"echo: {MAX_CONTENT_BYTES} bytes",
+        echo.check_largest,
+        ("access",),
+        explain=echo.find_limit,
     ),
     Step("limit", "size limit", readback.check_limit, ("echo.full",)),
     Step("parameter", "URL parameter", readback.check_parameter, ("access",)),
     Step("reuse", "connection reuse", readback.check_reuse, ("access",)),
-    Step("cabinet", "cabinet", readback.check_cabinet, ("http",)),
+    Step("cabinet", "cabinet", readback.check_cabinet, ("http",), repeats=0),
     Step("latency", "latency", readback.check_latency, ("echo.ascii",)),
     Step("clock", "clock", readback.check_clock, ("http",)),
     Step("between", "in between", between.check_changes, ("http",)),
@@ -122,8 +162,8 @@ ENDPOINT = (
     Step("models", "model list", endpoint.check_models, ("access",)),
 )
 CHAT = (
-    Step("chat", "completion", endpoint.check_completion, ("access",)),
-    Step("stream", "streamed completion", endpoint.check_stream, ("chat",)),
+    Step("chat", "completion", endpoint.check_completion, ("access",), repeats=1),
+    Step("stream", "streamed completion", endpoint.check_stream, ("chat",), repeats=1),
 )
 STEPS = (
     *COMMON,

@@ -53,6 +53,7 @@ class Certificate:
     until: datetime | None
     name: str = ""
     """The name of its owner."""
+    serial: str = ""
     hosts: tuple[str, ...] = ()
     """The names it is valid for, apart from the common name."""
     raw_name: bytes = b""
@@ -124,6 +125,7 @@ def _read(der: bytes) -> Certificate:
         since=since,
         until=until,
         name=name,
+        serial=fields[0][1].hex().lstrip("0")[:16],
         hosts=tuple(hosts),
         raw_name=subject,
         raw_issuer=issuer,

@@ -26,6 +26,7 @@ from readback.probe.connection.stores import (
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address, is_local
 from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import NotedRequest
 from readback.probe.transport.handshake import Handshake, shake, unverified
 
 _EXPIRES_SOON_DAYS = 14
@@ -166,8 +167,20 @@ def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
 
 def _shake(context: ProbeContext, store: CertificateStore, flags: int) -> Handshake:
     _set_flags(store, flags)
-    host = context.base_url.host
-    return shake(context.route, store.trust, context.timeout, host)
+    base_url = context.base_url
+    seen = shake(context.route, store.trust, context.timeout, base_url.host)
+    context.budget.exchanges.append(
+        NotedRequest(
+            request=(store.kind, flags),
+            target=base_url.origin,
+            method="TLS",
+            peer=seen.peer,
+            certificate=b"".join(seen.chain[:1]),
+            error="tls.failed" if seen.error else "",
+            is_untrusted=seen.verification_error is not None,
+        )
+    )
+    return seen
 
 
 def _set_flags(store: CertificateStore, flags: int) -> None:

@@ -23,6 +23,7 @@ from readback.probe.diagnoses.endpoint import CLIENTS, ENDPOINT
 from readback.probe.diagnoses.entered import ADDRESS, KEY
 from readback.probe.diagnoses.run import RUN
 from readback.probe.diagnoses.service import CONTRACT, ECHO, HTTP
+from readback.probe.diagnoses.sometimes import SOMETIMES
 from readback.probe.diagnoses.tls import CERTIFICATES, STORES, TLS
 
 # Each with the family of its failures.
@@ -38,6 +39,7 @@ TABLES = (
     (CONTRACT, FailureFamily.HTTP),
     (ECHO, FailureFamily.ECHO),
     (BETWEEN, FailureFamily.HTTP),
+    (SOMETIMES, FailureFamily.HTTP),
     (ENDPOINT, FailureFamily.HTTP),
     (CLIENTS, FailureFamily.LIBRARY),
     (RUN, FailureFamily.PROBE),

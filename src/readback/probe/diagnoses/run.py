@@ -39,10 +39,16 @@ RUN = {
         {next_step}"""),
     "skipped.failed": skip("Skipped because “{reason}” failed."),
     "skipped.budget": skip("Skipped because {limit} requests have been sent."),
+    "skipped.rate_limited": skip("""
+        Skipped because the requests of this run have used up a rate limit."""),
+    "skipped.unsteady": skip("""
+        Not known: requests fail now and then, so this cannot be concluded from a few of
+        them."""),
     "skipped.ended": skip("Skipped because the run ended at “{reason}”."),
     "probe.interrupted": skip("The run was interrupted during this step."),
     "probe.time_limit": service.warn("""
-        The run was ended during this step, because it had taken {limit} s.
+        The run was ended during this step, because it had taken {limit} s. Not tested:
+        {left_out}.
         → Responses take too long: look at the times of the other steps. With a longer
         --timeout, the whole run may also take longer."""),
     "probe.unexpected": probe.fail("""

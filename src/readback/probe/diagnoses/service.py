@@ -291,6 +291,11 @@ ECHO = {
     "echo.replayed": proxy.fail("""
         The same response arrived twice: it comes from a cache or a recording.
         → Exclude the address from caching; every response is marked no-store."""),
+    "echo.swapped": service.fail("""
+        A request was answered with the response to another request of this run.
+        → Something mixes up responses: a proxy, a balancer or a pool of connections.
+        Texts can reach the wrong person, so stop using this path until its operator
+        has found it. Send the operator this report and its time."""),
     "echo.shape": proxy.fail(f"""
         The response is not a completion as defined by the contract: it has no
         {{missing}}.

@@ -1,19 +1,20 @@
 """What is in between: which programs it lets through, and what it changes.
 
-`asking_again` adds to a step: if something else than the service responds, the request
-is repeated as other programs would send it. The steps "User-Agent" and "Expect" are the
-other way round: the probe gets through, and others may not. They ask for an unknown
-path, which every service can refuse without a key. The step "in between" sends nothing:
-it looks at what surrounds the text in the responses of the earlier steps.
+`asking_as_others` explains a failed step: if something else than the service responds,
+the request is repeated as other programs would send it. The steps "User-Agent" and
+"Expect" are the other way round: the probe gets through, and others may not. They ask
+for an unknown path, which every service can refuse without a key. The step "in between"
+sends nothing: it looks at what surrounds the text in the responses of earlier steps.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Union
+from http import HTTPStatus
+from typing import Any, NamedTuple
 
 from readback.contract import MODEL, MODEL_LIST
 from readback.probe.common.background import BackgroundCall
@@ -21,10 +22,10 @@ from readback.probe.common.formatting import listed, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import TEMPLATES, diagnose
 from readback.probe.service import answers
+from readback.probe.service.steadiness import Check, Explain
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import UNKNOWN, ProbeContext
 
-Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 # What is in between may leave a program waiting; a patient request then tells.
 _BRIEFLY = 3.0
 _EXPECT = {"Expect": "100-continue"}
@@ -86,16 +87,12 @@ _DOUBTFUL = {
 }
 
 
-def asking_again(check: Check) -> Check:
-    """Return the step that also asks as other programs if it has a doubtful result."""
+def asking_as_others(check: Check) -> Explain:
+    """Return what runs a step as other programs after a result that is doubtful."""
 
-    def ask(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-        try:
-            return check(context)
-        except ProbeError as error:
-            if error.id not in _DOUBTFUL or context.identity:
-                raise
-            doubtful = error
+    def ask(context: ProbeContext, doubtful: ProbeError) -> list[Diagnosis]:
+        if doubtful.id not in _DOUBTFUL or context.identity:
+            raise doubtful
         results = {program: _result(context, check, program) for program in OTHERS}
         passed = [program for program in OTHERS if results[program]]
         if not passed and "tried" in doubtful.facts:
@@ -195,7 +192,7 @@ def _foreign_answer(
         with context.new_client(patience=patience, identity=identity) as client:
             response = client.request(method, path, body=body, headers=headers)
     except ProbeError as error:
-        if error.id == "skipped.budget":
+        if error.id.startswith("skipped."):
             raise
         late = error.id in ("http.silent", "http.stalled")
         return "no response" if late else "a closed connection"
@@ -254,7 +251,9 @@ def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     received = [
         Answer(response, content)
         for response, content in parsed
-        if isinstance(content, dict) and content.keys() & {"choices", "data", "error"}
+        if isinstance(content, dict)
+        and response.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        and content.keys() & {"choices", "data", "error"}
     ]
     found: dict[str, dict[str, Fact]] = {}
     for answer in received:

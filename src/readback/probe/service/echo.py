@@ -113,6 +113,7 @@ def send_text(
     context: ProbeContext, text: str, client: ProbeClient | None = None
 ) -> ProbeResponse:
     """Send a text; raise `ProbeError` unless it is returned unchanged."""
+    context.sent_texts.add(text)
     response = context.post_chat(request_body(text), client)
     if response.status != HTTPStatus.OK:
         refusal = answers.parse_refusal(response)
@@ -127,6 +128,8 @@ def send_text(
         raise ProbeError("echo.replayed")
     context.seen_ids.add(completion["id"])
     received = completion["choices"][0]["message"]["content"]
+    if received != text and received in context.sent_texts:
+        raise ProbeError("echo.swapped")
     if received.encode("utf-8", "surrogatepass") != text.encode():
         change = likely_cause(text, received)
         raise ProbeError(
@@ -155,6 +158,8 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
     content = answers.parse_json(response.body)
     if content is None:
         raise instead.unexpected_response(response, f"{context.base_url}{CHAT}")
+    if answers.inside(content, "data"):  # The list of models.
+        raise ProbeError("echo.swapped")
     text = answers.inside(content, "choices", 0, "message", "content")
     if not isinstance(text, str):
         raise ProbeError("echo.shape", missing="choices[0].message.content")
@@ -278,12 +283,13 @@ def _straighten_quotes(text: str) -> str:
 
 
 def check_largest(context: ProbeContext) -> Diagnosis:
-    try:
-        return check(context, largest_text())
-    except ProbeError as error:
-        if error.id not in _LOST:
-            raise
-        lost = error
+    return check(context, largest_text())
+
+
+def find_limit(context: ProbeContext, lost: ProbeError) -> list[Diagnosis]:
+    """Raise the error for the largest text that passes, if the size is the reason."""
+    if lost.id not in _LOST:
+        raise lost
     try:
         search = _Search(context, lost)
         search.halve()

@@ -11,12 +11,13 @@ import json
 import select
 import socket
 import ssl
-import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
+from functools import partial
+from http import HTTPStatus
 
 from readback import __version__
 from readback.probe.common.formatting import sanitize
@@ -24,9 +25,15 @@ from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import DeadlineSocket
+from readback.probe.transport.exchanges import (
+    NotedRequest,
+    RequestBudget,
+    count_resent,
+    peer_address,
+)
+from readback.probe.transport.handshake import Handshake, noting
 from readback.probe.transport.route import Proxy, Route
 
-MAX_REQUESTS = 60
 _MAX_BODY_BYTES = 1 << 20
 # Enough to find the end of a body in the bytes that were read last.
 _END_BYTES = 64
@@ -41,25 +48,12 @@ _NO_CERTIFICATE_STATUS = {400, 496}
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
 # RFC 9113 §4.1 and §6.5: the start of a SETTINGS frame, after its length.
 _SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
+_LATE = {"http.silent", "http.stalled"}
+_CLOSED = {"http.cut", "http.cut_short", "http.no_connection"}
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
 """Gets a part of a body, and the moment before which it had not yet arrived."""
-
-
-class RequestBudget:
-    """The number of requests that one run may send."""
-
-    def __init__(self, limit: int = MAX_REQUESTS) -> None:
-        self.limit = limit
-        self.spent = 0
-        self._lock = threading.Lock()  # Steps in the background also spend.
-
-    def spend(self) -> None:
-        with self._lock:
-            if self.spent >= self.limit:
-                raise ProbeError("skipped.budget", limit=self.limit)
-            self.spent += 1
 
 
 @dataclass
@@ -117,7 +111,10 @@ class ProbeClient:
     identity: Mapping[str, str]
     patience: float | None = None
     """How long to wait for a response, once there is a connection."""
+    is_noted: bool = True
+    """Whether its failures count as those of the path."""
     _socket: socket.socket | None = field(default=None, init=False)
+    _certificate: bytes = field(default=b"", init=False)
 
     @property
     def _answer_seconds(self) -> float:
@@ -144,16 +141,75 @@ class ProbeClient:
         headers: Mapping[str, str] | None = None,
         on_part: OnPart | None = None,
     ) -> ProbeResponse:
-        """Send a request for a path of the target, and read the whole response."""
+        """Send a request for a path of the target, and read the whole response.
+
+        Where requests are known to fail now and then, one that fails is sent again.
+        """
+        send = partial(self._send_once, method, path, key, body, headers or {}, on_part)
+        may_repeat = self.is_noted and not on_part
+        try:
+            response = send()
+        except ProbeError as error:
+            repeats = may_repeat and error.id in _CLOSED and self.budget.is_unsteady
+            if not repeats:
+                raise
+        else:
+            is_failure = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            if not (may_repeat and is_failure and self.budget.is_unsteady):
+                return response
+        self.close()
+        return send()
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        key: Secret | None,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        on_part: OnPart | None,
+    ) -> ProbeResponse:
         self.budget.spend()
+        sent, target = {**self.identity, **headers}, self.route.target.origin
+        noted = NotedRequest(
+            request=(method, target, path, bool(key), body, *sorted(sent.items())),
+            target=target,
+            method=method,
+            size=len(body or b""),
+            agent=sent.get("User-Agent", _HEADERS["User-Agent"]),
+            has_key=bool(key),
+        )
+        is_noted = self.is_noted
+        try:
+            return self._exchange(noted, method, path, key, body, headers, on_part)
+        except ProbeError as error:
+            noted.error = error.id
+            # With little patience, a response may only be late.
+            is_noted &= error.id not in _LATE or self.patience is None
+            raise
+        finally:
+            if is_noted:
+                self.budget.exchanges.append(noted)
+
+    def _exchange(
+        self,
+        noted: NotedRequest,
+        method: str,
+        path: str,
+        key: Secret | None,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        on_part: OnPart | None,
+    ) -> ProbeResponse:
         timing = Timing()
-        sock = self._connected(timing)
+        sock = self._connected(timing, noted)
+        resent = count_resent(sock) if noted.is_reused else 0
         started = time.monotonic()
         is_timed = on_part is not None
         wire = DeadlineSocket(
             sock, started + self._answer_seconds, notes_silence=is_timed
         )
-        connection = self._send(wire, method, path, key, body, headers or {})
+        connection = self._send(wire, method, path, key, body, headers)
         try:
             response = connection.getresponse()
         except (socket.timeout, TimeoutError):
@@ -167,6 +223,8 @@ class ProbeClient:
             _, end, rest = wire.last.rpartition(content[-_END_BYTES:])
             excess = rest if end else b""
         timing.answer = time.monotonic() - started
+        noted.seconds, noted.resent = timing.total, count_resent(sock) - resent
+        noted.answered(response.status, response.headers, content)
         if response.will_close:
             self.close()
         if proxy := self.route.forwarder:
@@ -190,25 +248,37 @@ class ProbeClient:
             excess,
         )
 
-    def _connected(self, timing: Timing) -> socket.socket:
+    def _connected(self, timing: Timing, noted: NotedRequest) -> socket.socket:
         """Return the open connection, or a new one if the other side has closed it."""
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
-        if self._socket is not None:
-            return self._socket
+        if self._socket is None:
+            self._socket = self._connect(timing, noted)
+        else:
+            noted.is_reused = True
+        noted.peer, noted.certificate = peer_address(self._socket), self._certificate
+        return self._socket
+
+    def _connect(self, timing: Timing, noted: NotedRequest) -> socket.socket:
         target, started = self.route.target, time.monotonic()
         try:
             sock = opening.open_socket(self.route, self.timeout)
             timing.connect = time.monotonic() - started
-            if target.is_encrypted:
-                started = time.monotonic()
-                assert self.trusted is not None
-                sock = self.trusted.wrap_socket(sock, server_hostname=target.host)
-                timing.tls = time.monotonic() - started
+            if not target.is_encrypted:
+                return sock
+            noted.peer, started = peer_address(sock), time.monotonic()
+            assert self.trusted is not None
+            seen = Handshake()
+            try:
+                with noting(self.trusted, seen):
+                    sock = self.trusted.wrap_socket(sock, server_hostname=target.host)
+            finally:
+                self._certificate = noted.certificate = b"".join(seen.chain[:1])
+            timing.tls = time.monotonic() - started
+            return sock
         except OSError as error:
+            noted.is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
             raise opening.failed(self.route, error) from None
-        self._socket = sock
-        return sock
 
     def _send(
         self,

@@ -6,6 +6,7 @@ steps that need that step.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import ssl
@@ -18,7 +19,8 @@ from readback.probe.common.redaction import HIDDEN, Redactor, secrets_in
 from readback.probe.common.results import Service
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
-from readback.probe.transport.client import ProbeClient, ProbeResponse, RequestBudget
+from readback.probe.transport.client import ProbeClient, ProbeResponse
+from readback.probe.transport.exchanges import RequestBudget
 from readback.probe.transport.route import Route
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
@@ -41,6 +43,8 @@ class ProbeContext:
     idle_seconds: float = 0.0
     """How long a connection is left idle; 0 to do without that step."""
     budget: RequestBudget = field(default_factory=RequestBudget)
+    deadline: float = math.inf
+    """The moment at which the run ends, by the monotonic clock."""
     key_destinations: set[str] = field(default_factory=set)
 
     base_url: BaseUrl = field(init=False)  # address
@@ -60,6 +64,7 @@ class ProbeContext:
     models: ProbeResponse = field(init=False)  # access
     token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
+    sent_texts: set[str] = field(default_factory=set)  # echo
     cabinet: ProbeResponse | None = None  # cabinet
     cabinet_host: str = ""  # cabinet
 
@@ -100,6 +105,7 @@ class ProbeContext:
         patience: float | None = None,
         trusted: ssl.SSLContext | None = None,
         identity: Mapping[str, str] | None = None,
+        is_noted: bool = True,
     ) -> ProbeClient:
         """Return a client without an open connection.
 
@@ -114,6 +120,7 @@ class ProbeContext:
             self.key_destinations,
             self.identity if identity is None else identity,
             patience,
+            is_noted,
         )
 
     def get(

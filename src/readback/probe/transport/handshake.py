@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from readback.probe.transport import opening
+from readback.probe.transport.exchanges import peer_address
 from readback.probe.transport.route import Route
 
 # How long a server that asked for a certificate has to refuse that none was sent.
@@ -38,6 +40,7 @@ class Handshake:
     is_refused: bool = False
     """Whether the server ended it with an alert."""
     asks_for_certificate: bool = False
+    peer: str = ""
     version: str = ""
     seconds: float = 0.0
     error: OSError | None = None
@@ -78,11 +81,13 @@ def shake(
         sock = opening.open_socket(route, timeout)
     except OSError as error:
         raise opening.failed(route, error) from None
-    seen = Handshake()
+    seen = Handshake(peer=peer_address(sock))
     started = time.monotonic()
-    _watch(trust, seen.note)
     try:
-        with trust.wrap_socket(sock, server_hostname=name) as encrypted:
+        with (
+            noting(trust, seen),
+            trust.wrap_socket(sock, server_hostname=name) as encrypted,
+        ):
             seen.seconds = time.monotonic() - started
             seen.version = (encrypted.version() or "TLS").replace("v", " ")
             seen.chain = seen.chain or [encrypted.getpeercert(True) or b""]
@@ -96,15 +101,32 @@ def shake(
     except OSError as error:
         seen.error = error
     finally:
-        _watch(trust, None)
         sock.close()
     return seen
 
 
-def _watch(trust: ssl.SSLContext, watcher: Callable[..., None] | None) -> None:
-    """Have each message reported, where Python can do that (CPython 3.8 to 3.14)."""
+_here = threading.local()
+
+
+@contextmanager
+def noting(trust: ssl.SSLContext, seen: Handshake) -> Iterator[None]:
+    """Note each message that this thread receives, where Python reports them.
+
+    CPython 3.8 to 3.14 does. Several threads may use a context at the same time.
+    """
     with suppress(AttributeError):
-        trust._msg_callback = watcher  # type: ignore[attr-defined]
+        trust._msg_callback = _note  # type: ignore[attr-defined]
+    _here.seen = seen
+    try:
+        yield
+    finally:
+        _here.seen = None
+
+
+def _note(*reported: Any) -> None:
+    seen = getattr(_here, "seen", None)
+    if seen is not None:
+        seen.note(*reported)
 
 
 def _read_chain(message: bytes) -> list[bytes]:

@@ -72,7 +72,9 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 def failed(route: Route, error: OSError) -> ProbeError:
     """Return the error for a further connection that could not be opened."""
     reason = sanitize(error.strerror or str(error)) or "no response"
-    id = LOCAL_ERRORS.get(error.errno or 0, "http.no_connection")
+    # The numbers of TLS errors have another meaning.
+    number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
+    id = LOCAL_ERRORS.get(number, "http.no_connection")
     return ProbeError(id, host=route.host, port=route.port, reason=reason)
 
 

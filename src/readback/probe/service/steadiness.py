@@ -1,0 +1,241 @@
+"""How steady the path is: a failure is believed only if it happens again.
+
+One of several servers behind an address may be down, have another certificate or an old
+database; then the same request is answered now and fails a moment later. The runner
+passes every step through `settle`: if it fails, it is run again on new connections, to
+another address of the host each time, with another request in between, so that the
+rhythm of a step cannot coincide with that of a balancer. If all attempts fail alike,
+the failure is believed, and only then looked at more closely. If one of them succeeds,
+the run goes on with what that one found, and the module `mixtures` says at its end how
+often requests failed, and what those that failed have in common.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, Union
+
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.results import (
+    Diagnosis,
+    ProbeError,
+    Service,
+    Verdict,
+)
+from readback.probe.diagnoses import diagnose
+from readback.probe.transport.context import UNKNOWN, ProbeContext
+from readback.probe.transport.exchanges import (
+    FAILURE,
+    TOO_MANY_REQUESTS,
+    NotedRequest,
+    mixed_requests,
+)
+from readback.probe.transport.handshake import shake, unverified
+from readback.probe.transport.route import Route
+
+Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
+Explain = Callable[[ProbeContext, ProbeError], list[Diagnosis]]
+
+REPEATS = 4
+# What is not a failure, but still a problem, such as a header that is missing.
+_REPEATS_OF_A_PROBLEM = 2
+# Attempts that take longer than this are made side by side.
+_LONG_SECONDS = 1.0
+_SIDE_BY_SIDE = 3
+# What the other steps of the run need.
+_RESERVED_REQUESTS = 12
+_SAMPLES = 6
+# Once is enough.
+_CERTAIN = "echo.swapped"
+_RATE_LIMITS = {"http.rate_limited", "between.rate_limited", "endpoint.rate_limited"}
+
+
+class _Attempt(NamedTuple):
+    found: list[Diagnosis]
+    error: ProbeError | None
+    exchanges: list[NotedRequest]
+
+    @property
+    def is_problem(self) -> bool:
+        problems = (Verdict.FAIL, Verdict.WARN)
+        return bool(self.error) or any(one.verdict in problems for one in self.found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.error.id,) if self.error else tuple(one.id for one in self.found)
+
+    def outcome(self) -> list[Diagnosis]:
+        if self.error:
+            raise self.error
+        return self.found
+
+
+def settle(
+    context: ProbeContext,
+    check: Check,
+    explain: Explain | None,
+    repeats: int,
+    *,
+    is_followed: bool,
+) -> list[Diagnosis]:
+    """Run a step, and once more if it fails; believe what happens every time.
+
+    If later steps follow one that succeeds at last, they go on with what it has set.
+    """
+    before, started = copy.copy(context), time.monotonic()
+    first = _try(context, check)
+    seconds = time.monotonic() - started
+    if first.error and first.error.id in _RATE_LIMITS:
+        _stop_at_rate_limit(context, first.error)
+    is_late = time.monotonic() + seconds > context.deadline
+    is_certain = not first.exchanges or _CERTAIN in first.names
+    if not first.is_problem or is_certain or is_late:
+        return first.outcome()
+    if first.error is None:
+        repeats = min(repeats, _REPEATS_OF_A_PROBLEM)
+    attempts = [first]
+    for other, again in _repeated(before, check, first, repeats, seconds):
+        attempts.append(again)
+        if not again.is_problem and is_followed:
+            context.close()
+            vars(context).update(vars(other))
+            return again.found
+        other.close()
+        if not again.is_problem:
+            return again.found
+    if first.error is None:
+        return first.found
+    made = [one for attempt in attempts for one in attempt.exchanges]
+    mixed = mixed_requests(list(context.budget.exchanges))
+    known = {one.outcome for equal in mixed for one in equal if one.badness}
+    # Steps side by side may get the failures of a balancer by turns.
+    if mixed_requests(made) or _differ(made) or first.exchanges[-1].outcome in known:
+        raise ProbeError("skipped.unsteady")
+    return explain(context, first.error) if explain else first.outcome()
+
+
+def _try(context: ProbeContext, check: Check) -> _Attempt:
+    """Run a step and note its failure at the last of its requests."""
+    log = context.budget.exchanges
+    start, error = len(log), None
+    found: list[Diagnosis] = []
+    try:
+        result = check(context)
+        found = result if isinstance(result, list) else [result]
+    except ProbeError as failure:
+        error = failure
+    # Steps beside this one make requests, too, in their own threads.
+    me = threading.get_ident()
+    made = [one for one in log[start:] if one.thread == me]
+    if error and made and error.id != _CERTAIN:
+        made[-1].finding = error.id
+    return _Attempt(found, error, made)
+
+
+def _repeated(
+    context: ProbeContext,
+    check: Check,
+    first: _Attempt,
+    repeats: int,
+    seconds: float,
+) -> Iterator[tuple[ProbeContext, _Attempt]]:
+    """Yield further attempts, each with its own copy of what the run knows."""
+    is_long = seconds > _LONG_SECONDS
+    cost = max(1, len(first.exchanges))
+    left = (context.budget.left - _RESERVED_REQUESTS) // (cost + 1)
+    repeats = min(repeats, max(left, 1), _SIDE_BY_SIDE if is_long else repeats)
+    calls = []
+    for number in range(1, repeats + 1):
+        again = copy.copy(context)
+        again.route = _turned(context.route, number)
+        if "client" in vars(again):
+            again.client = again.new_client()
+        call = BackgroundCall(lambda again=again: _try(again, check))  # type: ignore[misc]
+        calls.append((again, call))
+        if not is_long:
+            yield again, call.result()
+            if first.error and number < repeats:
+                _ask_between(again)
+    for again, call in calls if is_long else []:
+        yield again, call.result()
+
+
+def _turned(route: Route, number: int) -> Route:
+    """Return the route with another address of the host first."""
+    if not route.addresses:
+        return route
+    at = number % len(route.addresses)
+    return replace(route, addresses=route.addresses[at:] + route.addresses[:at])
+
+
+def _ask_between(context: ProbeContext) -> None:
+    with suppress(ProbeError):
+        if "client" not in vars(context):  # Whether HTTP works is not known yet.
+            host = context.base_url.host
+            shake(context.route, unverified(), context.timeout, host)
+            return
+        with context.new_client() as client:
+            client.request("GET", f"{context.base_url.path}{UNKNOWN}")
+
+
+def _differ(exchanges: Iterable[NotedRequest]) -> bool:
+    """Return whether requests have failed in more than one way."""
+    failed = {one.outcome for one in exchanges if one.badness >= FAILURE}
+    return len(failed) > 1
+
+
+def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
+    """Send no more, if it is the requests of this run that use up the limit."""
+    log = list(context.budget.exchanges)
+    answered = [one for one in log if one.status not in (0, TOO_MANY_REQUESTS)]
+    refused = [one for one in log if one.status == TOO_MANY_REQUESTS][-1:]
+    is_alike = any(
+        (one.method, one.has_key) == (last.method, last.has_key)
+        for one in answered
+        for last in refused
+    )
+    if not is_alike and answered:  # Is what was answered before refused now?
+        _ask_between(context)
+        is_alike = context.budget.exchanges[-1].status == TOO_MANY_REQUESTS
+    if is_alike:
+        context.budget.is_rate_limited = True
+        context.budget.wait = str(error.facts.get("wait", "some"))
+        raise ProbeError("skipped.rate_limited")
+
+
+def has_more_to_ask(context: ProbeContext) -> bool:
+    """Return whether `sample` can learn something about what has responded."""
+    return context.service == Service.ENDPOINT or len(_other_addresses(context)) > 0
+
+
+def _other_addresses(context: ProbeContext) -> tuple[str, ...]:
+    """Return the addresses of the host that no request goes to by itself."""
+    if "route" not in vars(context) or context.route.proxy:
+        return ()
+    return context.route.addresses[1:_SAMPLES]
+
+
+def sample(context: ProbeContext) -> Diagnosis:
+    """Ask every address of the host for a path that no API has, without the key.
+
+    A run with another API sends few requests, so it asks a few times more.
+    """
+    addresses = list(_other_addresses(context))
+    if context.service == Service.ENDPOINT:
+        addresses += context.route.addresses * (_SAMPLES - len(addresses))
+
+    def ask(address: str) -> None:
+        route = replace(context.route, addresses=(address,))
+        with suppress(ProbeError), context.new_client(route) as client:
+            client.request("GET", f"{context.base_url.path}{UNKNOWN}")
+
+    calls = [BackgroundCall(partial(ask, one)) for one in addresses[:_SAMPLES]]
+    for call in calls:
+        call.result()
+    return diagnose("again.asked", requests=len(calls))

@@ -1,0 +1,172 @@
+"""What became of each request of a run, and how many more the run may send.
+
+A request that was answered once and failed once tells more than either: the path is not
+steady. So every request is noted here, and what it met: the peer, its certificate and
+the marks that servers and balancers leave in their responses.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from email.message import Message
+from typing import Any
+
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import ProbeError
+
+MAX_REQUESTS = 60
+TOO_MANY_REQUESTS = 429
+_LEAST_ERROR = 400
+_FAILED = 4
+FAILURE = 3
+"""The badness from which on a response is a failure."""
+_LEAST_SERVER_ERROR = 500
+# What tells servers and balancers apart; of CF-Ray only the end, the name of a place.
+MARKS = ("Server", "Via", "X-Served-By", "X-Backend", "X-Amz-Cf-Pop", "CF-Ray")
+# struct tcp_info of Linux: the number of segments that were sent again.
+_RESENT_AT = slice(100, 104)
+
+
+@dataclass(eq=False)
+class NotedRequest:
+    """A request, where it went, and what came back."""
+
+    request: tuple[object, ...]
+    """Everything that was sent; equal requests should get equal responses."""
+    target: str
+    method: str = ""
+    size: int = 0
+    agent: str = ""
+    has_key: bool = False
+    peer: str = ""
+    certificate: bytes = b""
+    is_reused: bool = False
+    status: int = 0
+    form: str = ""
+    """What kind of response it is, by its type or by the names of its fields."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+    """The id of the failure if there was no response."""
+    is_untrusted: bool = False
+    finding: str = ""
+    """The id of the failure that a step has found in the response."""
+    seconds: float = 0.0
+    resent: int = 0
+    """How many packets this machine had to send again, where the system says so."""
+    moment: float = field(default_factory=time.time)
+    thread: int = field(default_factory=threading.get_ident)
+
+    @property
+    def outcome(self) -> str:
+        """What equal requests should have in common."""
+        if self.badness == _FAILED and self.status < _LEAST_ERROR:
+            return "untrusted" if self.is_untrusted else "failed"
+        if self.status >= _LEAST_ERROR:
+            return f"{self.status} {self.form}"
+        return (self.finding or "ok") if self.form.startswith("{") else self.form
+
+    @property
+    def badness(self) -> int:
+        """How far the outcome is from that of a service that works."""
+        if self.error or self.status in range(1, 200):
+            return _FAILED
+        if self.status >= _LEAST_SERVER_ERROR:
+            return _FAILED
+        if self.status == TOO_MANY_REQUESTS:
+            return 3
+        is_json = self.form.startswith("{")
+        if self.status >= _LEAST_ERROR:
+            return 1 if is_json else 2
+        return 0 if is_json and not self.finding else 2
+
+    def answered(self, status: int, headers: Message, body: bytes) -> None:
+        self.status = status
+        self.form = _form(headers.get_content_type(), body)
+        seen = {name: str(headers[name]) for name in MARKS if name in headers}
+        if "CF-Ray" in seen:
+            seen["CF-Ray"] = seen["CF-Ray"].rpartition("-")[2]
+        self.marks = {name: sanitize(value) for name, value in seen.items()}
+
+
+def _form(type: str, body: bytes) -> str:
+    """Return the names of the fields in JSON, or else the content type."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return type
+    if not isinstance(content, dict):
+        return type
+    inner: Any = content.get("error")
+    names = sorted(inner) if isinstance(inner, dict) else []
+    return f"{{{','.join(map(str, [*sorted(content), *names]))}}}"
+
+
+class RequestBudget:
+    """The number of requests that one run may send, and those that it has sent."""
+
+    def __init__(self, limit: int = MAX_REQUESTS) -> None:
+        self.limit = limit
+        self.spent = 0
+        self.exchanges: list[NotedRequest] = []
+        self.is_rate_limited = False
+        """Whether the run has used up a limit of the service, and sends no more."""
+        self.wait = ""
+        """How many seconds the service then asks to wait."""
+        self._lock = threading.Lock()  # Steps in the background also spend.
+
+    @property
+    def left(self) -> int:
+        return self.limit - self.spent
+
+    def spend(self) -> None:
+        with self._lock:
+            if self.is_rate_limited:
+                raise ProbeError("skipped.rate_limited")
+            if self.spent >= self.limit:
+                raise ProbeError("skipped.budget", limit=self.limit)
+            self.spent += 1
+
+    @property
+    def is_unsteady(self) -> bool:
+        """Whether equal requests have had different outcomes."""
+        return any(mixed_requests(list(self.exchanges)))
+
+
+def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]]:
+    """Return the groups of equal requests that had different outcomes."""
+    groups: dict[tuple[object, ...], list[NotedRequest]] = {}
+    for one in exchanges:
+        if one.status != TOO_MANY_REQUESTS:
+            groups.setdefault(one.request, []).append(one)
+    return [all for all in groups.values() if _is_mixed(all)]
+
+
+def _is_mixed(equal: list[NotedRequest]) -> bool:
+    """Return whether outcomes differ, and not only in how the wrong thing responds."""
+    is_answered = any(one.badness <= 1 for one in equal)
+    is_gateway = any(one.status >= _LEAST_SERVER_ERROR for one in equal)
+    return len({one.outcome for one in equal}) > 1 and (is_answered or is_gateway)
+
+
+def count_resent(sock: socket.socket | None) -> int:
+    """Return how many segments this connection had to send again, 0 if not known."""
+    if sock is None or sys.platform != "linux":
+        return 0
+    try:
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RESENT_AT.stop)
+        return int.from_bytes(info[_RESENT_AT], sys.byteorder)
+    except OSError:
+        return 0
+
+
+def peer_address(sock: socket.socket) -> str:
+    try:
+        return str(sock.getpeername()[0])
+    except (OSError, IndexError):
+        return ""

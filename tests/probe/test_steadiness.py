@@ -1,0 +1,287 @@
+"""What happens only sometimes is told as that, with how often, and blamed on no other.
+
+Every server here counts, so that it fails at the same requests in every run.
+"""
+
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import count
+
+import pytest
+
+from readback.probe.common.results import Culprit, Verdict
+from readback.probe.output import formats
+from readback.probe.report import ProbeReport
+from readback.probe.transport.exchanges import MAX_REQUESTS
+from tests.probe.balancer import balancer
+from tests.probe.corruptions import PAGE
+from tests.probe.probing import found, probed
+from tests.probe.relay import Request, RequestFilter, Response, relay
+from tests.probe.setups import Arrange, ProbeInput, Resources, through_relay
+from tests.support.authority import Authority
+
+# What these steps find comes from names and variables of the tests.
+_ABOUT_THE_SETTING = ("address", "dns", "clients")
+_WRONG = re.compile(
+    "new key|intermediate|limits the number of connections|User-Agent|your store"
+    "|another program|smaller"
+)
+
+
+def every(period: int, fail: Callable[[Request], Request | Response]) -> RequestFilter:
+    """Let each request with this number, and its multiples, fail."""
+    numbers, lock = count(1), threading.Lock()
+
+    def change(request: Request) -> Request | Response:
+        with lock:
+            number = next(numbers)
+        return request if number % period else fail(request)
+
+    return change
+
+
+def with_status(status: int) -> Callable[[Request], Response]:
+    headers = {"Content-Type": "text/html", "Server": "balancer"}
+    page = Response(status, "No", headers, PAGE % b"Sorry")
+    return lambda _: page
+
+
+def cut(request: Request) -> Request:
+    raise ConnectionAbortedError
+
+
+def report_of(arrange: Arrange, resources: Resources) -> ProbeReport:
+    with arrange(resources) as probe_input:
+        return probed(probe_input)
+
+
+def assert_only(report: ProbeReport, id: str) -> None:
+    """Check that the mixture is the verdict, and that nothing else is blamed."""
+    shown = [f"{one.step} {one.diagnosis.id}" for one in report.results]
+    problems = {
+        one.diagnosis.id
+        for one in report.results
+        if one.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
+        and one.step not in _ABOUT_THE_SETTING
+    }
+    assert problems == {id}, shown
+    assert found(report, id).culprit == Culprit.SERVICE
+    assert not _WRONG.search(report.sentence + report.next_step)
+    assert report.requests <= MAX_REQUESTS
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize(
+    ("fail", "id"),
+    [
+        (with_status(502), "sometimes.status"),
+        (with_status(500), "sometimes.status"),
+        (cut, "sometimes.reset"),
+    ],
+    ids=["502", "500", "reset"],
+)
+def test_requests_that_fail_now_and_then_are_counted(
+    fail: Callable, id: str, period: int, resources: Resources
+) -> None:
+    report = report_of(through_relay(every(period, fail)), resources)
+    assert_only(report, id)
+    diagnosis = found(report, id)
+    bad, total = diagnosis.facts["bad"], diagnosis.facts["total"]
+    assert isinstance(bad, int) and isinstance(total, int)
+    assert total // period - 2 <= bad <= total // period + 1
+    assert f"{bad} of {total} requests" in report.sentence
+    if period > 2:
+        found(report, "key.accepted")
+        found(report, "echo.same")
+
+
+def test_what_the_failures_have_in_common_is_shown(resources: Resources) -> None:
+    failing = through_relay(every(3, with_status(502)))
+    lines = found(report_of(failing, resources), "sometimes.status").details
+    assert any(line.startswith("Server: ") and "balancer" in line for line in lines)
+    assert any(line.startswith("failures at ") for line in lines)
+
+
+@pytest.mark.parametrize("backends", [2, 3])
+def test_a_dead_server_behind_a_balancer_is_told_from_a_dead_service(
+    backends: int, resources: Resources
+) -> None:
+    with relay(resources.readback.base_url) as server:
+        alive = [server.server_port] * (backends - 1)
+        with balancer(*alive, None) as port:
+            url = f"http://127.0.0.1:{port}/v1"
+            report = probed(ProbeInput(url, resources.readback.api_key))
+    assert_only(report, "sometimes.reset")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("fault", ["expired", "unknown", "other name"])
+def test_a_server_with_a_bad_certificate_is_told_from_the_others(
+    fault: str,
+    is_first: bool,
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    authority = resources.authority
+    bad = {
+        "expired": lambda: authority.serves(until=-timedelta(hours=1)),
+        "unknown": lambda: Authority(resources.folder / "x", "Old CA").serves(),
+        "other name": lambda: authority.serves("elsewhere.example"),
+    }[fault]()
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+    upstream = resources.readback.base_url
+    with (
+        relay(upstream, tls=authority.serves()) as good_server,
+        relay(upstream, tls=bad) as bad_server,
+    ):
+        ports = [good_server.server_port, bad_server.server_port]
+        with balancer(*(reversed(ports) if is_first else ports)) as port:
+            url = f"https://localhost:{port}/v1"
+            report = probed(ProbeInput(url, resources.readback.api_key))
+    assert_only(report, "sometimes.certificate")
+    lines = found(report, "sometimes.certificate").details
+    assert any(line.startswith("certificate: ") for line in lines)
+
+
+@pytest.mark.parametrize("period", [2, 3])
+def test_a_server_that_does_not_know_the_key_is_not_blamed_on_the_key(
+    period: int, resources: Resources
+) -> None:
+    stale, headers = resources.revoked_key, "Authorization"
+
+    def forget(request: Request) -> Request:
+        known = {**request.headers, headers: f"Bearer {stale}"}
+        return Request(request.method, request.target, known, request.body)
+
+    fail = every(period, forget)
+
+    def change(request: Request) -> Request | Response:
+        return fail(request) if headers in request.headers else request
+
+    report = report_of(through_relay(change), resources)
+    assert_only(report, "sometimes.key")
+
+
+@contextmanager
+def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the name two.example have two addresses, as a file of hosts does."""
+    original = socket.getaddrinfo
+
+    def resolve(host, port, *rest, **options):
+        if host != "two.example":
+            return original(host, port, *rest, **options)
+        places = ("127.0.0.1", "127.0.0.2")
+        return [row for one in places for row in original(one, port, *rest, **options)]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", resolve)
+        yield
+
+
+@pytest.mark.parametrize("other", ["127.0.0.1", "127.0.0.2"])
+def test_an_address_of_the_host_that_is_another_service_is_named(
+    other: str, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream, page = resources.readback.base_url, with_status(200)
+    good = {"127.0.0.1": "127.0.0.2", "127.0.0.2": "127.0.0.1"}[other]
+    with relay(upstream, host=good) as server:
+        port = server.server_port
+        with another_service(other, port, page), two_addresses(monkeypatch):
+            url = f"http://two.example:{port}/v1"
+            report = probed(ProbeInput(url, resources.readback.api_key))
+    assert_only(report, "sometimes.other_service")
+    details = found(report, "sometimes.other_service").details
+    (line,) = [one for one in details if one.startswith("address: ")]
+    assert re.search(rf"{re.escape(other)} failed ([1-9]\d*) of \1\b", line)
+    assert f"{good} failed 0 of " in line
+
+
+@contextmanager
+def another_service(host: str, port: int, answer: Callable) -> Iterator[None]:
+    from tests.probe.relay import Relay, running, unchanged
+
+    server = Relay("http://unused", host, answer, unchanged, port)
+    with running(server):
+        yield
+
+
+def test_answers_that_are_swapped_are_told(resources: Resources) -> None:
+    """Exchange the second and the third echo, which are under way at the same time."""
+    numbers, held, both = count(1), [], threading.Barrier(2)
+
+    def swap(response: Response) -> Response:
+        if b"chat.completion" not in response.body or next(numbers) not in (2, 3):
+            return response
+        held.append(response)
+        both.wait(60)
+        return next(one for one in held if one is not response)
+
+    report = report_of(through_relay(on_response=swap), resources)
+    assert report.id == "echo.swapped"
+
+
+def limiting(limit: int, is_counted: Callable[[Request], bool]) -> RequestFilter:
+    numbers = count(1)
+    headers = {"Content-Type": "application/json", "Retry-After": "30"}
+    body = b'{"error":{"code":"rate_limited"}}'
+    refusal = Response(429, "Too Many", headers, body)
+
+    def change(request: Request) -> Request | Response:
+        if is_counted(request) and next(numbers) > limit:
+            return refusal
+        return request
+
+    return change
+
+
+@pytest.mark.parametrize("limit", [9, 12, 20, 30])
+def test_a_limit_that_the_run_itself_uses_up_is_told_as_that(
+    limit: int, resources: Resources
+) -> None:
+    arrange = through_relay(limiting(limit, lambda _: True))
+    report = report_of(arrange, resources)
+    assert_only(report, "sometimes.rate_limited")
+    assert "30 s" in report.next_step
+    found(report, "key.accepted")
+    assert report.requests < MAX_REQUESTS
+
+
+def test_a_limit_before_the_key_was_tried_leaves_the_key_open(
+    resources: Resources,
+) -> None:
+    report = report_of(through_relay(limiting(1, lambda _: True)), resources)
+    assert_only(report, "sometimes.rate_limited_early")
+
+
+def test_a_limit_of_the_key_that_others_use_up_is_not_put_down_to_the_run(
+    resources: Resources,
+) -> None:
+    with_key = limiting(0, lambda request: "Authorization" in request.headers)
+    assert report_of(through_relay(with_key), resources).id == "http.rate_limited"
+
+
+def test_a_gateway_of_several_that_changes_texts_is_told_from_all(
+    resources: Resources,
+) -> None:
+    numbers = count(1)
+
+    def change(response: Response) -> Response:
+        if b"chat.completion" not in response.body or next(numbers) % 3:
+            return response
+        return response.with_content(str.upper)
+
+    report = report_of(through_relay(on_response=change), resources)
+    assert found(report, "sometimes.changed").facts["outcomes"]
+
+
+def test_a_steady_service_is_called_steady(resources: Resources) -> None:
+    readback = resources.readback
+    report = probed(ProbeInput(readback.base_url, readback.api_key))
+    total = found(report, "steady.ok").facts["total"]
+    assert isinstance(total, int) and total >= 30
+    assert report.requests < 45
+    assert "“steadiness”" not in formats.as_text(report)
