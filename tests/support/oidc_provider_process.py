@@ -8,6 +8,7 @@ defect, so that a test needs nothing but a login to see how a client treats them
 
 import base64
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -43,12 +44,12 @@ _other_key = cache(new_key)
 Claims = dict[str, Any]
 
 
-def _sign(claims: Claims, key: str = "", kid: str = "") -> str:
+def _sign(claims: Claims, key: str = "", kid: str = "", typ: str = "JWT") -> str:
     from allauth.core.internal import jwkkit
 
     jwk, own = jwkkit.load_jwk_from_pem(settings.IDP_OIDC_PRIVATE_KEY)
     used = jwkkit.load_pem(key) if key else own
-    return jwt.encode(claims, used, "RS256", {"kid": kid or jwk["kid"]})
+    return jwt.encode(claims, used, "RS256", {"kid": kid or jwk["kid"], "typ": typ})
 
 
 def _unsigned(claims: Claims) -> str:
@@ -116,6 +117,7 @@ def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
             claims = jwt.decode(answer["id_token"], options={"verify_signature": False})
             # allauth does not send it; a login again is the only one with max_age.
             claims["auth_time"] = int(time.time())
+            claims["sid"] = _session_of(claims)
             defect = _defect_of(claims.get("email", ""))
             answer["id_token"] = DEFECTS.get(defect, _sign)(claims)
             response.content = json.dumps(answer).encode()
@@ -126,6 +128,31 @@ def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return response
 
     return handle
+
+
+def _session_of(claims: Claims) -> str:
+    """Return the name of a person's session; a person has one for each nonce."""
+    return f"session-{claims.get('nonce', '')}"
+
+
+def logout_token(request: Any) -> Any:
+    """Sign a logout token for a person, with the changes that the test asks for."""
+    from django.http import HttpResponse
+
+    wanted = json.loads(request.body)
+    issued = int(time.time())
+    claims = {
+        "iss": wanted["issuer"],
+        "aud": CLIENT_ID,
+        "iat": issued,
+        "exp": issued + 120,
+        "jti": base64.b64encode(os.urandom(12)).decode(),
+        "events": {"http://schemas.openid.net/event/backchannel-logout": {}},
+    } | wanted["claims"]
+    present = {name: value for name, value in claims.items() if value is not None}
+    key = _other_key() if wanted["forged"] else ""
+    token = _sign(present, key, wanted["kid"], wanted["typ"])
+    return HttpResponse(_unsigned(present) if wanted["typ"] == "none" else token)
 
 
 def prepare(request: Any) -> Any:

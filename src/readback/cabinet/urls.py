@@ -12,6 +12,7 @@ from readback.cabinet.pages import docs, docs_index, public
 from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as factors
 from readback.cabinet.single_sign_on import login as single_sign_on
+from readback.cabinet.single_sign_on.logout import backchannel_logout
 
 _CSV, _JSONL = {"extension": "csv"}, {"extension": "jsonl"}
 
@@ -64,6 +65,7 @@ _login = [
     path("login/passkey/", login.passkey_login, name="passkey_login"),
     path("reauthenticate/login/", login.log_in_again, name="log_in_again"),
     path("oidc/login/", single_sign_on.start, name="single_sign_on"),
+    path("oidc/logout/", backchannel_logout, name="backchannel_logout"),
     path("oidc/again/", single_sign_on.again, name="single_sign_on_again"),
     path(
         "invitation/<str:token>/",

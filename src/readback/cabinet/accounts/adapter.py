@@ -102,9 +102,11 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Start a session, and delete some of what has expired."""
-        is_only_way = account_rules.provider_is_only_way()
-        if is_only_way and not reauthentication.used_provider(request, user):
-            raise ImmediateHttpResponse(password_pages.no_passwords(request))
+        if not reauthentication.used_provider(request, user):
+            if account_rules.provider_is_only_way():
+                raise ImmediateHttpResponse(password_pages.no_passwords(request))
+            # Of a login with the provider that was not completed.
+            request.session.pop(sessions.PROVIDER_SESSION, None)
         super().login(request, user)
         services.expired_delete()
         invitations.invitation_delete_old()

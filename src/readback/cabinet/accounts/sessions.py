@@ -6,6 +6,7 @@ Of what a browser sends, only its name and that of its system are stored.
 """
 
 from datetime import timedelta
+from hashlib import sha256
 
 from allauth.usersessions.models import UserSession
 from django.conf import settings
@@ -23,6 +24,9 @@ from readback.client_address import shorten
 # The session's keys for the time of the login, and for its id in the table.
 SESSION_STARTED = "began"
 _LISTED = "listed"
+# The same for the session at the provider that the login was part of: see
+# `provider_session`.
+PROVIDER_SESSION = "sid"
 # Each login ends the oldest sessions beyond this number, so that a program that logs in
 # again and again does not make the list endless.
 MAX_SESSIONS = 50
@@ -62,12 +66,15 @@ def session_record(request: HttpRequest) -> None:
     session, now = request.session, timezone.now()
     agent = request.headers.get("user-agent", "")
     network = shorten(visitors.client_address(request))
+    # A name that is not known is empty.
+    data = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
+    if PROVIDER_SESSION in session:
+        data["sid"] = session[PROVIDER_SESSION]
     values = {
         "session_key": session.session_key,
         # The network alone, because the page shows no more of it.
         "ip": network.replace(".x", ".0") or _UNKNOWN_ADDRESS,
-        # A name that is not known is empty.
-        "data": {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)},
+        "data": data,
         "last_seen_at": now,
     }
     # Django gives the session another id when the password is changed.
@@ -79,6 +86,11 @@ def session_record(request: HttpRequest) -> None:
             defaults={"user": request.user, "user_agent": "", **values},
         )
     session[_LISTED] = session.session_key
+
+
+def provider_session(sid: str) -> str:
+    """Return what is stored of the name that the provider has for a session."""
+    return sha256(sid.encode()).hexdigest()[:32]
 
 
 def sessions_of(account: User) -> list[UserSession]:
@@ -93,7 +105,7 @@ def sessions_of(account: User) -> list[UserSession]:
 
 def session_end(account: User, pk: int) -> None:
     """End one session of the account; one that has ended already is no error."""
-    if _end(UserSession.objects.filter(user=account, pk=pk)):
+    if sessions_end_rows(UserSession.objects.filter(user=account, pk=pk)):
         notices.record("session_ended", account=account.pk)
 
 
@@ -105,14 +117,14 @@ def sessions_end_others(account: User, kept_key: str | None) -> None:
 def sessions_end(account: User, kept_key: str | None = None) -> int:
     """End all sessions of the account but the one with this key; return how many."""
     rows = UserSession.objects.filter(user=account)
-    return _end(rows.exclude(session_key=kept_key))
+    return sessions_end_rows(rows.exclude(session_key=kept_key))
 
 
 def sessions_end_surplus(account: int) -> None:
     rows = UserSession.objects.filter(user_id=account).order_by("-last_seen_at", "-pk")
     surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS:])
     if surplus:
-        _end(UserSession.objects.filter(pk__in=surplus))
+        sessions_end_rows(UserSession.objects.filter(pk__in=surplus))
 
 
 def expired_rows() -> QuerySet[UserSession]:
@@ -122,7 +134,7 @@ def expired_rows() -> QuerySet[UserSession]:
 
 
 @transaction.atomic
-def _end(rows: QuerySet[UserSession]) -> int:
+def sessions_end_rows(rows: QuerySet[UserSession]) -> int:
     """End the sessions at once; return how many there were."""
     keys = list(rows.values_list("session_key", flat=True))
     Session.objects.filter(session_key__in=keys).delete()

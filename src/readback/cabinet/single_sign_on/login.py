@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.account_rules import offered_provider
-from readback.cabinet.accounts import reauthentication
+from readback.cabinet.accounts import reauthentication, sessions
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import personal_form
@@ -130,6 +130,10 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
             sociallogin.user = sociallogin.account.user
         if not sociallogin.user.is_active:  # type: ignore[union-attr]
             raise LoginRefusedError(LoginRefusal.INACTIVE, sociallogin.user)  # type: ignore[arg-type]
+        # By this name, the provider later tells us that the session has ended there.
+        if isinstance(sid := sociallogin.state.get("sid"), str):
+            name = sessions.provider_session(sid)
+            request.session[sessions.PROVIDER_SESSION] = name
 
     def on_authentication_error(
         self,

@@ -44,7 +44,7 @@ _ALGORITHMS = frozenset(
     | {"ES256", "ES384", "ES512", "EdDSA"}
 )
 # The clocks of two machines differ.
-_LEEWAY_SECONDS = 60
+LEEWAY_SECONDS = 60
 
 
 class CabinetClient(OpenIDConnectOAuth2Adapter):
@@ -102,6 +102,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         self._check_time(claims.get("auth_time"))
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             claims = self._userinfo(answer["access_token"], claims["sub"]) | claims
+        self.state["sid"] = claims.get("sid")
         provider = self.get_provider()  # type: ignore[no-untyped-call]
         return provider.sociallogin_from_response(request, claims)
 
@@ -114,9 +115,9 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
             return
         if not isinstance(auth_time, int | float):
             raise ProviderError("its ID token has no valid auth_time")
-        earliest = self.state["since"] - _LEEWAY_SECONDS
+        earliest = self.state["since"] - LEEWAY_SECONDS
         # Not the other way round: NaN is neither less nor greater.
-        if not earliest <= auth_time <= time.time() + _LEEWAY_SECONDS:
+        if not earliest <= auth_time <= time.time() + LEEWAY_SECONDS:
             raise ProviderError("it did not ask the person to log in again")
 
     def _userinfo(self, access_token: object, subject: str) -> dict[str, Any]:
@@ -219,6 +220,18 @@ def claims_of(
     """Return the claims; raise `ProviderError` if the token is not for this login."""
     if not isinstance(token, str):
         raise ProviderError("it sent no ID token")
+    claims = verified_claims(token, issuer, client_id, ["sub"])
+    if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        raise ProviderError("its ID token belongs to another login")
+    if claims.get("azp", client_id) != client_id:
+        raise ProviderError("its ID token is for another client")
+    return claims
+
+
+def verified_claims(
+    token: str, issuer: str, client_id: str, required: list[str]
+) -> dict[str, Any]:
+    """Return the claims of a token that the provider has signed for this client."""
     try:
         claims: dict[str, Any] = jwt.decode(
             token,
@@ -226,17 +239,13 @@ def claims_of(
             algorithms=sorted(_ALGORITHMS),
             audience=client_id,
             issuer=provider_documents.configuration(issuer)["issuer"],
-            leeway=_LEEWAY_SECONDS,
-            options={"require": ["iss", "sub", "aud", "exp", "iat"]},
+            leeway=LEEWAY_SECONDS,
+            options={"require": ["iss", "aud", "exp", "iat", *required]},
         )
     except jwt.PyJWTError as error:
         # The name of the exception says which check failed; its text may quote claims.
         check = type(error).__name__
-        raise ProviderError(f"its ID token is not valid: {check}") from None
-    if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-        raise ProviderError("its ID token belongs to another login")
-    if claims.get("azp", client_id) != client_id:
-        raise ProviderError("its ID token is for another client")
+        raise ProviderError(f"its token is not valid: {check}") from None
     return claims
 
 
@@ -245,13 +254,13 @@ def _key_of(token: str, issuer: str) -> jwt.PyJWK:
     header = jwt.get_unverified_header(token)
     algorithm = header.get("alg")
     if algorithm not in _ALGORITHMS:
-        raise ProviderError("its ID token is not signed with a private key")
+        raise ProviderError("its token is not signed with a private key")
     found = _find(provider_documents.keys(issuer), header)
     if found is None:
         # The provider may have a new key.
         found = _find(provider_documents.keys(issuer, refresh=True), header)
     if found is None:
-        raise ProviderError("its ID token is signed with an unknown key")
+        raise ProviderError("its token is signed with an unknown key")
     return jwt.PyJWK(found, algorithm)
 
 

@@ -23,6 +23,8 @@ _PART_BYTES = 1 << 14
 # The cabinet has eight threads per process. A provider that hangs may hold these.
 _MAX_REQUESTS = 3
 _KEEP_SECONDS = 600.0
+# Anybody can send a token that names an unknown key, and cause a refresh.
+_REFRESH_SECONDS = 10.0
 
 _slots = Slots(_MAX_REQUESTS)
 
@@ -95,7 +97,8 @@ def _document(
     refresh: bool = False,
 ) -> dict[str, Any]:
     document, until = _kept.get(url, ({}, 0.0))
-    if refresh or until <= time.monotonic():
+    left = until - time.monotonic()
+    if left <= 0 or (refresh and left < _KEEP_SECONDS - _REFRESH_SECONDS):
         document = _fetch_json(url)
         check(document)
         _kept[url] = (document, time.monotonic() + _KEEP_SECONDS)
