@@ -8,36 +8,24 @@ a database or, except for secrets, a file.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 from readback import setting_values as values
 from readback.contract import JOURNAL_ROWS, VERSION_PREFIX
-from readback.setting_values import SQLITE, Bind, SignUp
+from readback.setting_values import (
+    SQLITE,
+    VARIABLE_PREFIX,
+    Bind,
+    ConfigError,
+    SignUp,
+)
 
 T = TypeVar("T")
 
-VARIABLE_PREFIX = "READBACK_"
 DATABASE_NAME = "readback.sqlite3"
-# Read by the probe and by the tests; these are not settings of the service.
-_OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
-# Kubernetes adds these to every pod if there is a Service called "readback".
-_KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
-
-
-class ConfigError(Exception):
-    """Settings are invalid; each problem names its variable and what is allowed.
-
-    The text has one line for each.
-    """
-
-    def __init__(self, *problems: str) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
 
 
 def _setting(
@@ -153,6 +141,13 @@ class Config:
         values.on_off,
         "on: people can log in with the provider and in no other way. off: also with a "
         "password or a passkey.",
+    )
+    oidc_leave_days: int = _setting(
+        "0",
+        values.whole_number(0, 3650),
+        "Days after which an account is deactivated whose owner has logged in with the "
+        "provider before, but not since; they are told a week before. At least 14. "
+        "0: never.",
     )
     operator_second_factor: bool = _setting(
         "off",
@@ -337,7 +332,11 @@ def variable(setting: Field[Any]) -> str:
 
 def read(environ: Mapping[str, str] = os.environ) -> Config:
     """Return the settings in the environment; raise `ConfigError` if any is invalid."""
-    problems = list(_unknown(environ))
+    known = [variable(row) for row in fields(Config)]
+    secrets = [
+        f"{variable(row)}_FILE" for row in fields(Config) if row.metadata["secret"]
+    ]
+    problems = list(values.unknown(environ, {*known, *secrets}))
     valid = {}
     for row in fields(Config):
         try:
@@ -363,6 +362,10 @@ def _incomplete(config: Config) -> Iterator[str]:
         )
     if config.oidc_only and not config.oidc_issuer:
         yield "READBACK_OIDC_ONLY needs READBACK_OIDC_ISSUER."
+    if config.oidc_leave_days and not config.oidc_issuer:
+        yield "READBACK_OIDC_LEAVE_DAYS needs READBACK_OIDC_ISSUER."
+    if 0 < config.oidc_leave_days < 14:
+        yield "READBACK_OIDC_LEAVE_DAYS must be 0 or at least 14."
 
 
 def _read_one(row: Field[Any], environ: Mapping[str, str]) -> Any:
@@ -383,17 +386,3 @@ def _read_one(row: Field[Any], environ: Mapping[str, str]) -> Any:
         return row.metadata["parse"](text.strip())
     except ValueError as error:
         raise ConfigError(f"{name} {error}") from None
-
-
-def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
-    rows = fields(Config)
-    known = {variable(row) for row in rows}
-    known |= {f"{variable(row)}_FILE" for row in rows if row.metadata["secret"]}
-    for name in environ:
-        if not name.startswith(VARIABLE_PREFIX) or name in known | _OTHER_VARIABLES:
-            continue
-        if _KUBERNETES.match(name):
-            continue
-        similar = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {similar[0]}?" if similar else "; remove it."
-        yield f"{name} is not a setting of Readback{hint}"

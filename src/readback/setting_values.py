@@ -5,7 +5,8 @@ of the variable is put before it.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +27,22 @@ ISSUER_LENGTH = 200
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}"
 )
+VARIABLE_PREFIX = "READBACK_"
+# Read by the probe and by the tests; these are not settings of the service.
+_OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
+# Kubernetes adds these to every pod if there is a Service called "readback".
+_KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
+
+
+class ConfigError(Exception):
+    """Settings are invalid; each problem names its variable and what is allowed.
+
+    The text has one line for each.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 def is_loopback(host: str) -> bool:
@@ -234,3 +251,15 @@ def contact(value: str) -> str:
     if not re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", value):
         raise ValueError("must be empty, an e-mail address, or a URL with https://.")
     return f"mailto:{value}"
+
+
+def unknown(environ: Mapping[str, str], known: set[str]) -> Iterator[str]:
+    """Yield a sentence for each variable that looks like a setting and is none."""
+    for name in environ:
+        if not name.startswith(VARIABLE_PREFIX) or name in known | _OTHER_VARIABLES:
+            continue
+        if _KUBERNETES.match(name):
+            continue
+        similar = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {similar[0]}?" if similar else "; remove it."
+        yield f"{name} is not a setting of Readback{hint}"

@@ -147,6 +147,7 @@ def test_error_pages():
 @pytest.mark.parametrize("ip", ["192.0.2.1", ""])
 def test_every_mail(alice, ip):
     key_services.key_create(alice)
+    alice.leave_notice_at = alice.date_joined
     invitation_create(MAILS["account/email/invitation"].address, mail=False)
     EmailAddress.objects.update(verified=False)
     for name in MAILS:

@@ -75,6 +75,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     language = _text(2)
     # When changes of the address were undone: see `accounts/email_changes.py`.
     email_undos = models.JSONField(null=True, editable=False)
+    # When the owner was told to log in: see `single_sign_on/leavers.py`.
+    leave_notice_at = models.DateTimeField(null=True, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
 

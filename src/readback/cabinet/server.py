@@ -77,8 +77,9 @@ def load_application() -> Callable[..., Any]:
 def _start_sender(worker: Worker) -> None:
     from readback.cabinet.accounts.mail_rendering import render
     from readback.cabinet.mail.sender import start_sender
+    from readback.cabinet.single_sign_on import leavers
 
-    start_sender(render)
+    start_sender(render, leavers.work)
 
 
 def _stop_sender(master: Arbiter, worker: Worker) -> None:

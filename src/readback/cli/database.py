@@ -14,7 +14,8 @@ import click
 
 from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.settings import load, require_server_packages
-from readback.config import Config, ConfigError
+from readback.config import Config
+from readback.setting_values import ConfigError
 
 _INSUFFICIENT_PRIVILEGE = "42501"  # of PostgreSQL
 

@@ -3,7 +3,8 @@
 from importlib.util import find_spec
 
 from readback.cli.exit_codes import CannotStart
-from readback.config import Config, ConfigError, read
+from readback.config import Config, read
+from readback.setting_values import ConfigError
 
 # The modules of the extra "server" in pyproject.toml, and of the extras that it asks of
 # allauth: a damaged installation may lack any of them.

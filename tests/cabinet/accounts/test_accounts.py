@@ -200,3 +200,28 @@ def test_the_command_stores_the_form_of_an_address_that_the_login_uses(database)
     assert selectors.account_find("alice@☃.net") is None
     with pytest.raises(account_services.ServiceError, match="valid e-mail address"):
         account_services.account_create("alice@☃.net")
+
+
+def test_the_last_operator_stays_even_if_two_deactivate_each_other(database):
+    operators = [
+        account_services.account_create(f"{name}@example.org", confirmed=True)
+        for name in ("alice", "bob")
+    ]
+    User.objects.update(is_staff=True, is_superuser=True)
+    waiting = iter(operators)
+
+    def deactivate() -> bool:
+        try:
+            account_services.account_deactivate(User.objects.get(pk=next(waiting).pk))
+        except ServiceError:
+            return False
+        return True
+
+    assert sorted(in_parallel(deactivate, 2)) == [False, True]
+    [last] = User.objects.filter(is_active=True)
+    for change in ("account_deactivate", "account_delete"):
+        with pytest.raises(ServiceError, match="last operator"):
+            getattr(account_services, change)(last)
+    # An account that is no operator, or one that is inactive, is none of the last.
+    [inactive] = User.objects.filter(is_active=False)
+    account_services.account_delete(inactive)

@@ -53,6 +53,11 @@ MAILS = {
     "account/email/account_deleted": Sample(
         "/accounts/signup/", "someone else had access to your account"
     ),
+    "account/email/account_leaves": Sample(
+        "/accounts/login/",
+        "you do not have to do anything",
+        {"ends": "2026-11-16 10:00", "provider": "SSO"},
+    ),
     "account/email/email_changed": Sample(
         "/account/undo/", "undo the change", {"from_email": ALICE, "to_email": MALLORY}
     ),
@@ -106,6 +111,8 @@ NOTICES = [
 def alice(database) -> User:
     alice = services.account_create(ALICE, PASSWORD)
     services.account_activate(alice)
+    alice.leave_notice_at = timezone.now()
+    alice.save()
     invitation_create(BOB, mail=False)
     Key.objects.create(pk=1, owner=alice, digest=b"", last_four="1234")
     return alice

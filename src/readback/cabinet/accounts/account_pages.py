@@ -65,7 +65,11 @@ def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
     form = forms.DeleteAccountForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        services.account_delete(account)
+        try:
+            services.account_delete(account)
+        except services.ServiceError as error:
+            messages.error(request, str(error))
+            return redirect("account")
         request.session.flush()
         messages.success(request, _("Your account and all its data have been deleted."))
         return redirect("landing")

@@ -133,6 +133,12 @@ def _expiring_key_link(mail: OutgoingMail) -> str:
     return _absolute_url("key", key_id=mail.details["key_id"])
 
 
+def _leave_link(mail: OutgoingMail) -> str:
+    account = _account_of(mail)
+    is_due = account is not None and account.leave_notice_at is not None
+    return _absolute_url("account_login") if is_due else ""
+
+
 def _absolute_url(view: str, **arguments: str) -> str:
     return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"
 
@@ -156,6 +162,7 @@ ACTIONS = {
     "account/email/key_created": _OPEN_KEY,
     "account/email/key_rotated": _OPEN_KEY,
     outbox.KEY_EXPIRES: _OPEN_KEY._replace(make_link=_expiring_key_link),
+    outbox.ACCOUNT_LEAVES: _LOG_IN._replace(make_link=_leave_link),
     "account/email/key_revoked": Action(_("Open your keys"), page("keys")),
     "account/email/password_changed": _SET_PASSWORD,
     "account/email/password_reset": _SET_PASSWORD,

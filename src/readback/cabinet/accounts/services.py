@@ -91,17 +91,31 @@ def account_confirm(account: User) -> None:
 @transaction.atomic
 def account_activate(account: User) -> None:
     account.is_active = True
-    account.save(update_fields=["is_active"])
+    # A leaver gets a new notice before being deactivated again.
+    account.leave_notice_at = None
+    account.save(update_fields=["is_active", "leave_notice_at"])
     notices.record("account_activated", account=account.pk)
 
 
 @transaction.atomic
 def account_deactivate(account: User) -> None:
     """Deactivate the account; it cannot log in, and its keys stop working."""
+    _check_operator_left(account)
     account.is_active = False
     account.save(update_fields=["is_active"])
     sessions.sessions_end(account)
     notices.record("account_deactivated", account=account.pk)
+
+
+def _check_operator_left(account: User) -> None:
+    """Raise ServiceError if nobody else could use the pages for operators."""
+    able = User.objects.filter(is_active=True, is_staff=True, is_superuser=True)
+    # Locked, so that two operators cannot deactivate each other at the same time.
+    operators = list(able.select_for_update().order_by("pk"))
+    if [each.pk for each in operators] == [account.pk]:
+        raise ServiceError(
+            _("This is the last operator. Make another account an operator first.")
+        )
 
 
 def account_set_language(account: User, language: str) -> None:
@@ -113,6 +127,7 @@ def account_set_language(account: User, language: str) -> None:
 @transaction.atomic
 def account_delete(account: User) -> None:
     account_lock(account)
+    _check_operator_left(account)
     # The API writes usage and journal rows at any time. These reference their key's
     # row, so while the keys are locked no new rows can appear during the deletion.
     # The order is fixed, so that two deletions cannot deadlock.

@@ -74,6 +74,14 @@ def key_expires(key: Key, lifetime: timedelta) -> None:
     )
 
 
+def account_leaves(account: User, ends: datetime, lifetime: timedelta) -> None:
+    """Tell the owner when the account will be deactivated unless they log in."""
+    record("leaver_told", account=account.pk)
+    details = {"ends": _moment(ends), "provider": settings.CONFIG.oidc_name}
+    to = account.email
+    outbox.add(outbox.ACCOUNT_LEAVES, to, lifetime, account=account, details=details)
+
+
 def email_change_undone(account: User, removed: str) -> None:
     """Send the link for a new password; tell the other mailbox that it is over."""
     record("email_change_undone", account=account.pk)

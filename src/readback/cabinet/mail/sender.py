@@ -1,6 +1,7 @@
 """The thread that sends the mails of the outbox; each worker of the cabinet has one.
 
-Now and then it also looks for keys that expire soon and adds reminders to the outbox.
+Now and then it also looks for keys that expire soon and adds reminders to the outbox,
+and does what else its caller wants to be done now and then.
 It starts after gunicorn has forked the worker, because threads do not survive a fork.
 Any number of senders may run, on any number of machines: see `outbox.py`.
 """
@@ -36,13 +37,16 @@ _STOP_SECONDS = 2.0
 # Returns a mail as its reader gets it, or None if it would be of no use any more.
 Render = Callable[[OutgoingMail], EmailMultiAlternatives | None]
 
+# Does what is due; returns whether there may be more.
+Round = Callable[[], bool]
+
 _sender: "Sender | None" = None
 
 
-def start_sender(render: Render) -> None:
+def start_sender(render: Render, *rounds: Round) -> None:
     """Start sending in this process; called once, after the last fork."""
     global _sender
-    _sender = Sender(render)
+    _sender = Sender(render, *rounds)
     _sender.start()
 
 
@@ -57,9 +61,10 @@ def stop_sender() -> None:
 class Sender(Thread):
     """Sends one mail after the other. While the server fails, it pauses in between."""
 
-    def __init__(self, render: Render) -> None:
+    def __init__(self, render: Render, *rounds: Round) -> None:
         super().__init__(name="mail-sender", daemon=True)
         self._render = render
+        self._rounds = (reminders.add_due, *rounds)
         self._stopping = Event()
         self._failures = 0
         self._next_reminders = 0.0
@@ -94,12 +99,12 @@ class Sender(Thread):
         return _delay(self._failures, _LONGEST_PAUSE_SECONDS) if self._failures else 0.0
 
     def _remind(self) -> None:
-        """Add the reminders that are due, if it is time to look for them again."""
+        """Do the rounds, such as that of reminders, if it is time for them again."""
         now = time.monotonic()
         if now >= self._next_reminders:
             # Before anything can fail, so that an error does not keep mails waiting.
             self._next_reminders = now + REMINDER_SECONDS
-            if reminders.add_due():
+            if any(is_more() for is_more in self._rounds):
                 self._next_reminders = now
 
     def _send(self, mail: OutgoingMail) -> None:

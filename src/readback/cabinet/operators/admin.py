@@ -65,6 +65,7 @@ class AccountAdmin(ReadOnlyAdmin):
         filters.ActiveFilter,
         filters.JoinedFilter,
         "is_staff",
+        filters.LeaverFilter,
     )
     search_fields = ("email",)
     search_help_text = _("By e-mail address.")

@@ -30,6 +30,7 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
 from readback.cabinet.operators import overview
 from readback.cabinet.second_factor import login as second_factor_login
+from readback.cabinet.single_sign_on import leavers
 from readback.contract import REFUSALS
 
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
@@ -198,6 +199,16 @@ class ConfirmedFilter(ChoiceFilter):
     choice_list = (
         ("yes", _("yes"), _confirmed),
         ("no", _("no"), lambda: ~_confirmed()),
+    )
+
+
+class LeaverFilter(ChoiceFilter):
+    """By whether people were told, or deactivated, who no longer log in there."""
+
+    title, parameter_name = _("leaver"), "leaver"
+    choice_list = (
+        ("told", _("told"), lambda: Q(pk__in=leavers.waiting())),
+        ("left", _("deactivated"), lambda: Q(pk__in=leavers.left())),
     )
 
 

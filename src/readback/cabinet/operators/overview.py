@@ -36,6 +36,7 @@ from readback.cabinet.models import (
 from readback.cabinet.operators import status
 from readback.cabinet.operators.status import ApiQuestion, DatabaseFacts, database_facts
 from readback.cabinet.serving.worker import LIFECYCLE
+from readback.cabinet.single_sign_on import leavers
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
 CACHE_SECONDS = 60
@@ -57,6 +58,11 @@ _ACCOUNTS = (
     ("confirmed", _("with a confirmed address"), "confirmed=yes"),
     ("active", _("active in the last 30 days"), "active=30"),
     ("new", _("new in the last 7 days"), "joined=7"),
+)
+# Only if READBACK_OIDC_LEAVE_DAYS is set.
+_LEAVERS = (
+    ("leaving", _("told that they will be deactivated as leavers"), "leaver=told"),
+    ("left", _("deactivated as leavers"), "leaver=left"),
 )
 _KEYS = (
     ("active", _("active now"), "state=active"),
@@ -110,7 +116,11 @@ def context(request: HttpRequest) -> dict[str, object]:
     lifecycle = request.META.get(LIFECYCLE)  # None if not served by our worker
     return {
         "figures": counted,
-        "accounts": _linked(counted.accounts, _ACCOUNTS, _list_url(request, User)),
+        "accounts": _linked(
+            counted.accounts,
+            (*_ACCOUNTS, *(_LEAVERS if settings.CONFIG.oidc_leave_days else ())),
+            _list_url(request, User),
+        ),
         "keys": _linked(counted.keys, _KEYS, _list_url(request, Key)),
         "mails": _linked(counted.mails, _MAILS, ""),
         "usage_url": _list_url(request, Usage),
@@ -185,6 +195,8 @@ def _accounts(now: datetime) -> dict[str, int]:
     return User.objects.aggregate(total=Count("pk"), new=new) | {
         "confirmed": confirmed.count(),
         "active": logged_in.union(used).count(),
+        "leaving": leavers.waiting().count(),
+        "left": leavers.left().count(),
     }
 
 

@@ -21,8 +21,8 @@ from django.utils.translation import get_language
 
 from readback.cabinet.serving import accent, pictures
 from readback.cabinet.serving.accent import Colours
-from readback.config import Config, ConfigError
-from readback.setting_values import SOFTWARE, site_name
+from readback.config import Config
+from readback.setting_values import SOFTWARE, ConfigError, site_name
 
 # The pages of the documentation have the same ones.
 LANGUAGES = ("en", "ru")

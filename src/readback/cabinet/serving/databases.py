@@ -6,7 +6,8 @@ opens its own connections.
 
 from typing import Any
 
-from readback.config import Config, ConfigError
+from readback.config import Config
+from readback.setting_values import ConfigError
 
 # How long SQLite waits for another writer before it raises "database is locked".
 LOCK_TIMEOUT_SECONDS = 10

@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from readback.config import DATABASE_NAME, Config, ConfigError
-from readback.setting_values import MIN_SECRET_KEY_LENGTH
+from readback.config import DATABASE_NAME, Config
+from readback.setting_values import MIN_SECRET_KEY_LENGTH, ConfigError
 
 SECRET_KEY_NAME = "secret-key"
 # What SQLite and `schema.py` add to the name of the database.

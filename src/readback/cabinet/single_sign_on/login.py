@@ -25,7 +25,7 @@ from readback.cabinet.accounts import reauthentication, sessions
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import personal_form
-from readback.cabinet.single_sign_on import errors
+from readback.cabinet.single_sign_on import errors, leavers
 from readback.cabinet.single_sign_on.services import (
     AGAIN,
     Identity,
@@ -130,6 +130,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
             sociallogin.user = sociallogin.account.user
         if not sociallogin.user.is_active:  # type: ignore[union-attr]
             raise LoginRefusedError(LoginRefusal.INACTIVE, sociallogin.user)  # type: ignore[arg-type]
+        leavers.account_returned(sociallogin.user)  # type: ignore[arg-type]
         # By this name, the provider later tells us that the session has ended there.
         if isinstance(sid := sociallogin.state.get("sid"), str):
             name = sessions.provider_session(sid)

@@ -11,7 +11,8 @@ import click
 from readback.cli import console, settings
 from readback.cli.doctor.report import CheckResult, CheckStatus, fail, ok
 from readback.cli.exit_codes import ExitCode
-from readback.config import ConfigError, read
+from readback.config import read
+from readback.setting_values import ConfigError
 
 
 @click.command()
