@@ -154,6 +154,13 @@ class Config:
         values.on_off,
         "on: operators need a second factor to open the pages for operators.",
     )
+    security_log: str = _setting(
+        "",
+        values.security_log,
+        "Where the security log goes, that of commands included: the absolute path of "
+        "a file, syslog: (the daemon of this machine) or syslog://host:port (UDP). "
+        "Empty: standard error of the server, and nowhere for commands.",
+    )
     metrics_token: str = _setting(
         "",
         values.token,

@@ -28,6 +28,7 @@ _DOMAIN = re.compile(
     r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}"
 )
 VARIABLE_PREFIX = "READBACK_"
+SYSLOG = "syslog:"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
 # Kubernetes adds these to every pod if there is a Service called "readback".
@@ -43,6 +44,15 @@ class ConfigError(Exception):
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+def security_log(value: str) -> str:
+    """Check where the security log goes: nowhere else, a file or syslog."""
+    if value in ("", SYSLOG) or value.startswith("/"):
+        return value
+    if value.startswith(f"{SYSLOG}//"):
+        return url(f"{SYSLOG}//")(value)
+    raise ValueError(f"must be an absolute path, {SYSLOG} or {SYSLOG}//host:port.")
 
 
 def is_loopback(host: str) -> bool:

@@ -66,10 +66,12 @@ def load_application() -> Callable[..., Any]:
     from django.core.wsgi import get_wsgi_application
 
     application = get_wsgi_application()
+    from django.conf import settings
+
     from readback.cabinet import apps
     from readback.cabinet.serving import security_log
 
-    security_log.write_to_stderr()
+    security_log.enable(settings.CONFIG)
     apps.log_warnings()
     return application
 

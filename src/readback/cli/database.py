@@ -82,7 +82,11 @@ def open_cabinet() -> Iterator[None]:
     """Use the cabinet's services; a `ServiceError` becomes exit code 1."""
     config = set_up_django()
     from readback.cabinet.accounts.services import ServiceError
+    from readback.cabinet.serving import security_log
 
+    # Its name alone: the arguments are addresses, and names that people chose.
+    command = click.get_current_context().command_path
+    security_log.enable(config, command)
     with report_database_errors():
         require_migrated(config)
         try:

@@ -3,19 +3,35 @@
 A line contains ids, of the account and the key, and the client's network address.
 It never contains an e-mail address, a label, a password, a link or a key: what people
 type into the wrong field must not end up here.
+
+A server writes it to standard error or, like commands, where READBACK_SECURITY_LOG
+says. A line that cannot be written there goes to standard error.
 """
 
 import json
 import logging
+import os
+import socket
 import sys
+from logging.handlers import SysLogHandler, WatchedFileHandler
+from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.core import context
 from django.http import HttpRequest
 from django.utils import timezone
 
 from readback.cabinet.serving import visitors
+from readback.config import Config
+from readback.setting_values import SYSLOG
 
 _log = logging.getLogger("readback.security")
+# A page does not wait longer for the daemon.
+_SYSLOG_SECONDS = 1.0
+_SYSLOG_PORT = 514
+_PRIORITY = SysLogHandler.LOG_AUTHPRIV << 3 | SysLogHandler.LOG_INFO
+# What the operator called, such as "readback account deactivate".
+_command: str | None = None
 
 
 def record(
@@ -39,12 +55,82 @@ def record(
     }
     if invitation is not None:
         line["invitation"] = invitation
+    if _command is not None:
+        line["command"] = _command
     # JSON escapes line breaks, so no value can forge a second line.
     _log.info(json.dumps(line))
 
 
-def write_to_stderr() -> None:
-    """Enable the log; only a server does, so that commands write no log lines."""
-    handler = logging.StreamHandler(sys.stderr)
+def enable(config: Config, command: str | None = None) -> None:
+    """Write the log from now on; a command does so only if the setting names a place.
+
+    Otherwise, its log lines would be among its own output.
+    """
+    global _command
+    _command = command
+    if command and not config.security_log:
+        return
+    handler = _handler(config.security_log)
     handler.setFormatter(logging.Formatter("%(message)s"))
     _log.addHandler(handler)
+
+
+def _handler(place: str) -> logging.Handler:
+    if not place:
+        return logging.StreamHandler(sys.stderr)
+    if place.startswith(SYSLOG):
+        url = urlsplit(place)
+        port = url.port or _SYSLOG_PORT
+        return _Syslog((url.hostname, port) if url.hostname else "/dev/log")
+    return _File(place, encoding="utf-8", delay=True)
+
+
+class _ElseStandardError(logging.Handler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        problem = f"The security log cannot be written: {reason}."
+        print(record.getMessage(), problem, sep="\n", file=sys.stderr, flush=True)
+
+
+class _File(_ElseStandardError, WatchedFileHandler):
+    """A file for its owner alone, which logrotate may move away."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:  # it cannot be opened
+            self.handleError(record)
+
+    def _open(self) -> Any:
+        def private(path: str, flags: int) -> int:
+            return os.open(path, flags, 0o600)
+
+        return open(self.baseFilename, "a", encoding="utf-8", opener=private)
+
+
+class _Syslog(_ElseStandardError):
+    """Datagrams by RFC 3164, each over a socket of its own: a daemon may restart."""
+
+    def __init__(self, address: str | tuple[str, int]) -> None:
+        super().__init__()
+        self._address = address
+
+    def emit(self, record: logging.LogRecord) -> None:
+        data = f"<{_PRIORITY}>readback: {self.format(record)}".encode()
+        try:
+            if isinstance(self._address, str):
+                _send(socket.AF_UNIX, self._address, data)
+            else:
+                host, port = self._address
+                kind = socket.SOCK_DGRAM
+                [found, *_others] = socket.getaddrinfo(host, port, type=kind)
+                _send(found[0], found[4], data)
+        except OSError:
+            self.handleError(record)
+
+
+def _send(family: int, address: Any, data: bytes) -> None:
+    with socket.socket(family, socket.SOCK_DGRAM) as sender:
+        sender.settimeout(_SYSLOG_SECONDS)
+        sender.sendto(data, address)
