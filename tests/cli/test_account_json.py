@@ -109,3 +109,22 @@ def test_the_commands_obey_the_domains_of_the_setting(migrated):
         done = domains.run("account", *command)
         assert done.returncode == 1 and done.stdout == ""
         assert "READBACK_SIGNUP only allows addresses from example.com" in done.stderr
+
+
+def test_a_list_of_people_is_invited_from_standard_input(migrated):
+    listed = f"name,email\nA,{ALICE}\nB,bob@\nC,{ALICE}\n"
+    done = migrated.run("account", "invite", "-", "--link", stdin=listed)
+    assert done.returncode == 1
+    email, link = done.stdout.rstrip("\n").split("\t")
+    assert email == ALICE and "/accounts/invitation/" in link
+    assert "Line 3: bob@ Enter a valid e-mail address." in done.stderr
+    assert "Invited: 1. Left alone: 1. Wrong: 1." in done.stderr
+
+    arguments = ("account", "invite", "-", "--link", "--json")
+    again = json.loads(migrated.output(*arguments, stdin=f"{ALICE}\n{BOB}\n"))
+    assert [each["outcome"] for each in again] == ["already_invited", "invited"]
+    assert set(again[0]) == {"line", "email", "outcome", "problem", "link"}
+    assert again[0]["link"] is None and again[1]["link"]
+    too_long = migrated.run("account", "invite", "-", "--link", stdin="x" * (1 << 21))
+    assert too_long.returncode == 1 and "too long" in too_long.stderr
+    assert migrated.output(*arguments, stdin="") == "[]\n"

@@ -93,7 +93,7 @@ FLOORS = {
     # What commands share, then the commands.
     "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
     + ["listeners", "supervisor", "readiness", "ready_message", "startup"]
-    + ["wait", "doctor", "backup", "serve", "account", "key", "__init__"],
+    + ["wait", "doctor", "backup", "serve", "account", "key", "audit", "__init__"],
 }
 
 

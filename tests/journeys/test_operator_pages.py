@@ -16,6 +16,9 @@ PATHS = [
     "/admin/cabinet/journalentry/",
     "/admin/cabinet/announcement/add/",
     "/admin/admin/logentry/",
+    "/admin/cabinet/user/1/change/",
+    "/admin/cabinet/user/1/do/end-sessions/",
+    "/admin/cabinet/invitation/add/",
 ]
 
 

@@ -9,6 +9,7 @@ import click
 
 from readback import __version__
 from readback.cli.account import account
+from readback.cli.audit import audit
 from readback.cli.backup import backup, restore
 from readback.cli.database import manage, migrate
 from readback.cli.doctor import doctor
@@ -48,6 +49,7 @@ for command in (
     probe,
     account,
     key,
+    audit,
     migrate,
     backup,
     restore,

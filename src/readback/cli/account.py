@@ -1,5 +1,6 @@
 """`readback account`: manage one account, named by its e-mail address, or invite."""
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import click
 
 from readback.cli import console
 from readback.cli.database import open_cabinet
-from readback.cli.exit_codes import Failure
+from readback.cli.exit_codes import ExitCode, Failure
 from readback.cli.settings import load
 from readback.cli.streams import written_before_commit
 from readback.contract import INVITATION_DAYS, REVOCATION_SECONDS
@@ -20,6 +21,8 @@ _confirmed_option = click.option(
     is_flag=True,
     help="Mark the address as confirmed without sending an e-mail.",
 )
+# In characters; the services limit the addresses.
+_MAX_LIST_LENGTH = 1 << 20
 _FLAGS = ("active", "confirmed", "operator")
 
 
@@ -144,6 +147,18 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     console.print_mail_note()
 
 
+@account.command("end-sessions")
+@click.argument("email")
+@console.json_option
+def end_sessions(email: str, as_json: bool) -> None:
+    """End all sessions of an account: whoever is logged in has to log in again."""
+    with open_cabinet():
+        from readback.cabinet.accounts import sessions as account_sessions
+
+        shown = _changed(email, account_sessions.sessions_end_by_operator)
+    console.print_result(f"Ended all sessions of {email}.", shown, as_json)
+
+
 @account.command()
 @click.argument("email")
 @console.json_option
@@ -240,12 +255,19 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
 
     They receive a link that works once. Inviting an address again sends a new link, and
     earlier links stop working.
+
+    With - instead of an address, invites everybody in a list on standard input:
+    addresses in any form, or a CSV file. Whoever has an open invitation or an account
+    is left alone, so the list can be repeated.
     """
     if not print_link and not load().smtp_url:
         raise Failure(
             "READBACK_SMTP_URL is not set, so no e-mail can be sent: add --link to "
             "print the link instead."
         )
+    if email == "-":
+        _invite_many(days, print_link, as_json)
+        return
     with open_cabinet(), written_before_commit():
         from readback.cabinet.accounts import invitations as account_invitations
 
@@ -263,6 +285,46 @@ def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
             console.print_json(_invitation_as_json(invitation) | shown)
         elif link:
             click.echo(link)
+
+
+def _invite_many(days: int, print_link: bool, as_json: bool) -> None:
+    """Invite a list from standard input; print links, or what is wrong, by line."""
+    text = sys.stdin.read(_MAX_LIST_LENGTH + 1)
+    if len(text) > _MAX_LIST_LENGTH:
+        raise Failure("The list is too long: invite people in several parts.")
+    with open_cabinet(), written_before_commit():
+        from readback.cabinet.accounts.invitations import invitation_link
+        from readback.cabinet.accounts.invite_many import InvitationOutcome, invite_many
+
+        results = invite_many(text, days=days, mail=not print_link)
+        shown = [
+            {
+                "line": each.line,
+                "email": each.email,
+                "outcome": each.outcome.value,
+                "problem": each.problem or None,
+                "link": invitation_link(each.invitation)
+                if each.invitation and print_link
+                else None,
+            }
+            for each in results
+        ]
+        if as_json:
+            console.print_json(shown)
+        elif print_link:
+            for row in shown:
+                if row["link"]:
+                    click.echo(f"{row['email']}\t{row['link']}")
+    wrong = [each for each in results if each.outcome is InvitationOutcome.WRONG]
+    for each in wrong:
+        click.echo(f"Line {each.line}: {each.email} {each.problem}", err=True)
+    invited = sum(each.outcome is InvitationOutcome.INVITED for each in results)
+    known = len(results) - invited - len(wrong)
+    click.echo(
+        f"Invited: {invited}. Left alone: {known}. Wrong: {len(wrong)}.", err=True
+    )
+    if wrong:
+        raise SystemExit(ExitCode.FAILURE)
 
 
 @account.command()

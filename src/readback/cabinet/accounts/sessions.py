@@ -114,6 +114,11 @@ def sessions_end_others(account: User, kept_key: str | None) -> None:
         notices.record("other_sessions_ended", account=account.pk)
 
 
+def sessions_end_by_operator(account: User) -> None:
+    sessions_end(account)
+    notices.record("sessions_ended_by_operator", account=account.pk)
+
+
 def sessions_end(account: User, kept_key: str | None = None) -> int:
     """End all sessions of the account but the one with this key; return how many."""
     rows = UserSession.objects.filter(user=account)

@@ -146,7 +146,7 @@ def as_csv(rows: Iterable[JournalEntry]) -> str:
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
     for row in rows:
-        writer.writerow(_cell(value(row)) for value in _COLUMNS.values())
+        writer.writerow(csv_cell(value(row)) for value in _COLUMNS.values())
     return text.getvalue()
 
 
@@ -155,7 +155,8 @@ def as_json_lines(rows: Iterable[JournalEntry]) -> str:
     return "".join(f"{json.dumps(each)}\n" for each in values)
 
 
-def _cell(value: object) -> object:
+def csv_cell(value: object) -> object:
+    """Return what a spreadsheet shows as it is, and never takes for a formula."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS):

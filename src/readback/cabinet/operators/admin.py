@@ -6,27 +6,28 @@ an entry to the audit trail. No column holds a key, so no page here can show one
 
 from typing import Any
 
-from django import forms
-from django.conf import settings
-from django.contrib import admin, messages
+from allauth.account.decorators import reauthentication_required
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.core.exceptions import ValidationError
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Sum
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.decorators import method_decorator
 from django.utils.formats import number_format
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import format_lazy
-from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
-from readback.cabinet.accounts import invitations
 from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.accounts.forms import NormalisedEmailField
-from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.accounts import sessions as account_sessions
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import (
@@ -37,15 +38,17 @@ from readback.cabinet.models import (
     Usage,
     User,
 )
+from readback.cabinet.operators import account_page, audit, template_filters
 from readback.cabinet.operators import admin_site as filters
-from readback.cabinet.operators.admin_site import OperatorSite, ReadOnlyAdmin, operation
+from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
 from readback.cabinet.operators.announcements import AnnouncementAdmin
+from readback.cabinet.operators.invitations import InvitationAdmin
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.single_sign_on import services as single_sign_on_services
-from readback.contract import INVITATION_DAYS
 
 operator_site = OperatorSite(name="admin")
 operator_site.register(Announcement, AnnouncementAdmin)
+operator_site.register(Invitation, InvitationAdmin)
 
 
 @admin.register(User, site=operator_site)
@@ -69,8 +72,70 @@ class AccountAdmin(ReadOnlyAdmin):
     )
     search_fields = ("email",)
     search_help_text = _("By e-mail address.")
-    fields = (*list_display, "language")
-    actions = ("deactivate", "activate", "reset_second_factor", "disconnect")
+    operations = {
+        "deactivate": Operation(
+            _("Deactivate"),
+            _("Its keys stop working within a second, and its owner cannot log in."),
+            account_services.account_deactivate,
+            gettext_noop("Deactivated"),
+            lambda rows: rows.filter(is_active=True),
+            is_for_others=True,
+        ),
+        "activate": Operation(
+            _("Activate"),
+            _("Its owner can log in, and its keys work as before."),
+            account_services.account_activate,
+            gettext_noop("Activated"),
+            lambda rows: rows.filter(is_active=False),
+        ),
+        "confirm": Operation(
+            _("Confirm the address"),
+            _(
+                "The address counts as confirmed, without an e-mail. Make sure first "
+                "that it belongs to the owner of the account."
+            ),
+            account_services.account_confirm,
+            gettext_noop("Address confirmed"),
+            lambda rows: rows.exclude(filters.confirmed()),
+        ),
+        "reset-second-factor": Operation(
+            _("Reset the second factor"),
+            _(
+                "Its passkeys, authenticator app and recovery codes stop working, and "
+                "all its sessions end. Make sure first that it is the owner who asks."
+            ),
+            second_factor_services.second_factor_reset,
+            gettext_noop("Second factor reset"),
+            lambda rows: rows.filter(authenticator__type__in=account_selectors.FACTORS),
+        ),
+        "disconnect": Operation(
+            _("Disconnect from single sign-on"),
+            _(
+                "All its sessions end. The next person who logs in there with the same "
+                "address gets the account with its keys: make sure first that it is "
+                "the same person."
+            ),
+            single_sign_on_services.account_disconnect,
+            gettext_noop("Disconnected"),
+            lambda rows: rows.filter(socialaccount__isnull=False),
+        ),
+        "end-sessions": Operation(
+            _("End all sessions"),
+            _("Everybody who is logged in to the account has to log in again."),
+            account_sessions.sessions_end_by_operator,
+            gettext_noop("Sessions ended"),
+            lambda rows: rows.filter(usersession__isnull=False),
+        ),
+        "delete": Operation(
+            _("Delete"),
+            _("Its keys and their history are deleted, too. You cannot undo this."),
+            account_services.account_delete,
+            gettext_noop("Deleted"),
+            is_for_others=True,
+            is_final=True,
+            is_in_list=False,
+        ),
+    }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return account_selectors.accounts_with_state().order_by(*self.ordering)
@@ -85,36 +150,31 @@ class AccountAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("active keys"))
     def active_keys(self, account: User) -> str:
-        return number_format(account.key_count)  # type: ignore[attr-defined]
+        url = reverse("admin:cabinet_key_changelist", query={"owner": account.pk})
+        number = number_format(account.key_count)  # type: ignore[attr-defined]
+        return format_html('<a href="{}">{}</a>', url, number)
 
     @admin.display(description=_("operator"))
     def operator(self, account: User) -> str:
         return str(yesno(account.is_staff))
 
-    @operation(_("Deactivate: stop its keys and block login"))
-    def deactivate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        # Operators who deactivate themselves could not log in to undo it.
-        others = rows.exclude(email=request.user.get_username())
-        message = gettext_noop("Deactivated")
-        self._apply(request, others, account_services.account_deactivate, message)
-
-    @operation(_("Activate"))
-    def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        message = gettext_noop("Activated")
-        self._apply(request, rows, account_services.account_activate, message)
-
-    @operation(_("Reset the second factor: remove it and end all sessions"))
-    def reset_second_factor(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        factors = account_selectors.FACTORS
-        protected = rows.filter(authenticator__type__in=factors).distinct()
-        reset = second_factor_services.second_factor_reset
-        self._apply(request, protected, reset, gettext_noop("Second factor reset"))
-
-    @operation(_("Disconnect from single sign-on: end all sessions"))
-    def disconnect(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        connected = rows.filter(socialaccount__isnull=False).distinct()
-        service = single_sign_on_services.account_disconnect
-        self._apply(request, connected, service, gettext_noop("Disconnected"))
+    def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
+        """Show everything about an account on one page, with all operations."""
+        account = self.get_object(request, unquote(object_id))
+        if account is None:
+            raise Http404
+        if not self.has_view_permission(request, account) or request.method == "POST":
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            **account_page.context(account),
+            "opts": self.opts,
+            "title": account.email,
+            "operations": self.operations_for(request, account),
+            "may_see_keys": request.user.has_perm("cabinet.view_key"),
+            "may_revoke": request.user.has_perm("cabinet.change_key"),
+        }
+        return TemplateResponse(request, "operators/account.html", context)
 
 
 @admin.register(Key, site=operator_site)
@@ -133,7 +193,23 @@ class KeyAdmin(ReadOnlyAdmin):
         "accepted",
         "refused",
     )
-    actions = ("revoke",)
+    operations = {
+        "revoke": Operation(
+            _("Revoke"),
+            _(
+                "The API refuses every request with this key within a second. You "
+                "cannot undo this. Its owner is told by e-mail."
+            ),
+            key_services.key_revoke,
+            gettext_noop("Revoked"),
+            lambda rows: rows.filter(revoked_at=None),
+            is_final=True,
+        ),
+    }
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        """Allow the link to the keys of one account."""
+        return lookup == "owner" or super().lookup_allowed(lookup, value, request)
 
     @admin.display(description=_("state"))
     def state(self, key: Key) -> SafeString:
@@ -151,10 +227,6 @@ class KeyAdmin(ReadOnlyAdmin):
     @admin.display(description=_("requests refused"))
     def refused(self, key: Key) -> str:
         return _count_requests(key, ~Q(code=""))
-
-    @operation(_("Revoke permanently"))
-    def revoke(self, request: HttpRequest, rows: QuerySet[Key]) -> None:
-        self._apply(request, rows, key_services.key_revoke, gettext_noop("Revoked"))
 
 
 def _count_requests(key: Key, condition: Q) -> str:
@@ -194,120 +266,33 @@ class JournalAdmin(KeyRowAdmin):
     list_filter = (filters.CodeFilter, "accepted", "endpoint")
 
 
-class InviteForm(forms.ModelForm):  # type: ignore[type-arg]
-    email = NormalisedEmailField(
-        help_text=format_lazy(
-            _(
-                "They receive a link that works once, for {days} days. If you have "
-                "invited them before, earlier links stop working."
-            ),
-            days=INVITATION_DAYS,
-        )
-    )
-
-    class Meta:
-        model = Invitation
-        fields = ("email",)
-
-    def clean_email(self) -> str:
-        email: str = self.cleaned_data["email"]
-        try:
-            invitations.check_invitable(email)
-        except ServiceError as error:
-            raise ValidationError(str(error)) from None
-        return email
-
-    def validate_unique(self) -> None:
-        """Allow an address that has been invited: it is invited again."""
-
-
-@admin.register(Invitation, site=operator_site)
-class InvitationAdmin(ReadOnlyAdmin):
-    list_display = (
-        "email",
-        "state",
-        "invited_by",
-        "created_at",
-        "expires_at",
-        "accepted_at",
-    )
-    list_filter = ("created_at", "accepted_at")
-    list_select_related = ("invited_by",)
-    search_fields = ("email",)
-    ordering = ("-created_at",)
-    form = InviteForm
-    actions = ("send_again", "withdraw")
-
-    @admin.display(description=_("state"))
-    def state(self, invitation: Invitation) -> str:
-        return str(invitation.state.label)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.has_perm("cabinet.add_invitation"))
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return self.list_display if obj else ("email",)
-
-    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
-        title = gettext("Invite somebody")
-        context = {"title": title, "show_save_and_continue": False}
-        try:
-            return super().add_view(request, extra_context=context)
-        except ServiceError as error:
-            messages.error(request, str(error))
-            return redirect("admin:cabinet_invitation_changelist")
-
-    def save_model(
-        self, request: HttpRequest, obj: Invitation, form: Any, change: bool
-    ) -> None:
-        obj.pk = _invite(request, obj).pk
-
-    def response_add(
-        self, request: HttpRequest, obj: Invitation, post_url_continue: Any = None
-    ) -> HttpResponse:
-        invited = gettext("Invited %(email)s.") % {"email": obj.email}
-        messages.success(request, f"{invited} {_mail_note()}")
-        page = "add" if "_addanother" in request.POST else "changelist"
-        return redirect(f"admin:cabinet_invitation_{page}")
-
-    @operation(_("Send again: a new link, and earlier ones stop working"))
-    def send_again(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
-        def send(row: Invitation) -> None:
-            _invite(request, row)
-
-        if self._apply(request, rows, send, gettext_noop("Invited again")):
-            messages.info(request, _mail_note())
-
-    @operation(_("Withdraw: the link stops working"))
-    def withdraw(self, request: HttpRequest, rows: QuerySet[Invitation]) -> None:
-        service = invitations.invitation_withdraw
-        self._apply(request, rows, service, gettext_noop("Withdrawn"))
-
-
-def _invite(request: HttpRequest, invitation: Invitation) -> Invitation:
-    operator = request.user if isinstance(request.user, User) else None
-    return invitations.invitation_create(invitation.email, by=operator)
-
-
-def _mail_note() -> str:
-    if settings.CONFIG.smtp_url:
-        return gettext("The e-mail is on its way.")
-    return gettext(
-        "There is no mail server, so the server prints the e-mail to its terminal."
-    )
-
-
 @admin.register(LogEntry, site=operator_site)
 class AuditAdmin(ReadOnlyAdmin):
     """The audit trail: which operator did what, and when."""
 
+    change_list_template = "operators/audit.html"
     list_display = ("action_time", "user", "content_type", "object_repr", "change")
-    list_filter = ("content_type",)
+    list_filter = (filters.DoneFilter, filters.ObjectFilter)
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
     search_help_text = _("By e-mail address or name of the object.")
     fields = list_display
 
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.download_view)
+        file = path("download.<slug:extension>", view, name="audit_download")
+        return [file, *super().get_urls()]
+
+    @method_decorator(reauthentication_required)
+    def download_view(self, request: HttpRequest, extension: str) -> HttpResponseBase:
+        """Return a file with all entries that the search and the filters find."""
+        if extension not in audit.WRITERS:
+            raise Http404
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found = self.get_changelist_instance(request).queryset
+        return audit.download(found[: audit.MAX_ROWS].iterator(), extension)
+
     @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:
-        return gettext(entry.get_change_message())
+        return template_filters.change(entry)

@@ -7,21 +7,23 @@ takes long if the table is large.
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from allauth.account.decorators import secure_admin_login
+from allauth.account.decorators import reauthentication_required, secure_admin_login
 from allauth.account.models import EmailAddress
 from allauth.account.utils import get_next_redirect_url
 from django.conf import settings
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -87,12 +89,36 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
         return self.count == MAX_ROWS
 
 
+class Operation(NamedTuple):
+    """What operators can do with a row: a button of its page, and mostly of the list.
+
+    The service is the one that the command line calls.
+    """
+
+    title: Any
+    # What happens, for the page that asks before it does.
+    consequence: Any
+    service: Callable[[Any], object]
+    # What the audit trail says, in English.
+    message: str
+    # The rows for which there is something to do.
+    rows: Callable[[QuerySet[Any]], QuerySet[Any]] = lambda rows: rows
+    # Operators cannot do it to themselves: they could not log in to undo it.
+    is_for_others: bool = False
+    # It cannot be undone.
+    is_final: bool = False
+    is_in_list: bool = True
+
+
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
     The newest rows come first and nothing else can be sorted by, so that a list reads
-    only the rows that it shows.
+    only the rows that it shows. All changes are `operations`, which need the permission
+    to change rows, and a login that is recent.
     """
+
+    operations: dict[str, Operation] = {}
 
     actions_on_bottom = False
     # They would need Django's scripts, which are larger than the rest of the page.
@@ -114,36 +140,98 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         name = f"{self.opts.app_label}.change_{self.opts.model_name}"
         return bool(request.user.has_perm(name))
 
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the operations that a list offers for the selected rows."""
+        if not self.has_operate_permission(request):
+            return {}
+        return {
+            name: (ReadOnlyAdmin._run, name, operation.title)
+            for name, operation in self.operations.items()
+            if operation.is_in_list
+        }
+
+    @method_decorator(reauthentication_required(allow_get=True))
+    def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        return super().changelist_view(request, *args, **options)
+
+    def _run(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        operation = self.operations[request.POST["action"]]
+        self._apply(request, self._rows_for(operation, request, rows), operation)
+
+    def _rows_for(
+        self, operation: Operation, request: HttpRequest, rows: QuerySet[Any]
+    ) -> QuerySet[Any]:
+        """Return the rows for which this operator has something to do."""
+        rows = operation.rows(rows).distinct()
+        return rows.exclude(pk=request.user.pk) if operation.is_for_others else rows
+
+    def operations_for(self, request: HttpRequest, row: Any) -> list[Any]:
+        """Return the operations that the page of a row offers, with their names."""
+        if not self.has_operate_permission(request):
+            return []
+        alone = self.model._default_manager.filter(pk=row.pk)
+        return [
+            (name, operation)
+            for name, operation in self.operations.items()
+            if self._rows_for(operation, request, alone).exists()
+        ]
+
+    def get_urls(self) -> list[Any]:
+        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
+        view = self.admin_site.admin_view(self.operate_view)
+        return [path("<int:pk>/do/<slug:name>/", view, name=name), *super().get_urls()]
+
+    @method_decorator(reauthentication_required)
+    def operate_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
+        """Ask before an operation on one row, and do it."""
+        row = get_object_or_404(self.model, pk=pk)
+        operation = self.operations.get(name)
+        if operation is None:
+            raise Http404
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        page = f"admin:{self.opts.app_label}_{self.opts.model_name}"
+        if request.method == "POST":
+            alone = self.model._default_manager.filter(pk=pk)
+            self._apply(request, self._rows_for(operation, request, alone), operation)
+            is_left = alone.exists()
+            return (
+                redirect(f"{page}_change", pk)
+                if is_left
+                else redirect(f"{page}_changelist")
+            )
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": f"{row}: {operation.title}",
+            "operation": operation,
+            "back": reverse(f"{page}_change", args=[pk]),
+        }
+        return TemplateResponse(request, "operators/operate.html", context)
+
     def _apply(
-        self,
-        request: HttpRequest,
-        rows: QuerySet[Any],
-        service: Callable[[Any], None],
-        message: str,
-    ) -> int:
+        self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
+    ) -> None:
         """Call the service for each row and write it to the audit trail, in English.
 
         A change and its entry are one transaction. Say which rows could not be changed
-        and why; return how many were.
+        and why.
         """
         changed = 0
-        for row in rows:
+        # A list, because a change may take a row out of the query.
+        selected = list(rows)
+        for row in selected:
             try:
                 with transaction.atomic():
-                    service(row)
-                    self.log_change(request, row, message)
+                    # First, because a deleted row has no id.
+                    self.log_change(request, row, operation.message)
+                    operation.service(row)
             except ServiceError as error:
                 messages.error(request, f"{row}: {error}")
             else:
                 changed += 1
-        if changed or not rows:
-            messages.success(request, f"{gettext(message)}: {changed}.")
-        return changed
-
-
-def operation(title: Any) -> Callable[[Any], Any]:
-    """Return a decorator for actions, which need the permission to change rows."""
-    return admin.action(description=title, permissions=["operate"])
+        if changed or not selected:
+            messages.success(request, f"{gettext(operation.message)}: {changed}.")
 
 
 class ChoiceFilter(admin.SimpleListFilter):
@@ -172,7 +260,7 @@ def _periods(since: Callable[[datetime], Q]) -> Iterable[Any]:
         yield str(days), title, lambda age=age: since(timezone.now() - age)
 
 
-def _confirmed() -> Q:
+def confirmed() -> Q:
     address = EmailAddress.objects.filter(user=OuterRef("pk"))
     return Q(Exists(address.filter(primary=True, verified=True)))
 
@@ -197,8 +285,8 @@ class ActiveFilter(ChoiceFilter):
 class ConfirmedFilter(ChoiceFilter):
     title, parameter_name = _("confirmed"), "confirmed"
     choice_list = (
-        ("yes", _("yes"), _confirmed),
-        ("no", _("no"), lambda: ~_confirmed()),
+        ("yes", _("yes"), confirmed),
+        ("no", _("no"), lambda: ~confirmed()),
     )
 
 
@@ -242,6 +330,20 @@ class UsedFilter(ChoiceFilter):
 class HourFilter(ChoiceFilter):
     title, parameter_name = _("time"), "time"
     choice_list = tuple(_periods(lambda start: Q(hour__gte=start)))
+
+
+class DoneFilter(ChoiceFilter):
+    title, parameter_name = _("time"), "time"
+    choice_list = tuple(_periods(lambda start: Q(action_time__gte=start)))
+
+
+class ObjectFilter(ChoiceFilter):
+    title, parameter_name = _("object"), "object"
+    choice_list = (
+        ("account", _("account"), lambda: Q(content_type__model="user")),
+        ("key", _("key"), lambda: Q(content_type__model="key")),
+        ("invitation", _("invitation"), lambda: Q(content_type__model="invitation")),
+    )
 
 
 class CodeFilter(ChoiceFilter):

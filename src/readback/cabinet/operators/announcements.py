@@ -5,14 +5,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.models import ANNOUNCEMENT_LENGTH, Announcement
-from readback.cabinet.operators.admin_site import ReadOnlyAdmin, operation
+from readback.cabinet.operators.admin_site import Operation, ReadOnlyAdmin
 from readback.cabinet.serving import announcements
 
 
@@ -51,10 +50,24 @@ class AnnouncementForm(forms.ModelForm):  # type: ignore[type-arg]
         return values
 
 
+def _end(row: Announcement) -> None:
+    row.ends_at = timezone.now()
+    row.save(update_fields=["ends_at"])
+    announcements.forget()
+
+
 class AnnouncementAdmin(ReadOnlyAdmin):
     list_display = ("text", "level", "starts_at", "ends_at")
     form = AnnouncementForm
-    actions = ("end",)
+    operations = {
+        "end": Operation(
+            _("End now"),
+            _("It is no longer shown."),
+            _end,
+            gettext_noop("Ended"),
+            lambda rows: rows.filter(ends_at__gt=timezone.now()),
+        ),
+    }
 
     @admin.display(description=_("text"))
     def text(self, row: Announcement) -> str:
@@ -80,14 +93,4 @@ class AnnouncementAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, obj: Announcement, form: Any, change: bool
     ) -> None:
         super().save_model(request, obj, form, change)
-        announcements.forget()
-
-    @operation(_("End now"))
-    def end(self, request: HttpRequest, rows: QuerySet[Announcement]) -> None:
-        def end(row: Announcement) -> None:
-            row.ends_at = timezone.now()
-            row.save(update_fields=["ends_at"])
-
-        unfinished = rows.filter(ends_at__gt=timezone.now())
-        self._apply(request, unfinished, end, gettext_noop("Ended"))
         announcements.forget()

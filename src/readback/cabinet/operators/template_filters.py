@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import template
+from django.contrib.admin.models import LogEntry
 from django.utils import translation
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 register = template.Library()
@@ -71,6 +73,12 @@ def known_as(name: str) -> str:
     with translation.override("en"):  # Django has translated some of them already
         in_code = str(name).lower()
     return capfirst(str(_NAMES.get(in_code, name)))
+
+
+@register.filter
+def change(entry: LogEntry) -> str:
+    """Return what an entry of the audit trail says, which is stored in English."""
+    return gettext(entry.get_change_message())
 
 
 @register.filter

@@ -30,8 +30,6 @@ _log = logging.getLogger("readback.security")
 _SYSLOG_SECONDS = 1.0
 _SYSLOG_PORT = 514
 _PRIORITY = SysLogHandler.LOG_AUTHPRIV << 3 | SysLogHandler.LOG_INFO
-# What the operator called, such as "readback account deactivate".
-_command: str | None = None
 
 
 def record(
@@ -55,8 +53,6 @@ def record(
     }
     if invitation is not None:
         line["invitation"] = invitation
-    if _command is not None:
-        line["command"] = _command
     # JSON escapes line breaks, so no value can forge a second line.
     _log.info(json.dumps(line))
 
@@ -64,15 +60,23 @@ def record(
 def enable(config: Config, command: str | None = None) -> None:
     """Write the log from now on; a command does so only if the setting names a place.
 
-    Otherwise, its log lines would be among its own output.
+    Otherwise, its log lines would be among its own output. The command is what the
+    operator called, such as "readback account deactivate".
     """
-    global _command
-    _command = command
     if command and not config.security_log:
         return
     handler = _handler(config.security_log)
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setFormatter(_Line(command))
     _log.addHandler(handler)
+
+
+class _Line(logging.Formatter):
+    def __init__(self, command: str | None) -> None:
+        super().__init__()
+        self._added = {"command": command} if command else {}
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json.dumps(json.loads(record.getMessage()) | self._added)
 
 
 def _handler(place: str) -> logging.Handler:
@@ -90,7 +94,7 @@ class _ElseStandardError(logging.Handler):
         error = sys.exc_info()[1]
         reason = getattr(error, "strerror", None) or type(error).__name__
         problem = f"The security log cannot be written: {reason}."
-        print(record.getMessage(), problem, sep="\n", file=sys.stderr, flush=True)
+        print(self.format(record), problem, sep="\n", file=sys.stderr, flush=True)
 
 
 class _File(_ElseStandardError, WatchedFileHandler):

@@ -1,0 +1,44 @@
+"""`readback audit`: what operators did on their pages, for people and programs."""
+
+from datetime import UTC, datetime
+
+import click
+
+from readback.cli import console
+from readback.cli.database import open_cabinet
+
+
+def moment(value: str) -> datetime:
+    """Parse a time or an age; click shows this function's name in the help."""
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        return datetime.now(UTC) - console.duration(value)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+@click.command()
+@click.option(
+    "--since",
+    type=moment,
+    help="Only newer entries: a time in UTC such as 2026-11-15 or 2026-11-15T04:12, or "
+    "an age such as 30d or 12h.",
+)
+@console.json_flag(help="Print one JSON object per line.")
+def audit(since: datetime | None, as_json: bool) -> None:
+    """Print the audit trail, the oldest entry first.
+
+    It has what operators did on their pages. What commands do is in the security log.
+    """
+    with open_cabinet():
+        from readback.cabinet.operators import audit as trail
+
+        entries = trail.entries(since).iterator()
+        if as_json:
+            for line in trail.as_json_lines(entries):
+                click.echo(line, nl=False)
+            return
+        shown = [trail.fields_of(entry) for entry in entries]
+    headings = ("time", "operator", "type", "object", "change")
+    names = ("time", "by", "object_type", "object", "change")
+    console.print_rows(headings, [[row[name] for name in names] for row in shown])

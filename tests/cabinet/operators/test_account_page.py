@@ -1,0 +1,223 @@
+"""One page for an account: what operators see and do there, and who may."""
+
+from datetime import timedelta
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
+from readback.cabinet.mail import outbox
+from readback.cabinet.models import Key, OutgoingMail, User
+from tests.cabinet.operators.test_admin import OPERATOR, operator
+from tests.cabinet.owners import ALICE, BOB, account
+from tests.cabinet.single_sign_on.test_single_sign_on import age_session
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+
+__all__ = ["operator"]
+DATABASES = ["sqlite"]
+pytestmark = pytest.mark.usefixtures("unsent_mails")
+
+
+def page_of(made: User) -> str:
+    return f"/admin/cabinet/user/{made.pk}/change/"
+
+
+def do(visitor: Visitor, made: User, name: str):
+    """Press a button of the page, and confirm."""
+    path = f"/admin/cabinet/user/{made.pk}/do/{name}/"
+    assert path in text_of(visitor.get(page_of(made))), name
+    asked = visitor.get(path)
+    assert "Cancel" in words_of(asked)
+    return visitor.send(path)
+
+
+def test_it_shows_everything_about_an_account(operator, alice):
+    key = key_services.key_create(alice, "the laptop").key
+    key.last_used_at = timezone.now()
+    key.save()
+    key_services.key_create(account(BOB), "of bob")
+    Visitor().log_in(ALICE)
+    issuer = "https://login.example.org"
+    SocialAccount.objects.create(user=alice, provider=issuer, uid="a")
+    passkey = {"name": "finger", "credential": {"secret": "s3cret"}}
+    Authenticator.objects.create(user=alice, type="webauthn", data=passkey)
+    codes = {"digests": ["d1g3st", "x"]}
+    Authenticator.objects.create(user=alice, type="recovery_codes", data=codes)
+    OutgoingMail.objects.update(attempts=3)
+    operator.send(f"/admin/cabinet/key/{key.pk}/do/revoke/")
+
+    page = operator.get(page_of(alice))
+    words = words_of(page)
+    for part in (
+        "State active",
+        f"{ALICE} confirmed",
+        "Password set",
+        f"Single sign-on {issuer}",
+        "Passkey finger",
+        "Recovery codes left 2",
+        "Unknown browser 203.0.113.x",
+        f"{key} the laptop revoked",
+        "key_created",
+        f"{OPERATOR} {key} Revoked",
+    ):
+        assert part in words, part
+    assert "of bob" not in words
+    for secret in (PASSWORD, "argon2", "s3cret", "d1g3st", bytes(key.digest).hex()):
+        assert secret not in text_of(page)
+    session = UserSession.objects.get(user=alice).session_key
+    assert session not in text_of(page)
+    assert operator.get("/admin/cabinet/user/999/change/").status_code == 404
+
+
+def test_every_operation_asks_first_and_is_in_the_audit_trail(operator, alice):
+    Visitor().log_in(ALICE)
+    SocialAccount.objects.create(user=alice, provider="https://x", uid="a")
+    Authenticator.objects.create(user=alice, type="totp", data={})
+    alice.emailaddress_set.update(verified=False)
+
+    do(operator, alice, "end-sessions")
+    assert not UserSession.objects.filter(user=alice).exists()
+    do(operator, alice, "confirm")
+    assert selectors.account_is_confirmed(alice)
+    do(operator, alice, "reset-second-factor")
+    do(operator, alice, "disconnect")
+    assert not Authenticator.objects.exists() and not SocialAccount.objects.exists()
+    do(operator, alice, "deactivate")
+    do(operator, alice, "activate")
+    alice.refresh_from_db()
+    assert alice.is_active
+    # There is nothing left to do but these.
+    page = text_of(operator.get(page_of(alice)))
+    for name in ("activate", "confirm", "disconnect", "reset-second-factor"):
+        assert f"/{alice.pk}/do/{name}/" not in page
+    done = do(operator, alice, "delete")
+    assert done["Location"] == "/admin/cabinet/user/"
+    assert not User.objects.filter(email=ALICE).exists()
+
+    entries = LogEntry.objects.order_by("id")
+    assert {(each.object_repr, each.object_id) for each in entries} == {
+        (ALICE, str(alice.pk))
+    }
+    assert [each.get_change_message() for each in entries] == [
+        "Sessions ended",
+        "Address confirmed",
+        "Second factor reset",
+        "Disconnected",
+        "Deactivated",
+        "Activated",
+        "Deleted",
+    ]
+
+
+def test_a_get_changes_nothing_and_a_post_needs_the_forms_token(operator, alice):
+    path = f"/admin/cabinet/user/{alice.pk}/do/deactivate/"
+    operator.get(path)
+    assert operator.client.post(path).status_code == 403
+    alice.refresh_from_db()
+    assert alice.is_active
+    assert (
+        operator.get(f"/admin/cabinet/user/{alice.pk}/do/nothing/").status_code == 404
+    )
+
+
+def test_an_old_login_has_to_be_proved_again(operator, alice):
+    age_session(operator, 3600)
+    path = f"/admin/cabinet/user/{alice.pk}/do/delete/"
+    asked = operator.get(path)
+    assert asked["Location"].startswith("/accounts/reauthenticate/")
+    fields = {"action": "deactivate", "_selected_action": str(alice.pk)}
+    asked = operator.send("/admin/cabinet/user/", fields)
+    assert asked["Location"].startswith("/accounts/reauthenticate/")
+    alice.refresh_from_db()
+    assert alice.is_active
+    assert operator.get(page_of(alice)).status_code == 200
+
+
+def test_who_may_only_look_has_no_buttons(operator, alice):
+    key = key_services.key_create(alice).key
+    User.objects.filter(email=OPERATOR).update(is_superuser=False)
+    viewer = User.objects.get(email=OPERATOR)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_user"))
+
+    page = text_of(operator.get(page_of(alice)))
+    assert str(key) in page
+    assert "/deactivate/" not in page and "/revoke/" not in page
+    assert "/admin/cabinet/key/" not in page
+    for path in (f"user/{alice.pk}/do/delete", f"key/{key.pk}/do/revoke"):
+        answer = operator.post(f"/admin/cabinet/{path}/")
+        assert answer.status_code == 403, path
+    assert User.objects.filter(email=ALICE).exists()
+    assert Key.objects.get().revoked_at is None
+
+
+def test_somebody_else_learns_nothing(alice):
+    bob = account_services.account_create(BOB, PASSWORD, confirmed=True)
+    visitor = Visitor()
+    visitor.log_in(BOB)
+    for pk in (alice.pk, 999):
+        for path in (
+            f"user/{pk}/change",
+            f"user/{pk}/do/delete",
+            f"key/{pk}/do/revoke",
+        ):
+            for who in (visitor, Visitor()):
+                assert who.get(f"/admin/cabinet/{path}/").status_code == 302
+                assert who.post(f"/admin/cabinet/{path}/").status_code == 302
+    assert User.objects.count() == 2 and bob.is_active
+
+
+def test_operators_cannot_lock_themselves_out(operator):
+    me = User.objects.get(email=OPERATOR)
+    for name in ("deactivate", "delete"):
+        assert f"/{me.pk}/do/{name}/" not in text_of(operator.get(page_of(me)))
+        operator.send(f"/admin/cabinet/user/{me.pk}/do/{name}/")
+    assert User.objects.get(email=OPERATOR).is_active and operator.is_logged_in
+    # Another operator may, as long as one is left.
+    second = account("second@example.org")
+    User.objects.filter(pk=second.pk).update(is_staff=True)
+    User.objects.filter(email=OPERATOR).update(is_superuser=False)
+    User.objects.filter(pk=second.pk).update(is_superuser=True)
+    me.user_permissions.add(
+        *Permission.objects.filter(codename__in=["view_user", "change_user"])
+    )
+    operator.send(f"/admin/cabinet/user/{second.pk}/do/deactivate/")
+    assert "last operator" in words_of(operator.get(page_of(second)))
+    assert User.objects.get(pk=second.pk).is_active
+
+
+def test_the_keys_of_an_account_are_one_click_from_the_list(operator, alice):
+    key = key_services.key_create(alice, "hers").key
+    # An address that contains hers is not found by the link.
+    other = account(f"m{ALICE}")
+    key_services.key_create(other, "not hers")
+    path = f"/admin/cabinet/key/?owner={alice.pk}"
+    assert path in text_of(operator.get("/admin/cabinet/user/"))
+
+    words = words_of(operator.get(path))
+    assert str(key) in words and "not hers" not in words
+
+
+def test_the_statements_of_the_page_do_not_depend_on_its_rows(operator, alice):
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert operator.get(page_of(alice)).status_code == 200
+        return len(queries)
+
+    first = key_services.key_create(alice).key
+    operator.send(f"/admin/cabinet/key/{first.pk}/do/revoke/")
+    before = statements()
+    for _ in range(8):
+        key = key_services.key_create(alice).key
+        operator.send(f"/admin/cabinet/key/{key.pk}/do/revoke/")
+        outbox.add("account/email/x", ALICE, timedelta(days=1))
+        Visitor().log_in(ALICE)
+    assert statements() <= before
