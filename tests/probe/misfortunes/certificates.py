@@ -234,10 +234,10 @@ _HANDSHAKES = (
         by="you operator",
     ),
     _row(
-        "the server answers in HTTP/1.0 behind TLS",
+        "the server closes every connection behind TLS",
         _serving(),
-        "HTTP/1.0|connection",
-        by="operator network",
+        shows=("needs a new connection",),
+        by="operator network you",
         behave=with_fields(Connection="close"),
     ),
 )
