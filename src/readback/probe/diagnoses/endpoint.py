@@ -45,8 +45,9 @@ ENDPOINT = {
     ),
     "endpoint.rate_limited": machine.fail("""
         The service reports too many requests: {detail}
-        → Another program uses the same key or network address. Wait {wait} s and try
-        again."""),
+        → Wait {wait} s and try again. The limit counts every program that uses the same
+        key or network address, and the probe as well. If it keeps happening, look at
+        the limits of the account at the provider."""),
     "endpoint.unavailable": service.fail("""
         The service responded with {status}: {detail}
         → It is overloaded, starting or failing. Try again, then tell its operator."""),

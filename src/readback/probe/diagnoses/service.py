@@ -189,8 +189,9 @@ HTTP = {
         → Something changes the request before it reaches the service. {hint}"""),
     "http.rate_limited": machine.fail("""
         The service reports too many requests.
-        → Another program uses the same key or network address. Wait {wait} s and try
-        again."""),
+        → Wait {wait} s and try again. The probe alone sends up to 60 requests, which
+        may be all that the limit allows. If your programs are refused while no probe
+        runs, let them send fewer, or ask the operator for a higher limit."""),
     "http.unavailable": service.fail("""
         The service responded with {code}: {detail}
         → Try again. If it keeps failing, tell the operator the request id:
