@@ -20,7 +20,8 @@ LONGEST_SECONDS = 66.0
 BLAME = {
     "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
     "agent": r"blocks .* by the User-Agent",
-    "store": r"certificates? store|SSL_CERT_FILE|certificates of this machine",
+    "store": r"certificates? store(?! of this machine is right)|SSL_CERT_FILE"
+    r"|certificates of this machine",
     "limits": r"limits the number of connections",
     "program": r"another program uses",
     "mtu": r"size of a packet|MTU",
