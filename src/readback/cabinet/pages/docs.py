@@ -144,9 +144,11 @@ def _stack_on_a_phone(tokens: "list[Token]") -> None:
 
 
 def _link_to_page(token: "Token") -> "Token":
-    """Point a link to another Markdown file at the page of that file."""
+    """Point a link to another file of docs/ at the address where it is served."""
     href = str(token.attrGet("href"))
-    if match := re.fullmatch(r"(?:\.\./)?([a-z-]+)\.md(#.*)?", href):
+    if href.endswith("openapi.yaml"):
+        token.attrSet("href", reverse("openapi"))
+    elif match := re.fullmatch(r"(?:\.\./)?([a-z-]+)\.md(#.*)?", href):
         token.attrSet("href", reverse("docs_page", args=[match[1]]) + (match[2] or ""))
     return token
 
