@@ -158,6 +158,10 @@ class _Handler(BaseRequestHandler):
         except (Close, OSError):
             pass
 
+    def finish(self) -> None:
+        # With TLS this is another socket than the one that the server closes.
+        self.request.close()
+
     def _answer_one(self, stream: Any, connection: int, place: int) -> bool:
         """Answer a request; return whether another one may follow."""
         first = stream.readline().decode("latin-1").split()
