@@ -113,7 +113,7 @@ def test_an_operator_resets_the_second_factor_of_an_owner(operator, mails, log):
     [code, *_] = recovery_codes_in(owner.get(shown))
     others = User.objects.exclude(pk=alice.pk).get()
     fields = {
-        "action": "reset_second_factor",
+        "action": "reset-second-factor",
         "_selected_action": [str(alice.pk), str(others.pk)],
     }
 
