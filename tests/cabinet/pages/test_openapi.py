@@ -70,5 +70,5 @@ def test_the_pages_about_the_api_link_to_it():
 
     assert beside_the_pages["Location"] == "/openapi.yaml"
     assert 'href="/openapi.yaml"' in text_of(Visitor().get("/docs/"))
-    assert 'href="openapi.yaml"' in text_of(Visitor().get("/docs/contract"))
-    assert 'href="../openapi.yaml"' in text_of(Visitor("ru").get("/docs/contract"))
+    assert 'href="/openapi.yaml"' in text_of(Visitor().get("/docs/contract"))
+    assert 'href="/openapi.yaml"' in text_of(Visitor("ru").get("/docs/contract"))
