@@ -71,6 +71,8 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 def failed(route: Route, error: OSError) -> ProbeError:
     """Return the error for a further connection that could not be opened."""
+    if isinstance(error, ConnectionResetError):  # Just after it was accepted.
+        return ProbeError("http.cut")
     reason = sanitize(error.strerror or str(error)) or "no response"
     # The numbers of TLS errors have another meaning.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
