@@ -166,6 +166,21 @@ def test_a_server_that_does_not_know_the_key_is_not_blamed_on_the_key(
     assert_only(report, "sometimes.key")
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_another_service_at_every_second_request_is_not_blamed_on_the_key(
+    is_first: bool, resources: Resources
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    other = Response(404, "Not Found", headers, b'{"detail":"Not Found"}')
+    numbers = count(int(is_first))
+
+    def change(request: Request) -> Request | Response:
+        return other if next(numbers) % 2 else request
+
+    report = report_of(through_relay(change), resources)
+    assert_only(report, "sometimes.other_service")
+
+
 @contextmanager
 def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the name two.example have two addresses, as a file of hosts does."""

@@ -33,6 +33,8 @@ _LARGE_BYTES = 1024
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
 _SURE = ("address", "certificate")
+# The form of a refusal of Readback; many other services use another.
+_REFUSAL = "{error,"
 _NO_DIFFERENCE = (
     "nothing tells them apart: address, certificate, new or reused connection, method, "
     "size, User-Agent"
@@ -50,6 +52,7 @@ _COMPARISONS = {
     *("between.expect_refused", "between.mtu", "between.size_limit"),
     *("between.idle_dead", "between.idle_reset", "reuse.closed"),
     *("limit.refused_elsewhere", "parameter.ignored", "tls.store_refuses"),
+    "key.readback_elsewhere",
     *("tls.only_certifi", "tls.only_system", "tls.no_machine_store"),
     *("tls.strict", "tls.strict_newer", "tls.partial", "tls.partial_older"),
 }
@@ -113,7 +116,14 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
     bad: set[int] = set()
     for group in mixed:
         common = Counter(one.outcome for one in group)
-        good = min(group, key=lambda one: (one.badness, -common[one.outcome]))
+        good = min(
+            group,
+            key=lambda one: (
+                one.badness,
+                not one.form.startswith(_REFUSAL),
+                -common[one.outcome],
+            ),
+        )
         is_good = good.badness < FAILURE
         bad |= {id(one) for one in group if one.outcome != good.outcome or not is_good}
     outcomes = {one.outcome for one in log if id(one) in bad}

@@ -3,8 +3,8 @@
 One of several servers behind an address may be down, have another certificate or an old
 database; then the same request is answered now and fails a moment later. The runner
 passes every step through `settle`: if it fails, it is run again on new connections, to
-another address of the host each time, with another request in between, so that the
-rhythm of a step cannot coincide with that of a balancer. If all attempts fail alike,
+another address of the host each time, once with another request in between, so that the
+rhythm of a step does not coincide with that of a balancer. If all attempts fail alike,
 the failure is believed, and only then looked at more closely. If one of them succeeds,
 the run goes on with what that one found, and the module `mixtures` says at its end how
 often requests failed, and what those that failed have in common.
@@ -160,7 +160,8 @@ def _repeated(
         calls.append((again, call))
         if not is_long:
             yield again, call.result()
-            if first.error and number < repeats:
+            # Not each time, or every attempt of one request would be an odd one.
+            if first.error and number == repeats // 2:
                 _ask_between(again)
     for again, call in calls if is_long else []:
         yield again, call.result()
