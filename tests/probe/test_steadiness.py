@@ -3,6 +3,8 @@
 Every server here counts, so that it fails at the same requests in every run.
 """
 
+import errno
+import json
 import re
 import socket
 import threading
@@ -16,6 +18,7 @@ import pytest
 from readback.probe.common.results import Culprit, Verdict
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
+from readback.probe.transport import opening
 from readback.probe.transport.exchanges import MAX_REQUESTS
 from tests.probe.balancer import balancer
 from tests.probe.corruptions import PAGE
@@ -237,6 +240,52 @@ def test_answers_that_are_swapped_are_told(resources: Resources) -> None:
 
     report = report_of(through_relay(on_response=swap), resources)
     assert report.id == "echo.swapped"
+
+
+def test_a_cache_is_not_taken_for_a_gateway_that_changes_some_texts(
+    resources: Resources,
+) -> None:
+    """The first answer to each body is right, so equal requests differ."""
+    kept: dict[bytes, Response] = {}
+
+    def replay(response: Response) -> Response:
+        if b"chat.completion" not in response.body:
+            return response
+        text = json.loads(response.body)["choices"][0]["message"]["content"]
+        return kept.setdefault(text.encode(), response)
+
+    report = report_of(through_relay(on_response=replay), resources)
+    assert report.id == "echo.replayed"
+
+
+def test_a_completion_wrapped_in_data_is_not_taken_for_the_list_of_models(
+    resources: Resources,
+) -> None:
+    def wrap(response: Response) -> Response:
+        if b"chat.completion" not in response.body:
+            return response
+        return response.with_body(b'{"data":%b}' % response.body)
+
+    report = report_of(through_relay(on_response=wrap), resources)
+    assert report.id == "echo.shape"
+
+
+def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every connection after the first three finds no free file."""
+    original, numbers = opening.connect, count(1)
+
+    def connect(*given):
+        if next(numbers) > 3:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return original(*given)
+
+    monkeypatch.setattr(opening, "connect", connect)
+    readback = resources.readback
+    report = probed(ProbeInput(readback.base_url, readback.api_key))
+    assert report.id == "tcp.too_many_files"
+    assert not any(one.diagnosis.id.startswith("sometimes") for one in report.results)
 
 
 def limiting(limit: int, is_counted: Callable[[Request], bool]) -> RequestFilter:

@@ -158,7 +158,7 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
     content = answers.parse_json(response.body)
     if content is None:
         raise instead.unexpected_response(response, f"{context.base_url}{CHAT}")
-    if answers.inside(content, "data"):  # The list of models.
+    if isinstance(answers.inside(content, "data"), list):  # That of the models.
         raise ProbeError("echo.swapped")
     text = answers.inside(content, "choices", 0, "message", "content")
     if not isinstance(text, str):

@@ -52,7 +52,7 @@ _SIDE_BY_SIDE = 3
 _RESERVED_REQUESTS = 12
 _SAMPLES = 6
 # Once is enough.
-_CERTAIN = "echo.swapped"
+_CERTAIN = {"echo.swapped", "echo.replayed"}
 _RATE_LIMITS = {"http.rate_limited", "between.rate_limited", "endpoint.rate_limited"}
 
 
@@ -94,7 +94,7 @@ def settle(
     if first.error and first.error.id in _RATE_LIMITS:
         _stop_at_rate_limit(context, first.error)
     is_late = time.monotonic() + seconds > context.deadline
-    is_certain = not first.exchanges or _CERTAIN in first.names
+    is_certain = not first.exchanges or not _CERTAIN.isdisjoint(first.names)
     if not first.is_problem or is_certain or is_late:
         return first.outcome()
     if first.error is None:
@@ -133,7 +133,7 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
     # Steps beside this one make requests, too, in their own threads.
     me = threading.get_ident()
     made = [one for one in log[start:] if one.thread == me]
-    if error and made and error.id != _CERTAIN:
+    if error and made and error.id not in _CERTAIN:
         made[-1].finding = error.id
     return _Attempt(found, error, made)
 

@@ -24,7 +24,7 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
-from readback.probe.transport.connecting import DeadlineSocket
+from readback.probe.transport.connecting import LOCAL_ERRORS, DeadlineSocket
 from readback.probe.transport.exchanges import (
     NotedRequest,
     RequestBudget,
@@ -186,6 +186,8 @@ class ProbeClient:
             noted.error = error.id
             # With little patience, a response may only be late.
             is_noted &= error.id not in _LATE or self.patience is None
+            # What this machine lacks says nothing about the path.
+            is_noted &= error.id not in LOCAL_ERRORS.values()
             raise
         finally:
             if is_noted:
