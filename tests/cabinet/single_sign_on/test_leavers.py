@@ -191,6 +191,16 @@ def test_any_number_of_cabinets_tells_and_deactivates_once(clock, monkeypatch, e
     assert told() == 5
 
 
+def test_a_cabinet_whose_clock_is_a_little_late_does_not_tell_again(clock):
+    person()
+    clock.ahead += timedelta(seconds=30)
+    leavers.work()
+    clock.ahead -= timedelta(seconds=30)
+    leavers.work()
+
+    assert told() == 1
+
+
 def test_a_sender_does_the_round_and_the_mail_leads_to_the_login(mails):
     alice = person()
     alice.language = "ru"

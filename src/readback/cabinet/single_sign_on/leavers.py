@@ -21,6 +21,7 @@ from readback.cabinet.accounts import services
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
+from readback.cabinet.single_sign_on.openid_connect import LEEWAY_SECONDS
 
 NOTICE = timedelta(days=7)
 # After this time a notice is given again.
@@ -69,7 +70,9 @@ def _absent(now: datetime, notice: timedelta) -> QuerySet[User]:
 
 def _without_notice(now: datetime) -> QuerySet[User]:
     none = Q(leave_notice_at=None)
-    void = Q(leave_notice_at__lte=now - NOTICE_COUNTS) | Q(leave_notice_at__gt=now)
+    # Another cabinet may have given it since, or have a clock that is slightly ahead.
+    future = Q(leave_notice_at__gt=now + timedelta(seconds=LEEWAY_SECONDS))
+    void = Q(leave_notice_at__lte=now - NOTICE_COUNTS) | future
     return _absent(now, NOTICE).filter(none | void)
 
 
