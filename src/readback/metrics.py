@@ -1,6 +1,6 @@
 """The metrics of both planes for Prometheus: their names, meanings and format.
 
-The tables are the only place that says what a metric means; docs/operations.md repeats
+The tables are the only place that says what a metric means; docs/monitoring.md repeats
 them. What is measured is up to each plane. The names here lack the prefix.
 """
 

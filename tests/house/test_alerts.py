@@ -29,13 +29,13 @@ from tests.support.promtool import run_promtool
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 GRAFANA = ROOT / "deploy" / "grafana"
-PAGE = (ROOT / "docs" / "operations.md").read_text()
+PAGE = (ROOT / "docs" / "runbook.md").read_text()
 SHIPPED = yaml.load((PROMETHEUS / "alerts.yml").read_text(), yaml.CSafeLoader)
 RULES = SHIPPED["groups"][0]["rules"]
 ALERTS = {rule["alert"]: rule for rule in RULES}
 METRICS = {*metrics.BOTH_PLANES, *metrics.API, *metrics.CABINET}
 DASHBOARD = json.loads((GRAFANA / "dashboard.json").read_text())
-LINK = re.compile(r"\{\{ \$externalLabels\.cabinet_url \}\}/docs/operations#([\w-]+)")
+LINK = re.compile(r"\{\{ \$externalLabels\.cabinet_url \}\}/docs/runbook#([\w-]+)")
 
 
 def firing(minute: int, names: set[str]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_an_alert_says_what_happens_and_links_to_what_to_do(tmp_path):
     expected = {
         "summary": "10.0.0.1:8002 cannot read keys from the database.",
         "description": rule["annotations"]["description"].replace("{{ $value }}", "1"),
-        "runbook_url": "https://readback.example.com/docs/operations"
+        "runbook_url": "https://readback.example.com/docs/runbook"
         "#when-the-database-is-unavailable",
     }
     test = story("ReadbackDatabaseUnavailable")

@@ -1,4 +1,4 @@
-"""docs/operations.md and the files in deploy/ match the program."""
+"""docs/monitoring.md and the files in deploy/ match the program."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from readback.config import Config, variable
 from tests.support.programs import needed_program
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "operations.md").read_text()
+PAGE = (ROOT / "docs" / "monitoring.md").read_text()
 FILES = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
 
 

@@ -39,7 +39,7 @@ def searched(query: str, language: str = "en") -> str:
         ("READBACK_KEY_RATE", "/docs/settings"),
         ("tls.wrong_name", "/docs/probe-connection#tlswrong_name"),
         ("content_too_large", "/docs/errors#content_too_large"),
-        ("single sign-on", "/docs/operations#single-sign-on"),
+        ("single sign-on", "/docs/single-sign-on"),
     ],
 )
 def test_the_search_leads_to_the_place_that_explains_it(query, url, language):
