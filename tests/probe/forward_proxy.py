@@ -21,6 +21,8 @@ class ForwardProxy(ThreadingHTTPServer):
     def __init__(self, login: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.login = login
+        self.refused_period = 0
+        """Every tunnel with this number, and its multiples, is refused."""
         self.forwarded: list[str] = []
         """The methods of the requests that were forwarded."""
 
@@ -33,7 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: ForwardProxy
 
     def do_CONNECT(self) -> None:
-        if self._is_authorized():
+        if self._is_authorized() and not self._is_busy():
             host, _, port = self.path.rpartition(":")
             # Only this proxy knows the hosts under .example.
             address = "127.0.0.1" if host.endswith(".example") else host.strip("[]")
@@ -71,6 +73,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
         return False
+
+    def _is_busy(self) -> bool:
+        period = self.server.refused_period
+        if not period or self.server.forwarded.count("CONNECT") % period:
+            return False
+        self.send_response_only(503, "Busy")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return True
 
     def log_message(self, format: str, *args: object) -> None:
         pass

@@ -399,7 +399,7 @@ def test_a_page_is_not_waited_for_once_it_is_complete(
         DeadlineSocket, "_limit", lambda one: one._socket.settimeout(60)
     )
     found(through_proxy(behave, monkeypatch), "proxy.cannot_connect")
-    assert received == [b""]
+    assert set(received) == {b""}
 
 
 # A stream.

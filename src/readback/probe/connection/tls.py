@@ -12,7 +12,8 @@ from __future__ import annotations
 import ipaddress
 import ssl
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from readback.probe import diagnoses
 from readback.probe.common.formatting import format_duration, sanitize
@@ -28,6 +29,7 @@ from readback.probe.entered.base_url import is_ip_address, is_local
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import NotedRequest
 from readback.probe.transport.handshake import Handshake, shake, unverified
+from readback.probe.transport.opening import NO_TUNNEL
 
 _EXPIRES_SOON_DAYS = 14
 IS_STRICT_HERE = sys.version_info >= (3, 13)
@@ -167,19 +169,24 @@ def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
 
 def _shake(context: ProbeContext, store: CertificateStore, flags: int) -> Handshake:
     _set_flags(store, flags)
-    base_url = context.base_url
-    seen = shake(context.route, store.trust, context.timeout, base_url.host)
-    context.budget.exchanges.append(
-        NotedRequest(
-            request=(store.kind, flags),
-            target=base_url.origin,
-            method="TLS",
-            peer=seen.peer,
-            certificate=b"".join(seen.chain[:1]),
-            error="tls.failed" if seen.error else "",
-            is_untrusted=seen.verification_error is not None,
-        )
+    base_url, log = context.base_url, context.budget.exchanges
+    noted = NotedRequest((store.kind, flags), base_url.origin, method="TLS")
+    shake_hands = partial(
+        shake, context.route, store.trust, context.timeout, base_url.host
     )
+    try:
+        seen = shake_hands()
+    except ProbeError as error:
+        if error.id not in NO_TUNNEL:
+            raise
+        log.append(replace(noted, error=error.id))
+        if all(one.error for one in log):
+            raise
+        seen = shake_hands()  # Others got through.
+    noted.peer, noted.certificate = seen.peer, b"".join(seen.chain[:1])
+    noted.error = "tls.failed" if seen.error else ""
+    noted.is_untrusted = seen.verification_error is not None
+    log.append(noted)
     return seen
 
 

@@ -49,7 +49,7 @@ _NO_CERTIFICATE = b"No required SSL certificate was sent"
 # RFC 9113 §4.1 and §6.5: the start of a SETTINGS frame, after its length.
 _SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
 _LATE = {"http.silent", "http.stalled"}
-_CLOSED = {"http.cut", "http.cut_short", "http.no_connection"}
+_CLOSED = {"http.cut", "http.cut_short", "http.no_connection", *opening.NO_TUNNEL}
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]

@@ -49,6 +49,8 @@ _HTML = re.compile(r"^content-type: *text/html", re.I | re.M)
 _CONTENT_LENGTH = re.compile(r"^content-length: *(\d{1,9})\r?$", re.I | re.M)
 _CANNOT_CONNECT = {500, 502, 503, 504}
 _WEB_SERVER = {400, 404, 405, 501}
+NO_TUNNEL = {"proxy.cannot_connect", "proxy.closed"}
+"""How a proxy that is busy, or one of several, may fail now and then."""
 
 
 def open_socket(route: Route, timeout: float) -> socket.socket:
