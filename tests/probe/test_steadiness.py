@@ -15,13 +15,18 @@ from itertools import count
 
 import pytest
 
-from readback.probe.common.results import Culprit, Verdict
+from readback.probe.common.results import Culprit, Diagnosis, Verdict
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.key import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
+from readback.probe.service import mixtures
 from readback.probe.transport import opening
-from readback.probe.transport.exchanges import MAX_REQUESTS
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import MAX_REQUESTS, NotedRequest
 from tests.probe.balancer import balancer
 from tests.probe.corruptions import PAGE
+from tests.probe.forward_proxy import LOGIN, forward_proxy
 from tests.probe.probing import found, probed
 from tests.probe.relay import Request, RequestFilter, Response, relay
 from tests.probe.setups import Arrange, ProbeInput, Resources, through_relay
@@ -286,6 +291,67 @@ def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
     report = probed(ProbeInput(readback.base_url, readback.api_key))
     assert report.id == "tcp.too_many_files"
     assert not any(one.diagnosis.id.startswith("sometimes") for one in report.results)
+
+
+@pytest.mark.parametrize("period", [2, 3])
+def test_a_proxy_that_refuses_some_tunnels_is_told_with_how_often(
+    period: int, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = resources.authority
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+    upstream = resources.readback.base_url
+    with relay(upstream, tls=authority.serves()) as server, forward_proxy() as proxy:
+        proxy.refused_period = period
+        address = f"http://{LOGIN}@127.0.0.1:{proxy.server_port}"
+        monkeypatch.setenv("https_proxy", address)
+        url = f"https://localhost:{server.server_port}/v1"
+        report = probed(ProbeInput(url, resources.readback.api_key))
+    diagnosis = found(report, "sometimes.proxy")
+    assert report.id == "sometimes.proxy"
+    assert diagnosis.culprit == Culprit.PROXY
+    assert re.search(r"\b[1-9]\d* of \d+ connections", report.sentence)
+
+
+_FAST = 0.02
+
+
+@pytest.mark.parametrize(
+    ("seconds", "id"),
+    [
+        ([_FAST] * 8 + [3.0, 3.1], "sometimes.slow"),
+        ([_FAST] * 9 + [3.0], "steady.ok"),  # Once may be the start of a program.
+        ([_FAST] * 8 + [0.9, 0.9], "steady.ok"),  # This machine may be busy.
+        ([0.4] * 8 + [3.0, 3.0], "steady.ok"),
+        ([3.0] * 10, "steady.ok"),
+    ],
+)
+def test_a_few_answers_that_are_much_slower_are_told(
+    seconds: list[float], id: str
+) -> None:
+    diagnosis = judged([("GET", one) for one in seconds])
+    assert diagnosis.id == id
+    if id == "sometimes.slow":
+        facts = [diagnosis.facts[name] for name in ("bad", "total")]
+        assert facts == [2, 10]
+        assert "up to 3.1 s" in diagnosis.sentence and "20 ms" in diagnosis.sentence
+
+
+def test_one_kind_of_request_that_is_always_slow_is_not_slow_sometimes() -> None:
+    gets, posts = [("GET", _FAST)] * 8, [("POST", 3.0)] * 2
+    assert judged(gets + posts).id == "steady.ok"
+
+
+def judged(answers: list[tuple[str, float]]) -> Diagnosis:
+    """Return what is said of a run with these answers: their method and seconds."""
+    context = ProbeContext("http://127.0.0.1/v1", Secret(""))
+    context.base_url = BaseUrl("http", "127.0.0.1", 80, "/v1")
+    for method, seconds in answers:
+        one = NotedRequest((method,), context.base_url.origin, method, seconds=seconds)
+        one.status, one.form, one.peer = 200, "{data}", "127.0.0.1"
+        context.budget.exchanges.append(one)
+    diagnosis = mixtures.judge(context)
+    assert diagnosis
+    return diagnosis
 
 
 def limiting(limit: int, is_counted: Callable[[Request], bool]) -> RequestFilter:

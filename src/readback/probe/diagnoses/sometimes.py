@@ -67,6 +67,18 @@ SOMETIMES = {
         to be sent again. The slowest answer took {slowest}, the fastest {fastest}.
         → Try a cable instead of Wi-Fi, and without the VPN. If that makes no
         difference, send your network's administrator these figures."""),
+    "sometimes.slow": service.warn("""
+        {bad} of {total} answers took much longer than the others: up to {slowest},
+        while half of all took at most {median}.
+        → Some of the servers behind this address seem to be busy, or wait for something
+        else. Give your program a time-out longer than {slowest}, and send the operator
+        the lines below the finding."""),
+    "sometimes.proxy": proxy.fail("""
+        The proxy refused {bad} of {total} connections ({outcomes}); the others got
+        through.
+        → Your address is right. The proxy is busy, or some of the servers that it
+        consists of fail. Send its administrator the lines below the finding. Until
+        then, let your program repeat a request that fails."""),
     "sometimes.rate_limited": service.warn("""
         The requests of this run have used up a rate limit: {answered} were answered
         within {seconds}, then the service responded with 429.

@@ -7,6 +7,7 @@ Nothing is sent from here.
 from __future__ import annotations
 
 import ipaddress
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,6 +46,10 @@ _LOSS_SHARE = 0.1
 # A packet may also be sent again because this machine is busy, but then soon.
 _RESENDING_SECONDS = 0.1
 _FEWEST_ANSWERS = 3
+# A busy machine may hold up an answer, but not often for so long.
+_LATE_SECONDS = 1.0
+_LATE_FACTOR = 10
+_FEWEST_LATE = 2
 
 # What is concluded from requests that differ in one thing, if the others are alike.
 _COMPARISONS = {
@@ -87,9 +92,33 @@ def judge(context: ProbeContext) -> Diagnosis | None:
             fastest=format_duration(fastest),
             slowest=format_duration(slowest),
         )
+    if late := _late(answered):
+        return late
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
         return diagnose("steady.ok", total=len(asked))
     return None
+
+
+def _late(answered: list[NotedRequest]) -> Diagnosis | None:
+    """Return what is said if some answers took much longer than to equal requests."""
+    if not answered:
+        return None
+    median = statistics.median(one.seconds for one in answered)
+    limit = max(_LATE_SECONDS, _LATE_FACTOR * median)
+    late = [one for one in answered if one.seconds > limit]
+    others = [one for one in answered if one.seconds <= limit]
+    if len(late) < _FEWEST_LATE or not (
+        {one.request for one in late} & {one.request for one in others}
+    ):
+        return None
+    diagnosis = diagnose(
+        "sometimes.slow",
+        bad=len(late),
+        total=len(answered),
+        slowest=format_duration(max(one.seconds for one in late)),
+        median=format_duration(median),
+    )
+    return _with_evidence(diagnosis, others, late, "slow answers", "was slow in")
 
 
 def is_comparison(result: StepResult) -> bool:
@@ -137,6 +166,8 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
 def _kind(one: NotedRequest) -> str:
     if one.is_untrusted:
         return "sometimes.certificate"
+    if one.error.startswith("proxy."):
+        return "sometimes.proxy"
     if one.error:
         return (
             "sometimes.silent"
@@ -161,6 +192,7 @@ def _label(one: NotedRequest) -> str:
     }
     words["sometimes.certificate"] = "an untrusted certificate"
     words["sometimes.changed"] = one.finding
+    words["sometimes.proxy"] = one.error
     page = " with a web page" if "html" in one.form else ""
     return words.get(_kind(one), f"{one.status}{page}")
 
@@ -174,6 +206,7 @@ _PART_OF: dict[str, Callable[[NotedRequest], bool]] = {
     "sometimes.key": lambda one: one.has_key,
     "sometimes.changed": lambda one: one.method == "POST",
     "sometimes.certificate": lambda one: _is_request(one) and not one.is_reused,
+    "sometimes.proxy": lambda one: _is_request(one) and not one.is_reused,
 }
 
 
@@ -191,14 +224,25 @@ def _mixture(log: list[NotedRequest], bad: list[NotedRequest]) -> Diagnosis:
     )
     id = "sometimes.differs" if len(bad) == len(asked) else kind
     diagnosis = diagnose(id, bad=len(bad), total=len(asked), outcomes=outcomes)
-    good = [one for one in asked if one not in bad]
+    return _with_evidence(diagnosis, [one for one in asked if one not in bad], bad)
+
+
+def _with_evidence(
+    diagnosis: Diagnosis,
+    good: list[NotedRequest],
+    bad: list[NotedRequest],
+    name: str = "failures",
+    verb: str = "failed",
+) -> Diagnosis:
     moments = [time.strftime("%H:%M:%S", time.gmtime(one.moment)) for one in bad]
     shown = ", ".join(dict.fromkeys(moments[:_SHOWN_MOMENTS]))
-    lines = list(_differences(good, bad)) or [_NO_DIFFERENCE]
-    return replace(diagnosis, details=(*lines, f"failures at {shown} UTC"))
+    lines = list(_differences(good, bad, verb)) or [_NO_DIFFERENCE]
+    return replace(diagnosis, details=(*lines, f"{name} at {shown} UTC"))
 
 
-def _differences(good: list[NotedRequest], bad: list[NotedRequest]) -> Iterator[str]:
+def _differences(
+    good: list[NotedRequest], bad: list[NotedRequest], verb: str
+) -> Iterator[str]:
     """Yield a line for each property by which failures can be told from the rest."""
     for name, of in _PROPERTIES.items():
         totals = Counter(filter(None, map(of, good + bad)))
@@ -208,7 +252,7 @@ def _differences(good: list[NotedRequest], bad: list[NotedRequest]) -> Iterator[
         shares = [failures[value] / totals[value] for value in known]
         if shares and max(shares) - min(shares) >= _CLEAR:
             yield f"{name}: " + "; ".join(
-                f"{value} failed {failures[value]} of {total}"
+                f"{value} {verb} {failures[value]} of {total}"
                 for value, total in totals.most_common(_SHOWN_VALUES)
             )
 
