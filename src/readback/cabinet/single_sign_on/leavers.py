@@ -21,7 +21,7 @@ from readback.cabinet.accounts import services
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
-from readback.cabinet.single_sign_on.openid_connect import LEEWAY_SECONDS
+from readback.cabinet.single_sign_on.services import LEEWAY_SECONDS
 
 NOTICE = timedelta(days=7)
 # After this time a notice is given again.

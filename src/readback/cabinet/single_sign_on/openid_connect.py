@@ -34,7 +34,7 @@ from readback.cabinet.single_sign_on.provider_documents import (
     BoundedSession,
     ProviderError,
 )
-from readback.cabinet.single_sign_on.services import AGAIN
+from readback.cabinet.single_sign_on.services import AGAIN, LEEWAY_SECONDS
 
 _NONCE_LENGTH = 32
 # Only signatures with a private key. "none" proves nothing, and for the HS family the
@@ -43,8 +43,6 @@ _ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
     | {"ES256", "ES384", "ES512", "EdDSA"}
 )
-# The clocks of two machines differ.
-LEEWAY_SECONDS = 60
 
 
 class CabinetClient(OpenIDConnectOAuth2Adapter):

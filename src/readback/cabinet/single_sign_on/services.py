@@ -21,6 +21,8 @@ from readback.cabinet.models import User
 
 # What a login is for, beside allauth's own values: to prove again who it is.
 AGAIN = "again"
+# The clocks of two machines differ.
+LEEWAY_SECONDS = 60
 
 
 class Identity(NamedTuple):
