@@ -1,6 +1,7 @@
 """No secret is shown: every input has one, and every output is searched for it."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -227,3 +228,12 @@ def test_a_key_that_is_a_word_does_not_spoil_the_report(key: str) -> None:
 )
 def test_secrets_are_found_in_an_address(url: str, found: list[str]) -> None:
     assert list(secrets_in(url, and_path=True)) == found
+
+
+@pytest.mark.parametrize("part", ["9", "x-", "a**", "://", "token ", "sk-"])
+def test_a_long_text_takes_no_quadratic_time(part: str) -> None:
+    begun = time.monotonic()
+    without_credentials(part * (100_000 // len(part)))
+
+    # A tenth of a second is usual; quadratic time would be two minutes.
+    assert time.monotonic() - begun < 30

@@ -34,10 +34,11 @@ _PATTERNS = (
     # The login of a URL, then the values of its parameters and its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
     (re.compile(r"(?<=[?&;])([\w.~%-]+=)[^\s&;#\"'<>]+"), rf"\1{HIDDEN}"),
-    (re.compile(r"(://[^\s#\"'<>]*#)[^\s\"'<>]+"), rf"\1{HIDDEN}"),
+    (re.compile(r"(://[^\s#\"'<>]{0,2048}#)[^\s\"'<>]+"), rf"\1{HIDDEN}"),
     (re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]+)*"), HIDDEN),
     # Some services repeat a key with most of it replaced by asterisks.
-    (re.compile(r"[\w-]*\*{3,}[\w*-]*"), HIDDEN),
+    # It begins where a word does: a long text would otherwise take quadratic time.
+    (re.compile(r"(?<![\w*-])[\w-]*\*{3,}[\w*-]*"), HIDDEN),
     (KEY_LIKE, "sk-…"),
     (re.compile(r"\b(?:gsk_|hf_|xai-|pplx-|gh[a-z]_|nvapi-|glpat-)[\w-]{12,}"), HIDDEN),
 )
