@@ -268,7 +268,9 @@ def sessions(program, name):
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_killed_commands_leave_postgresql_as_it_was(tmp_path, postgresql, number):
     settings = local_settings(tmp_path)
     settings["READBACK_DATABASE_URL"] = postgresql.migrated_database()

@@ -158,6 +158,7 @@ def test_the_size_that_passes_is_found(
     assert facts["outcome"] == "a closed connection"
 
 
+@pytest.mark.long  # the scenario of between.mtu runs each time
 def test_packets_that_are_too_large_for_a_link_are_found(resources: Resources) -> None:
     if reason := namespaces.why_not():
         pytest.skip(reason)

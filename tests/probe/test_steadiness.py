@@ -82,7 +82,10 @@ def assert_only(report: ProbeReport, id: str) -> None:
     assert report.requests <= MAX_REQUESTS
 
 
-@pytest.mark.parametrize("period", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize(
+    "period",
+    [2, 3, 7, *(pytest.param(each, marks=pytest.mark.long) for each in (4, 5, 6))],
+)
 @pytest.mark.parametrize(
     ("fail", "id"),
     [
@@ -126,7 +129,9 @@ def test_a_dead_server_behind_a_balancer_is_told_from_a_dead_service(
     assert_only(report, "sometimes.reset")
 
 
-@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    "is_first", [True, pytest.param(False, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("fault", ["expired", "unknown", "other name"])
 def test_a_server_with_a_bad_certificate_is_told_from_the_others(
     fault: str,
