@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 import pytest
@@ -50,7 +50,8 @@ def suspended(process: psutil.Process) -> Iterator[None]:
     try:
         yield
     finally:
-        if process.is_running():
+        # A test may have killed it, and its master may have noticed already.
+        with suppress(psutil.NoSuchProcess):
             process.resume()
 
 
