@@ -5,7 +5,7 @@ import sys
 
 def main() -> None:
     if sys.argv[1:2] == ["probe"]:
-        from readback.probe.early_stop import stop_with_one_line
+        from readback.probe.common import stop_with_one_line
 
         stop_with_one_line()
     from readback.cli import main as command_line

@@ -87,7 +87,7 @@ NO_BOXES = {"__init__", "migrations", "locale"}
 # The rooms and modules of two parts, from the bottom to the top.
 FLOORS = {
     # Each room is a part of a run, in its order; the modules above them make the run.
-    "probe": ["early_stop", "common", "diagnoses", "language", "entered", "transport"]
+    "probe": ["common", "diagnoses", "language", "entered", "transport"]
     + ["connection", "service", "clients", "steps", "report", "runner", "comparison"]
     + ["output", "watch", "command", "__main__"],
     # What commands share, then the commands.

@@ -15,7 +15,7 @@ if sys.version_info < (3, 9):  # noqa: UP036
         + ": run it with a newer one, for example with python3.12 instead of python3."
     )
 
-from readback.probe.early_stop import stop_with_one_line
+from readback.probe.common import stop_with_one_line
 
 if __name__ == "__main__":
     stop_with_one_line()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
 from readback.probe import language
-from readback.probe.common import background
+from readback.probe.common import INTERRUPTED, background
 
 if TYPE_CHECKING:
     from readback.probe.comparison import FinishedRun
@@ -33,7 +33,6 @@ _LONGEST_SECONDS = 86_400
 # Not 5 s: at that moment many servers close a connection.
 _IDLE_SECONDS = 4.5
 _STOPPED = 1
-_INTERRUPTED = 130
 _NOT_WRITTEN = "The report cannot be written: {}."
 _OPTION = re.compile("--?[a-z][a-z-]*")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -228,7 +227,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
             return run()
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
-        return _INTERRUPTED
+        return INTERRUPTED
     except EOFError:
         print("Stopped.", file=sys.stderr)
     except ImportError as error:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import NamedTuple, Union
 
+from readback.probe.common import INTERRUPTED
+
 Fact = Union[str, int, float, None, list["Fact"], dict[str, "Fact"]]
 
 
@@ -66,9 +68,8 @@ class FailureFamily(IntEnum):
     ECHO = 15, "The text was not returned unchanged."
     LIBRARY = 16, "The connection works, but the client library fails."
     PROBE = 17, "A step of the probe ended with an error of its own."
-    # As shells report a program that was stopped with Ctrl-C.
     INTERRUPTED = (
-        130,
+        INTERRUPTED,
         "The run was interrupted; the report has what was found until then.",
     )
 
