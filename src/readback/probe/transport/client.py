@@ -16,8 +16,8 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
-from functools import partial
 from http import HTTPStatus
+from typing import NamedTuple
 
 from readback import __version__
 from readback.probe.common.formatting import sanitize
@@ -99,6 +99,17 @@ class _FinalResponse(http.client.HTTPResponse):
             http.client.parse_headers(self.fp)
 
 
+class _Asked(NamedTuple):
+    """What a step asks for, as `ProbeClient.request` gets it."""
+
+    method: str
+    path: str
+    key: Secret | None
+    body: bytes | None
+    headers: Mapping[str, str]
+    on_part: OnPart | None
+
+
 @dataclass
 class ProbeClient:
     """An HTTP client that keeps its connection open, as most clients do."""
@@ -145,10 +156,10 @@ class ProbeClient:
 
         Where requests are known to fail now and then, one that fails is sent again.
         """
-        send = partial(self._send_once, method, path, key, body, headers or {}, on_part)
+        asked = _Asked(method, path, key, body, headers or {}, on_part)
         may_repeat = self.is_noted and not on_part
         try:
-            response = send()
+            response = self._send_once(asked)
         except ProbeError as error:
             repeats = may_repeat and error.id in _CLOSED and self.budget.is_unsteady
             if not repeats:
@@ -158,18 +169,11 @@ class ProbeClient:
             if not (may_repeat and is_failure and self.budget.is_unsteady):
                 return response
         self.close()
-        return send()
+        return self._send_once(asked)
 
-    def _send_once(
-        self,
-        method: str,
-        path: str,
-        key: Secret | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        on_part: OnPart | None,
-    ) -> ProbeResponse:
+    def _send_once(self, asked: _Asked) -> ProbeResponse:
         self.budget.spend()
+        method, path, key, body, headers, _ = asked
         sent, target = {**self.identity, **headers}, self.route.target.origin
         noted = NotedRequest(
             request=(method, target, path, bool(key), body, *sorted(sent.items())),
@@ -181,7 +185,7 @@ class ProbeClient:
         )
         is_noted = self.is_noted
         try:
-            return self._exchange(noted, method, path, key, body, headers, on_part)
+            return self._exchange(noted, asked)
         except ProbeError as error:
             noted.error = error.id
             # With little patience, a response may only be late.
@@ -193,25 +197,16 @@ class ProbeClient:
             if is_noted:
                 self.budget.exchanges.append(noted)
 
-    def _exchange(
-        self,
-        noted: NotedRequest,
-        method: str,
-        path: str,
-        key: Secret | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        on_part: OnPart | None,
-    ) -> ProbeResponse:
+    def _exchange(self, noted: NotedRequest, asked: _Asked) -> ProbeResponse:
         timing = Timing()
         sock = self._connected(timing, noted)
         resent = count_resent(sock) if noted.is_reused else 0
         started = time.monotonic()
-        is_timed = on_part is not None
+        is_timed = asked.on_part is not None
         wire = DeadlineSocket(
             sock, started + self._answer_seconds, notes_silence=is_timed
         )
-        connection = self._send(wire, method, path, key, body, headers)
+        connection = self._send(wire, asked)
         try:
             response = connection.getresponse()
         except (socket.timeout, TimeoutError):
@@ -219,7 +214,7 @@ class ProbeClient:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise _head_error(error) from None
-        content = self._body(response, wire, on_part)
+        content = self._body(response, wire, asked.on_part)
         excess = b""
         if content and not response.chunked:
             _, end, rest = wire.last.rpartition(content[-_END_BYTES:])
@@ -282,15 +277,8 @@ class ProbeClient:
             noted.is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
             raise opening.failed(self.route, error) from None
 
-    def _send(
-        self,
-        sock: DeadlineSocket,
-        method: str,
-        path: str,
-        key: Secret | None,
-        body: bytes | None,
-        more: Mapping[str, str],
-    ) -> http.client.HTTPConnection:
+    def _send(self, sock: DeadlineSocket, asked: _Asked) -> http.client.HTTPConnection:
+        method, path, key, body, more, _ = asked
         target, proxy = self.route.target, self.route.forwarder
         headers = {"Host": target.authority, **_HEADERS, **self.identity}
         if body is not None:
