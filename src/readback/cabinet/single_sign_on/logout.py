@@ -23,6 +23,7 @@ from django.views.decorators.http import require_POST
 from readback.cabinet.account_rules import offered_provider
 from readback.cabinet.accounts import sessions
 from readback.cabinet.mail import notices
+from readback.cabinet.single_sign_on.services import LEEWAY_SECONDS
 
 _EVENT = "http://schemas.openid.net/event/backchannel-logout"
 _TYPES = (None, "jwt", "logout+jwt", "application/logout+jwt")
@@ -30,8 +31,6 @@ _MAX_TOKEN_LENGTH = 8192
 _MAX_NAME_LENGTH = 255
 # For as long a token counts after it was issued, so for as long its id is remembered.
 _MAX_AGE_SECONDS = 600
-# The clocks of two machines differ.
-_CLOCK_SECONDS = 60
 
 
 class LogoutToken(NamedTuple):
@@ -120,7 +119,7 @@ def end_sessions(token: LogoutToken) -> int:
     # Rolled back with the rest, so that the provider can send the token again.
     if not cache.add(name, True, 2 * _MAX_AGE_SECONDS):
         raise InvalidTokenError("jti was used before")
-    issued = datetime.fromtimestamp(token.issued_at + _CLOCK_SECONDS, UTC)
+    issued = datetime.fromtimestamp(token.issued_at + LEEWAY_SECONDS, UTC)
     rows = UserSession.objects.filter(created_at__lt=issued)
     if token.subject:
         people = SocialAccount.objects.filter(provider=settings.CONFIG.oidc_issuer)
