@@ -75,9 +75,7 @@ def unknown(names: Iterable[str] | None = None) -> list[str]:
     """
     files = _files()
     migrated_apps = {app for app, _ in files}
-    found = {
-        tuple(name.split(".", 1)) for name in (applied() if names is None else names)
-    }
+    found = _applied() if names is None else set(map(_row, names))
     without_file = {row for row in found - files if row[0] in migrated_apps}
     if not without_file:
         return []
@@ -91,12 +89,17 @@ def unknown(names: Iterable[str] | None = None) -> list[str]:
 
 def missing(names: Iterable[str]) -> bool:
     """Return whether a database with these migrations lacks one of this version."""
-    return not _files() <= {tuple(name.split(".", 1)) for name in names}
+    return not _files() <= set(map(_row, names))
 
 
 def applied() -> list[str]:
     """Return the names of the migrations that are applied to the database."""
     return [f"{app}.{name}" for app, name in sorted(_applied())]
+
+
+def _row(name: str) -> tuple[str, str]:
+    app, _, migration = name.partition(".")
+    return app, migration
 
 
 def _applied() -> set[tuple[str, str]]:
