@@ -133,7 +133,7 @@ def test_what_is_no_file_or_leads_elsewhere_is_named(tmp_path):
     folder = tmp_path / "brand"
     folder.mkdir()
     (folder / "logo.svg").symlink_to(elsewhere)
-    os.mkfifo(folder / "favicon.png")  # reading it would wait for ever
+    os.mkfifo(folder / "favicon.png")  # reading it would never return
     (folder / "card.png").mkdir()
     (folder / "terms.en.md").symlink_to("terms.en.md")
 

@@ -133,8 +133,8 @@ _OTHER_ANSWERS = (
         "every third request with a key loses it",
         through(every(3, rewriting(lambda call: call.with_field("Authorization")))),
     ),
-    _row("every third request waits for ever", through(every(3, hanging), timeout=2.0)),
-    _row("every fifth request waits for ever", through(every(5, hanging), timeout=2.0)),
+    _row("every third request gets no answer", through(every(3, hanging), timeout=2.0)),
+    _row("every fifth request gets no answer", through(every(5, hanging), timeout=2.0)),
     _row(
         "the server of every second connection is silent",
         through(on_every_connection(2, hanging), timeout=2.0),

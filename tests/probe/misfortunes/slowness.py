@@ -111,7 +111,7 @@ _SLOW = (
 
 
 class _Bucket:
-    """Let so many requests pass in so many seconds."""
+    """Let a number of requests pass in a number of seconds."""
 
     def __init__(self, size: int, seconds: float, refusal: Behavior) -> None:
         self._size, self._seconds, self._refusal = size, seconds, refusal
@@ -147,7 +147,7 @@ def _limit(name, behave, *says, by="network operator you", **more):
 
 
 class _Connections:
-    """Serve only so many connections; reset the others."""
+    """Serve a limited number of connections; reset the others."""
 
     def __init__(self, most: int) -> None:
         self._most = most
