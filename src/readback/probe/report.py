@@ -42,11 +42,7 @@ MINOR = frozenset(
         *("address.trailing_slash", "between.http_1_0", "between.request_id_removed"),
         *("between.id_changed", "between.fields_added", "http.headers_stripped"),
         *("cabinet.unreachable", "latency.slow", "models.form", "models.unreadable"),
-        *(
-            "reuse.closed",
-            "clients.env_file",
-            "proxies.case_differs",
-        ),
+        *("reuse.closed", "clients.env_file", "proxies.case_differs"),
     )
 )
 SKIPPED = "skipped.failed"
@@ -174,10 +170,10 @@ class ProbeReport:
 
     @property
     def effort(self) -> str:
-        counted = say("{count} requests in {time}", count=self.requests, time="{time}")
+        time = format_duration(self.seconds)
         if self.requests == 1:
-            counted = say("1 request in {time}", time="{time}")
-        return counted.format(time=format_duration(self.seconds))
+            return say("1 request in {time}", time=time)
+        return say("{count} requests in {time}", count=self.requests, time=time)
 
     @property
     def key_use(self) -> str:

@@ -18,10 +18,7 @@ from readback.cabinet.accounts import invitations, invite_many
 from readback.cabinet.accounts.forms import NoLabelSuffixForm
 from readback.cabinet.accounts.invite_many import InvitationOutcome
 from readback.cabinet.accounts.services import ServiceError
-from readback.cabinet.models import (
-    Invitation,
-    User,
-)
+from readback.cabinet.models import Invitation, User
 from readback.cabinet.operators.admin_site import Operation, ReadOnlyAdmin
 from readback.contract import INVITATION_DAYS
 

@@ -36,7 +36,7 @@ _PICTURES = {
 _PICTURE_NAMES = {
     f"{name}.{end}": name for name in _PICTURES for end in _PICTURES[name]
 }
-_PAGE = re.compile(r"([a-z0-9][a-z0-9-]{0,39})\.(en|ru)\.md")
+_PAGE = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}})\.({'|'.join(LANGUAGES)})\.md")
 # A logo is loaded by every page; a card by other sites alone.
 _MAX_BYTES = {"card": 512 * 1024}
 _MAX_PICTURE, _MAX_PAGE, _MAX_TEXTS = 64 * 1024, 128 * 1024, 16 * 1024

@@ -11,7 +11,7 @@ import os
 import pkgutil
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from html import escape
@@ -230,9 +230,7 @@ def _step(result: StepResult, also: list[str]) -> str:
     )
 
 
-def _evidence(facts: Iterable[str] | object) -> str:
-    if not isinstance(facts, dict):
-        return ""
+def _evidence(facts: Mapping[str, Fact]) -> str:
     rows = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>"
         for name, fact in facts.items()

@@ -189,10 +189,10 @@ def _label(one: NotedRequest) -> str:
     words = {
         "sometimes.silent": "no response",
         "sometimes.reset": "a closed connection",
+        "sometimes.certificate": "an untrusted certificate",
+        "sometimes.changed": one.finding,
+        "sometimes.proxy": one.error,
     }
-    words["sometimes.certificate"] = "an untrusted certificate"
-    words["sometimes.changed"] = one.finding
-    words["sometimes.proxy"] = one.error
     page = " with a web page" if "html" in one.form else ""
     return words.get(_kind(one), f"{one.status}{page}")
 

@@ -35,7 +35,7 @@ _RESENT_AT = slice(100, 104)
 
 @dataclass(eq=False)
 class NotedRequest:
-    """A request, where it went, and what came back."""
+    """A request, where it was sent, and what was received."""
 
     request: tuple[object, ...]
     """Everything that was sent; equal requests should get equal responses."""
@@ -74,12 +74,11 @@ class NotedRequest:
     @property
     def badness(self) -> int:
         """How far the outcome is from that of a service that works."""
-        if self.error or self.status in range(1, 200):
-            return _FAILED
-        if self.status >= _LEAST_SERVER_ERROR:
+        is_interim = self.status in range(1, 200)
+        if self.error or is_interim or self.status >= _LEAST_SERVER_ERROR:
             return _FAILED
         if self.status == TOO_MANY_REQUESTS:
-            return 3
+            return FAILURE
         is_json = self.form.startswith("{")
         if self.status >= _LEAST_ERROR:
             return 1 if is_json else 2
