@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "readback"
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs").glob("architecture*.md"))
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def test_the_list_of_modules_is_current() -> None:
@@ -18,21 +19,21 @@ def test_the_list_of_modules_is_current() -> None:
 
 
 def file_of(name: str) -> Path:
-    """Return the file that the page means: in src/readback, or in a plane there."""
+    """Return the file that a page means: in src/readback, or in a plane there."""
     places = [PACKAGE, PACKAGE / "api", PACKAGE / "cabinet", ROOT]
     found = [place / name for place in places if (place / name).is_file()]
     assert found, f"{name} does not exist"
     return found[0]
 
 
-def test_every_file_that_the_page_names_exists() -> None:
-    named = set(re.findall(r"`([a-z_/]+\.(?:py|js))`", PAGE))
+def test_every_file_that_the_pages_name_exists() -> None:
+    named = set(re.findall(r"`([a-z_/]+\.(?:py|js))`", TEXT))
     assert len(named) > 40
     assert all(map(file_of, named))
 
 
-def test_every_function_that_the_page_names_is_in_its_file() -> None:
-    named = set(re.findall(r"`([a-z_/]+\.py)`:\s+`([A-Za-z_.]+)`", PAGE))
+def test_every_function_that_the_pages_name_is_in_its_file() -> None:
+    named = set(re.findall(r"`([a-z_/]+\.py)`:\s+`([A-Za-z_.]+)`", TEXT))
     assert len(named) > 40
     for file, name in named:
         text = file_of(file).read_text(encoding="utf-8")

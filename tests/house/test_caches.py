@@ -1,4 +1,4 @@
-"""docs/architecture.md lists every cache of the product, with its bound.
+"""docs/architecture-data.md lists every cache of the product, with its bound.
 
 A cache is found by what makes it: the decorators of functools and of Django, a call of
 Django's cache, or a name of a module that one of its functions changes.
@@ -13,7 +13,7 @@ from tests.support.files import python_files
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "readback"
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "architecture-data.md").read_text(encoding="utf-8")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 DECORATORS = {"cache", "lru_cache", "cached_property"}
