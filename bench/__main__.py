@@ -97,7 +97,7 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
 
     Takes about half an hour. Installs what is missing, or says what to install.
     Results are saved after each measurement, so you can stop at any time. A complete
-    run updates bench/results, docs/performance.md and the README.
+    run updates bench/results, docs/performance*.md and the README.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     if rounds:
@@ -124,7 +124,7 @@ def ratios(quick: bool, rounds: int | None) -> None:
     """Measure only the ratios to nginx, as one more run.
 
     Takes about five minutes. Adds a row to bench/results/runs.json and to
-    docs/performance.md; the comparison with the peers does not change.
+    docs/performance-engineers.md; the comparison with the peers does not change.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     if rounds:
@@ -145,7 +145,7 @@ def instructions(quick: bool) -> None:
     """Count the instructions per request with valgrind.
 
     Takes about four minutes, and other programs may run meanwhile. Updates
-    bench/results/instructions.json and docs/performance.md.
+    bench/results/instructions.json and docs/performance-engineers.md.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     with measuring("Stopped; the results so far are saved.") as progress:
@@ -206,7 +206,7 @@ def flood(database: str, quick: bool, **options: int | None) -> None:
     """Measure a known key's latency during a flood of made-up keys.
 
     Takes about three minutes. Updates bench/results/flood.json and
-    docs/performance.md.
+    docs/performance-loads.md.
     """
     measure_on_database(flood_benchmark, database, quick, options)
 
@@ -216,7 +216,8 @@ def flood(database: str, quick: bool, **options: int | None) -> None:
 def growth(database: str, quick: bool, **options: int | None) -> None:
     """Measure a worker with up to a million keys in the database.
 
-    Takes about two minutes. Updates bench/results/growth.json and docs/performance.md.
+    Takes about two minutes. Updates bench/results/growth.json and
+    docs/performance-loads.md.
     """
     measure_on_database(growth_benchmark, database, quick, options)
 
@@ -227,7 +228,7 @@ def cabinet(database: str, quick: bool, **options: int | None) -> None:
     """Measure the cabinet's pages while up to 1,000 accounts wait.
 
     Takes about four minutes. Updates bench/results/cabinet.json and
-    docs/performance.md.
+    docs/performance-loads.md.
     """
     measure_on_database(cabinet_benchmark, database, quick, options)
 
@@ -311,7 +312,7 @@ def render_all() -> None:
     growth_benchmark.write_section()
     cabinet_benchmark.write_section()
     scale_page.write()
-    click.echo("Updated docs/performance.md, docs/scale.md, the plots and README.md.")
+    click.echo("Updated docs/performance*.md, docs/scale.md, the plots and README.md.")
 
 
 @main.command("fixed-rate", hidden=True)

@@ -119,10 +119,10 @@ def measure(
 
 
 def write_section() -> None:
-    """Write the tables of docs/performance.md."""
+    """Write the tables of docs/performance-loads.md."""
     found: CabinetResults = results.read("cabinet")
     text = table(found) if found else render.NO_RESULTS
-    render.replace_section(render.PAGE, "cabinet", text)
+    render.replace_section(render.LOADS_PAGE, "cabinet", text)
 
 
 def table(found: CabinetResults) -> str:

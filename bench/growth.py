@@ -73,13 +73,13 @@ def measure(
 
 
 def write_section() -> None:
-    """Write the table and the plot of docs/performance.md."""
+    """Write the table and the plot of docs/performance-loads.md."""
     found: GrowthResults = results.read("growth")
     if found:
         PICTURE.write_text(_picture(found), encoding="utf-8")
     picture = "![Throughput of one worker as keys grow](pictures/growth.svg)"
     text = f"{table(found)}\n\n{picture}" if found else render.NO_RESULTS
-    render.replace_section(render.PAGE, "growth", text)
+    render.replace_section(render.LOADS_PAGE, "growth", text)
 
 
 def table(found: GrowthResults) -> str:

@@ -1,4 +1,4 @@
-"""Write the published results into docs/performance.md, its plots and the README.
+"""Write the published results into docs/performance*.md, its plots and the README.
 
 Only the text between two markers is replaced. A marker is a link definition, which no
 Markdown renderer shows; HTML comments would appear as text in the cabinet.
@@ -19,6 +19,8 @@ from bench.results import spread
 from bench.traffic import MANY_CLIENTS, ONE_KEY
 
 PAGE = ROOT / "docs" / "performance.md"
+ENGINEERS_PAGE = ROOT / "docs" / "performance-engineers.md"
+LOADS_PAGE = ROOT / "docs" / "performance-loads.md"
 README = ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"
 EFFICIENCY_PICTURE = PICTURES / "requests-per-cpu-second.svg"
@@ -49,10 +51,12 @@ def write_comparison() -> None:
         throughput(measured, peers, counted) if peers else NO_RESULTS,
     )
     replace_section(
-        PAGE, "instructions", counted_work(counted) if counted else NO_RESULTS
+        ENGINEERS_PAGE,
+        "instructions",
+        counted_work(counted) if counted else NO_RESULTS,
     )
     replace_section(PAGE, "latency", latency(measured, peers) if peers else NO_RESULTS)
-    replace_section(PAGE, "goals", goal_table())
+    replace_section(ENGINEERS_PAGE, "goals", goal_table())
     replace_section(
         README, "summary", summary(measured, peers) if peers else NO_RESULTS
     )

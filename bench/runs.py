@@ -83,9 +83,8 @@ def _git(*arguments: str) -> str:
 
 def write_section() -> None:
     runs = results.read("runs").get("runs", [])
-    render.replace_section(
-        render.PAGE, "runs", table(runs) if runs else render.NO_RESULTS
-    )
+    text = table(runs) if runs else render.NO_RESULTS
+    render.replace_section(render.ENGINEERS_PAGE, "runs", text)
 
 
 def table(runs: list[Run]) -> str:

@@ -134,7 +134,8 @@ def test_what_was_not_counted_is_a_dash_or_has_a_reason():
 def test_the_page_shows_the_published_counts():
     published = results.read("instructions")
 
-    assert render.counted_work(published) in render.PAGE.read_text(encoding="utf-8")
+    page = render.ENGINEERS_PAGE.read_text(encoding="utf-8")
+    assert render.counted_work(published) in page
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Runs are added side by side, and docs/performance.md shows them all."""
+"""Runs are added side by side, and docs/performance-engineers.md shows them all."""
 
 import shutil
 
@@ -100,26 +100,28 @@ def test_the_table_shows_the_range_of_each_machine():
 
 
 def test_the_page_is_written_from_whatever_results_exist(folders, monkeypatch):
-    for name in ("PAGE", "README"):
+    for name in ("PAGE", "ENGINEERS_PAGE", "README"):
         copy = folders / getattr(render, name).name
         shutil.copy(getattr(render, name), copy)
         monkeypatch.setattr(render, name, copy)
 
     write_comparison()
-    without = render.PAGE.read_text(encoding="utf-8")
+    without = render.PAGE.read_text("utf-8") + render.ENGINEERS_PAGE.read_text("utf-8")
     results.write("runs", {"runs": [run("Xeon", short=0.8)]}, published=True)
     write_comparison()
 
     parts = ("environment", "throughput", "instructions", "runs")
     for part in parts:
         assert f"[//]: # (bench: {part})\n\n{render.NO_RESULTS}" in without
-    assert "| Xeon, Python 3.11.7 |" in render.PAGE.read_text(encoding="utf-8")
+    page = render.ENGINEERS_PAGE.read_text(encoding="utf-8")
+    assert "| Xeon, Python 3.11.7 |" in page
 
 
 def test_the_page_shows_the_published_runs():
     published = results.read("runs")["runs"]
 
-    assert runs.table(published) in render.PAGE.read_text(encoding="utf-8")
+    page = render.ENGINEERS_PAGE.read_text(encoding="utf-8")
+    assert runs.table(published) in page
 
 
 def test_the_commands_of_the_page_exist():
