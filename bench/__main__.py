@@ -258,7 +258,7 @@ def scale(
 ) -> None:
     """Measure what a fleet costs, check the model, and compute fleets.
 
-    Takes about five minutes. Updates bench/results/scale.json and docs/scale.md.
+    Takes about five minutes. Updates bench/results/scale.json and docs/scale*.md.
     """
     if model:
         click.echo(compute_fleet(rate, keys, workers))
@@ -312,7 +312,7 @@ def render_all() -> None:
     growth_benchmark.write_section()
     cabinet_benchmark.write_section()
     scale_page.write()
-    click.echo("Updated docs/performance*.md, docs/scale.md, the plots and README.md.")
+    click.echo("Updated docs/performance*.md, docs/scale*.md, the plots and README.md.")
 
 
 @main.command("fixed-rate", hidden=True)

@@ -1,7 +1,7 @@
 """Whether the model predicts a fleet: measure costs, then predict and measure fleets.
 
 Only CPU time and counted work are compared, because time on the clock depends on what
-else the machine does. `scale_page.py` writes the results into docs/scale.md.
+else the machine does. `scale_page.py` writes the results into docs/scale*.md.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
-"""Write the results of `bench scale` into docs/scale.md and its plot."""
+"""Write the results of `bench scale` into docs/scale*.md and their plot."""
 
 from collections.abc import Callable, Sequence
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from bench import fleet_limits, fleet_model, goals, plots, render, results
@@ -14,6 +15,7 @@ from bench.scale_costs import figures_of
 from bench.traffic import NEW_CONNECTIONS
 
 PAGE = ROOT / "docs" / "scale.md"
+MODEL_PAGE = ROOT / "docs" / "scale-model.md"
 PICTURE = render.PICTURES / "scale.svg"
 PLOT_TITLE = "Busy cores over requests per second, 10 requests a second with each key"
 SIZES = (1_000, 1_000_000, 100_000_000)
@@ -58,22 +60,24 @@ def published_figures() -> Figures:
 
 
 def write() -> None:
-    """Write the generated parts of the page, and the plot."""
+    """Write the generated parts of the pages, and the plot."""
     found = _published()
     PICTURE.write_text(picture(figures_of(found["costs"])), encoding="utf-8")
-    for part, text in sections(found).items():
-        render.replace_section(PAGE, part, text)
+    for page, parts in sections(found).items():
+        for part, text in parts.items():
+            render.replace_section(page, part, text)
 
 
-def sections(found: Row) -> dict[str, str]:
-    """Return the text of each generated part of the page."""
+def sections(found: Row) -> dict[Path, dict[str, str]]:
+    """Return the text of each generated part, by page."""
     figures = figures_of(found["costs"])
     return {
-        "scale-answer": answer(figures),
-        "scale-environment": environment(found),
-        "scale-costs": costs(found["costs"]),
-        "scale-check": check(found["fleets"]),
-        "scale-limits": limits(figures),
+        PAGE: {"scale-answer": answer(figures), "scale-limits": limits(figures)},
+        MODEL_PAGE: {
+            "scale-environment": environment(found),
+            "scale-costs": costs(found["costs"]),
+            "scale-check": check(found["fleets"]),
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""docs/scale.md says what the results say, and its command works."""
+"""docs/scale*.md say what the results say, and their command works."""
 
 import re
 import shlex
@@ -25,12 +25,12 @@ def run(*arguments: str):
     return CliRunner().invoke(main, ["scale", *arguments])
 
 
-def test_the_page_and_the_plot_are_what_the_results_render(published):
-    page = scale_page.PAGE.read_text(encoding="utf-8")
-
-    for part, text in scale_page.sections(published).items():
-        begin, end = f"[//]: # (bench: {part})", "[//]: # (bench: end)"
-        assert f"{begin}\n\n{text}\n\n{end}" in page
+def test_the_pages_and_the_plot_are_what_the_results_render(published):
+    end = "[//]: # (bench: end)"
+    for page, parts in scale_page.sections(published).items():
+        for part, text in parts.items():
+            expected = f"[//]: # (bench: {part})\n\n{text}\n\n{end}"
+            assert expected in page.read_text(encoding="utf-8")
     figures = scale_page.published_figures()
     assert scale_page.PICTURE.read_text(encoding="utf-8") == scale_page.picture(figures)
     assert scale_page.PICTURE.stat().st_size < 60_000
