@@ -18,7 +18,7 @@ def markdown() -> str:
     format_ = _(
         'Every refusal has the body `{"error":{"code":"…"}}`. The header '
         "`X-Error-Detail` explains in one line what the API received and what it "
-        "expected. The reason phrase contains the code, for example "
+        "expected. Over HTTP/1.1, the reason phrase contains the code, for example "
         "`400 Bad Request (unknown_field)`. The journal of your key in the cabinet "
         "shows the same line, and what to set in your program."
     )
