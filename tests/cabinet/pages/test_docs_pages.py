@@ -35,9 +35,10 @@ def searched(query: str, language: str = "en") -> str:
     "query, url",
     [
         ("Error code: 401", "/docs/errors#invalid_key"),
-        ("certificate verify failed", "/docs/probe-connection#tlsuntrusted"),
+        ("certificate verify failed", "/docs/findings#tlsuntrusted"),
         ("READBACK_KEY_RATE", "/docs/settings"),
-        ("tls.wrong_name", "/docs/probe-connection#tlswrong_name"),
+        ("tls.wrong_name", "/docs/findings#tlswrong_name"),
+        ("http.gateway", "/docs/findings#httpgateway"),
         ("content_too_large", "/docs/errors#content_too_large"),
         ("single sign-on", "/docs/single-sign-on"),
     ],
@@ -58,6 +59,17 @@ def test_the_search_knows_symptoms_in_the_readers_words(language, query):
 
     first = re.search(r'<li><a href="([^"]+)"', page)
     assert first and "when-the-mail-server-is-unavailable" in first[1]
+
+
+@pytest.mark.parametrize(
+    "language, query",
+    [("en", "nothing is listening on port"), ("ru", "ничего не слушает")],
+)
+def test_the_search_finds_a_finding_of_the_probe_by_its_words(language, query):
+    page = searched(query, language)
+
+    links = re.findall(r'<li><a href="([^"]+)"', page)
+    assert "/docs/findings#tcprefused" in links[:3]
 
 
 def test_a_search_without_results_says_so_and_shows_the_words_as_text():
