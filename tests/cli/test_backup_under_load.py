@@ -4,78 +4,27 @@ A real server, real requests and a real login with an authenticator app, before 
 after. It takes long, so `make long` runs it.
 """
 
-import base64
-import hmac
 import os
-import re
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.cookiejar import CookieJar
 from pathlib import Path
-from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 
 from readback import keys
 from tests.cli.program import Program, local_settings
+from tests.support.browser import Browser, code
 from tests.support.database import Database
 from tests.support.load import models
 from tests.support.postgres import Postgres
 from tests.support.server import UNLIMITED
 from tests.support.threads import running
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, exchange
 
-PASSWORD = "a lamp in the harbour"
-APP = "/account/second-factor/app/add/"
-
-
-class Browser:
-    """A person with a password, and an authenticator app."""
-
-    def __init__(self, origin: str) -> None:
-        self._origin = origin
-        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
-
-    def get(self, path: str) -> str:
-        return self._fetch(Request(self._origin + path))
-
-    def post(self, path: str, **fields: str) -> str:
-        token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', self.get(path))
-        assert token
-        data = urlencode({"csrfmiddlewaretoken": token[1], **fields}).encode()
-        return self._fetch(
-            Request(self._origin + path, data, {"Referer": self._origin + path})
-        )
-
-    def _fetch(self, request: Request) -> str:
-        with self._opener.open(request, timeout=PATIENCE) as answer:
-            return str(answer.read().decode())
-
-    def log_in(self) -> str:
-        return self.post(
-            "/accounts/login/", login="alice@example.com", password=PASSWORD
-        )
-
-    def add_app(self) -> str:
-        found = re.search(r'<code id="secret">([A-Z2-7 ]+)</code>', self.get(APP))
-        assert found
-        secret = found[1].replace(" ", "")
-        self.post(APP, code=code(secret, 0))
-        return secret
-
-
-def code(secret: str, later: int) -> str:
-    """Return the code (RFC 6238) of now or of the next period, accepted early."""
-    counter = int(time.time()) // 30 + later
-    key = base64.b32decode(secret + "=" * (-len(secret) % 8))
-    digest = hmac.digest(key, counter.to_bytes(8), "sha1")
-    start = digest[-1] & 15
-    number = int.from_bytes(digest[start : start + 4]) & 0x7FFFFFFF
-    return f"{number % 1_000_000:06}"
+ALICE, PASSWORD = "alice@example.com", "a lamp in the harbour"
 
 
 class Load:
@@ -121,12 +70,12 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
     old, new = (installation(tmp_path / name, kind, postgresql) for name in "ab")
     old.output("migrate")
     old.output(
-        *("account", "create", "alice@example.com", "--confirmed", "--password-stdin"),
+        *("account", "create", ALICE, "--confirmed", "--password-stdin"),
         stdin=PASSWORD,
     )
     with served(old) as (endpoint, cabinet):
         browser = Browser(cabinet)
-        browser.log_in()
+        browser.log_in(ALICE, PASSWORD)
         secret = browser.add_app()
         load = Load(old, endpoint, database_of(old))
         with running([threading.Thread(target=load.run) for _ in range(4)], load.stop):
@@ -151,9 +100,9 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
                 connection.send(models(endpoint, key))
                 assert connection.read_answer().status == 401
         browser = Browser(cabinet)
-        assert 'name="code"' in browser.log_in()
+        assert 'name="code"' in browser.log_in(ALICE, PASSWORD)
         browser.post("/accounts/second-factor/", code=code(secret, 1))
-        assert "alice@example.com" in browser.get("/account/")
+        assert ALICE in browser.get("/account/")
 
 
 def installation(folder: Path, kind: str, postgresql: Postgres) -> Program:
@@ -168,3 +117,29 @@ def installation(folder: Path, kind: str, postgresql: Postgres) -> Program:
 def database_of(program: Program) -> Database:
     default = f"sqlite:///{program.settings['READBACK_DATA_DIR']}/readback.sqlite3"
     return Database(program.settings.get("READBACK_DATABASE_URL", default))
+
+
+@pytest.mark.long
+def test_without_the_secret_key_only_second_factors_and_sessions_are_lost(
+    tmp_path: Path, postgresql: Postgres
+) -> None:
+    program = installation(tmp_path / "a", "sqlite", postgresql)
+    program.output("migrate")
+    create = ("account", "create", ALICE, "--confirmed", "--password-stdin")
+    program.output(*create, stdin=PASSWORD)
+    key = program.output("key", "create", ALICE).strip()
+    with served(program) as (_, cabinet):
+        browser = Browser(cabinet)
+        browser.log_in(ALICE, PASSWORD)
+        secret = browser.add_app()
+    Path(program.settings["READBACK_DATA_DIR"], "secret-key").unlink()
+
+    with served(program) as (endpoint, cabinet):
+        assert exchange(endpoint, models(endpoint, key)).status == 200
+        assert 'name="password"' in browser.get("/account/"), "the session is over"
+        assert 'name="code"' in browser.log_in(ALICE, PASSWORD), "the password counts"
+        browser.post("/accounts/second-factor/", code=code(secret, 1))
+        assert ALICE not in browser.get("/account/"), "the app does not"
+        program.output("account", "reset-second-factor", ALICE)
+        browser.log_in(ALICE, PASSWORD)
+        assert ALICE in browser.get("/account/")

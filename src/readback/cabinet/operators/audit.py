@@ -1,7 +1,7 @@
 """The audit trail as rows for programs: what operators did on their pages, and when.
 
 The download of the admin and `readback audit` write the same fields, which
-docs/accounts.md explains. Nothing in them is secret: an object is named by its address
+docs/operators.md explains. Nothing in them is secret: an object is named by its address
 or by the masked form of a key.
 """
 

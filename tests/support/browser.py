@@ -1,0 +1,57 @@
+"""A person at the pages of a running cabinet: cookies, forms, an authenticator app."""
+
+import base64
+import hmac
+import re
+import time
+from http.cookiejar import CookieJar
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, Request, build_opener
+
+from tests.support.waiting import PATIENCE
+
+APP = "/account/second-factor/app/add/"
+
+
+class Browser:
+    """A browser with cookies and without JavaScript."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
+
+    def get(self, path: str) -> str:
+        return self._fetch(Request(self._origin + path))
+
+    def post(self, path: str, **fields: str) -> str:
+        token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', self.get(path))
+        assert token
+        data = urlencode({"csrfmiddlewaretoken": token[1], **fields}).encode()
+        return self._fetch(
+            Request(self._origin + path, data, {"Referer": self._origin + path})
+        )
+
+    def _fetch(self, request: Request) -> str:
+        with self._opener.open(request, timeout=PATIENCE) as answer:
+            return str(answer.read().decode())
+
+    def log_in(self, email: str, password: str) -> str:
+        return self.post("/accounts/login/", login=email, password=password)
+
+    def add_app(self) -> str:
+        """Add an authenticator app; return its secret."""
+        found = re.search(r'<code id="secret">([A-Z2-7 ]+)</code>', self.get(APP))
+        assert found
+        secret = found[1].replace(" ", "")
+        self.post(APP, code=code(secret, 0))
+        return secret
+
+
+def code(secret: str, later: int) -> str:
+    """Return the code (RFC 6238) of now or of the next period, accepted early."""
+    counter = int(time.time()) // 30 + later
+    key = base64.b32decode(secret + "=" * (-len(secret) % 8))
+    digest = hmac.digest(key, counter.to_bytes(8), "sha1")
+    start = digest[-1] & 15
+    number = int.from_bytes(digest[start : start + 4]) & 0x7FFFFFFF
+    return f"{number % 1_000_000:06}"
