@@ -4,6 +4,8 @@ No engine is needed: the service runs as a process with the command and the envi
 of the example, and the commands of the job run in bash.
 """
 
+import base64
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +20,7 @@ import yaml
 from tests.cli.program import Program
 from tests.support import migrated
 from tests.support.commands import environment_with, free_port
+from tests.support.pages import block
 from tests.support.waiting import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -79,12 +82,32 @@ def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     [("github-workflows", "github-actions.yml"), ("gitlab-ci", "gitlab-ci.yml")],
 )
 def test_an_example_is_valid_for_the_published_schema(schema, name):
+    validate(schema, EXAMPLES / name)
+
+
+def validate(schema: str, path: Path) -> None:
     check = [sys.executable, "-m", "check_jsonschema"]
     subprocess.run(
-        [*check, "--builtin-schema", f"vendor.{schema}", EXAMPLES / name],
+        [*check, "--builtin-schema", f"vendor.{schema}", path],
         check=True,
         timeout=PATIENCE,
     )
+
+
+def test_the_lines_for_a_private_registry_work(tmp_path):
+    text = (EXAMPLES / "github-actions.yml").read_text()
+    used = re.sub(r"^( +)# (credentials:|  \w+: \$\{\{)", r"\1\2", text, flags=re.M)
+    [service] = yaml.safe_load(used)["jobs"]["test"]["services"].values()
+    assert service["credentials"].keys() == {"username", "password"}
+    (tmp_path / "job.yml").write_text(used)
+    validate("github-workflows", tmp_path / "job.yml")
+
+    script = block('printf \'{"auths"')
+    [(registry, login)] = json.loads(subprocess.check_output(["sh", "-c", script]))[
+        "auths"
+    ].items()
+    assert registry == "registry.example.com"
+    assert base64.b64decode(login["auth"]) == b"USER:PASSWORD"
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on PATH")

@@ -1,0 +1,20 @@
+"""The code blocks of docs/, so that a test runs what a reader copies."""
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+DOCS = Path(__file__).parents[2] / "docs"
+_BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+
+def block(words: str) -> str:
+    """Return the code block of the English pages with a line that begins like this.
+
+    Pages may repeat a block, but not with other words.
+    """
+    pages = [path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))]
+    codes = [dedent(found[2]) for page in pages for found in _BLOCK.finditer(page)]
+    found = {code for code in codes if f"\n{words}" in f"\n{code}"}
+    assert len(found) == 1, f"{len(found)} code blocks have a line with {words!r}"
+    return found.pop()
