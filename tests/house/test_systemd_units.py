@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import readback
+from readback import config
+from tests.support.pages import block
 
 ROOT = Path(__file__).parents[2]
 UNITS = ROOT / "deploy" / "systemd"
@@ -93,3 +95,10 @@ def test_the_commands_of_the_page_use_files_that_exist_and_this_version():
     assert len(named) >= 4
     assert all(any(ROOT.glob(name)) for name in named), named
     assert f"python3 -m venv /opt/readback/{readback.__version__}\n" in commands
+
+
+def test_caddy_closes_an_idle_connection_before_readback_does():
+    kept = re.findall(r"^\t+keepalive (\d+)s$", block("cat >/etc/caddy/"), re.M)
+
+    assert len(kept) == 2
+    assert max(map(int, kept)) < config.read({}).idle_timeout

@@ -54,7 +54,7 @@ def refused(body: bytes) -> Explanation:
         b'{"model":"M","messages":[{"role":"user","content":"\\u003a"}],'
         b'"stream":false,"stream":false}',
         b'{"model":"M","messages":[{"role":"user","content":"x"}],'
-        b'"max_tokens":2000,"max_tok\\u0065ns":2000}',
+        b'"max_tokens":7,"max_tok\\u0065ns":7}',
     ],
 )
 def test_a_repeated_name_is_refused(body: bytes) -> None:

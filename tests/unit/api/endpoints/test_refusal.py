@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from readback import programs
 from readback.api.endpoints.refusal import Explanation, examine, explain
+from readback.contract import MAX_TOKENS
 from readback.keys import KEY_LIKE
 
 MODEL = "vendor-cabinet-preview-echo"
@@ -45,7 +46,8 @@ def test_every_difference_is_named_in_the_order_of_the_contract():
         "The fields temperature and top_p are not accepted: the body may only contain "
         "model, messages, stream and max_tokens. Also: messages must contain exactly 1 "
         "message, got 2 (a system prompt is not accepted); stream must be false or "
-        "omitted, got true; max_tokens must be the integer 2000 or omitted, got 16. "
+        f"omitted, got true; max_tokens must be the integer {MAX_TOKENS} or omitted, "
+        "got 16. "
         "Leave temperature unset.",
         "temperature top_p messages.system stream max_tokens",
     )

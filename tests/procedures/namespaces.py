@@ -1,0 +1,35 @@
+"""Run a module in namespaces of its own: mounts, network, processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.namespaces import why_not
+from tests.support.programs import needed_program
+
+ROOT = Path(__file__).parents[2]
+_OPTIONS = ("--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+
+def run_in_namespaces(module: str, *programs: str) -> None:
+    """Fail with the output of the module; skip the test where it cannot run."""
+    if reason := why_not():
+        pytest.skip(reason)
+    for program in ("unshare", *programs):
+        needed_program(program)
+    if any(not folder.stat().st_mode & 0o001 for folder in ROOT.parents):
+        pytest.skip("needs a clone that other users can read")
+    done = subprocess.run(
+        ["unshare", *_OPTIONS, sys.executable, "-m", module],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout
