@@ -85,6 +85,8 @@ def attempt_once(monkeypatch: pytest.MonkeyPatch, url: str) -> Result:
         ("", [("/v1/models", *REFUSED)]),
         ("", [("/readyz", 200, b"ready")]),
         ("", [("/healthz", 200, b"ok")]),
+        # A cabinet whose address has another name, as in a container.
+        ("", [("/v1/models", 400, b""), ("/readyz", 400, b""), ("/healthz", 200, b"")]),
     ],
 )
 def test_a_ready_server_is_recognised_without_a_key(program, path, answers):

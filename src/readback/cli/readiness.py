@@ -32,6 +32,9 @@ _POLL_SECONDS = 0.2
 _ANSWER_SECONDS = 5
 _READY_PATH, _HEALTH_PATH = "/readyz", "/healthz"
 _NO_KEY = REFUSALS["invalid_key"]
+# Of another server than the one that has the path. The cabinet answers 400 if its own
+# address has another name, except to health checks.
+_ELSEWHERE = (400, 404)
 
 
 def passes(address: SocketAddress, path: str) -> bool:
@@ -70,14 +73,14 @@ class Attempts:
             self.last_seen = _reason(error)
 
     def _is_ready(self) -> bool:
-        """Ask the paths in turn: 404 says that it is another of the three servers."""
+        """Ask the paths in turn, until one belongs to this server."""
         paths: tuple[str, ...] = (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
         if self._url.endswith(VERSION_PREFIX):
             paths = (MODELS_PATH.removeprefix(VERSION_PREFIX),)
         for path in paths:
             status, body = _get(self._opener, self._url + path)
             self.last_seen = f"it answered {path} with status {status}"
-            if status != 404:
+            if status not in _ELSEWHERE:
                 is_check = path in (_READY_PATH, _HEALTH_PATH)
                 return status == 200 if is_check else _needs_key(status, body)
         return False
