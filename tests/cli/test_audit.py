@@ -54,6 +54,8 @@ def test_commands_write_the_security_log_where_the_setting_says(migrated, tmp_pa
     assert done.stderr == ""
     logging.output("account", "activate", ALICE)
     made = logging.output("key", "create", ALICE, "--name", "the label")
+    [key] = json.loads(logging.output("key", "list", ALICE, "--json"))
+    logging.output("key", "revoke", str(key["id"]), "--yes")
 
     text = log.read_text()
     lines = [json.loads(line) for line in text.splitlines()]
@@ -61,6 +63,7 @@ def test_commands_write_the_security_log_where_the_setting_says(migrated, tmp_pa
         ("account_deactivated", "readback account deactivate"),
         ("account_activated", "readback account activate"),
         ("key_created", "readback key create"),
+        ("key_revoked", "readback key revoke"),
     ]
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     for secret in (ALICE, "the label", made.strip()):
