@@ -6,7 +6,8 @@ in tests/support.
 
 import gc
 from collections.abc import Generator, Iterator
-from itertools import zip_longest
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,33 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
-# Folders with files that take a minute, the longest first.
-_LONG = ("journeys", "scale", "cabinet", "cli")
+# What begins first, so that no long file is left at the end: files that take more than
+# fifteen seconds, the longest first, then folders whose files start servers.
+_LONG = (
+    "journeys/",
+    "probe/test_scenarios.py",
+    "probe/test_hostile_peers.py",
+    "cabinet/single_sign_on/test_single_sign_on.py",
+    "cli/test_serve.py",
+    "clients/test_snippets.py",
+    "cli/test_backup.py",
+    "pytest_plugin/test_plugin.py",
+    "clients/test_table_of_programs.py",
+    "probe/test_late_answers.py",
+    "probe/test_zipapp.py",
+    "wire/test_tls.py",
+    "scale/",
+    "cabinet/",
+    "cli/",
+    "clients/",
+    "probe/",
+    "house/",
+)
 # Its tests also take long, but mostly wait: for an outage to end, for a time-out.
-_WAITING = "faults"
+_WAITING = "faults/"
 
 # So that a failing assertion in a helper shows its values.
-pytest.register_assert_rewrite("tests.support")
+pytest.register_assert_rewrite("tests.support", "tests.cli.program")
 
 # A busy machine is no error, so there is no deadline. The examples depend on the seed
 # of the run alone: neither on what a machine remembers of earlier failures nor, by the
@@ -85,14 +106,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Do not look for garbage while modules are imported; almost nothing is."""
     gc.disable()
     try:
+        _import_in_turn(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _import_in_turn(config: pytest.Config) -> None:
+    """Import all test modules, each process beginning with another one.
+
+    In a new clone they have to be compiled, which takes longer than to import them. So
+    each of the parallel processes compiles a part, and finds the others compiled.
+    """
+    if not hasattr(config, "workerinput") or config.args != config.getini("testpaths"):
+        return
+    worker = config.workerinput
+    files = sorted(_HERE.glob("**/test_*.py"))
+    first = len(files) * int(worker["workerid"][2:]) // worker["workercount"]
+    for file in [*files[first:], *files[:first]]:
+        # pytest collects it again, and reports an error.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(
+                ".".join(file.relative_to(_HERE.parent).with_suffix("").parts)
+            )
 
 
 def pytest_collection_modifyitems(
@@ -100,24 +141,30 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Begin with the files that take long, so that processes end together.
 
-    Files that wait alternate with files that work, so that no core is idle. Within a
-    folder the order stays random.
+    Files that wait are spread among files that work, so that no core is idle. Otherwise
+    the order stays random.
     """
     if config.getoption("--quick"):
         items[:] = [item for item in items if is_quick(item)]
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    rank = {folder: number for number, folder in enumerate(_LONG)}
-    ordered = sorted(files, key=lambda file: rank.get(_folder_of(file), len(_LONG)))
-    waiting = [file for file in ordered if _folder_of(file) == _WAITING]
-    working = [file for file in ordered if _folder_of(file) != _WAITING]
-    pairs = zip_longest(working, waiting)
-    items[:] = [item for pair in pairs for file in pair if file for item in files[file]]
+    waiting = [file for file in files if _begins(file, _WAITING)]
+    working = sorted((file for file in files if file not in waiting), key=_rank)
+    # None of them is among the last.
+    distance = 0.8 * len(working) / max(1, len(waiting))
+    places = {file: float(number) for number, file in enumerate(working)}
+    places |= {file: number * distance for number, file in enumerate(waiting)}
+    items[:] = [item for file in sorted(places, key=places.get) for item in files[file]]
 
 
-def _folder_of(file: Path) -> str:
-    return file.relative_to(_HERE).parts[0]
+def _rank(file: Path) -> int:
+    found = (number for number, path in enumerate(_LONG) if _begins(file, path))
+    return next(found, len(_LONG))
+
+
+def _begins(file: Path, path: str) -> bool:
+    return file.relative_to(_HERE).as_posix().startswith(path)
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("tests.cli.program")
-
-from tests.cli.program import Program, local_settings  # noqa: E402
-from tests.support import migrated as migrated_databases  # noqa: E402
+from tests.cli.program import Program, local_settings
+from tests.support import migrated as migrated_databases
 
 
 @pytest.fixture
