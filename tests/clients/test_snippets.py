@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(INSTALL_SECONDS + RUN_SECONDS)
 @pytest.fixture(scope="module")
 def python() -> Iterator[WarmPython]:
     """A Python that has imported the libraries of the snippets."""
-    with warm_python("openai", "requests", "langchain_openai") as python:
+    with warm_python("openai", "requests") as python:
         yield python
 
 
@@ -113,7 +113,10 @@ def test_every_snippet_file_is_shown_on_the_page():
     assert files == {*snippets.NAMES, snippets.DIALOGUE}
 
 
-@pytest.mark.parametrize("file", ["openai.py", "requests.py", "langchain.py"])
+@pytest.mark.parametrize(
+    "file",
+    ["openai.py", "requests.py", pytest.param("langchain.py", marks=pytest.mark.long)],
+)
 def test_a_python_snippet_prints_the_text_it_sends(file, python, server, tmp_path):
     def run(program: Path) -> Done:
         return python.run([str(program)], os.environ, tmp_path)
@@ -130,7 +133,14 @@ def test_the_litellm_snippet_prints_the_text_it_sends(litellm_python, server, tm
     assert assert_works(python, "litellm.py", server, tmp_path) == f"{TEXT}\n"
 
 
-@pytest.mark.parametrize("file", ["openai.mjs", "fetch.mjs", "ai-sdk.mjs"])
+def test_the_fetch_snippet_prints_the_text_it_sends(server, tmp_path):
+    run = command(needed_program("node"))
+
+    assert assert_works(run, "fetch.mjs", server, tmp_path) == f"{TEXT}\n"
+
+
+@pytest.mark.long  # npm installs the libraries
+@pytest.mark.parametrize("file", ["openai.mjs", "ai-sdk.mjs"])
 def test_a_node_snippet_prints_the_text_it_sends(file, node, server, tmp_path):
     (tmp_path / "node_modules").symlink_to(NODE / "node_modules")
 

@@ -65,7 +65,15 @@ def printed(version: str, file: Path, *runs: list[str]) -> list[str]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("version", SUPPORTED)
+@pytest.mark.parametrize(
+    "version",
+    [
+        version
+        if version in (SUPPORTED[0], *SUPPORTED[-2:])
+        else pytest.param(version, marks=pytest.mark.long)
+        for version in SUPPORTED
+    ],
+)
 def test_the_file_walks_to_the_end(version: str, file: Path, readback: Server) -> None:
     command = [str(python(version)), "-I", "-S", str(file), "--idle", "0"]
     command.append(readback.base_url)
