@@ -69,6 +69,8 @@ def _import_apps() -> None:
     try:
         apps.populate(settings.INSTALLED_APPS)
         import_module(settings.ROOT_URLCONF)
+        for name in settings.MIDDLEWARE:
+            import_module(name.rpartition(".")[0])
     finally:
         for name in (*_NEEDED, "TZ"):  # Django sets the latter
             os.environ.pop(name, None)

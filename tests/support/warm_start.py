@@ -27,8 +27,10 @@ from tempfile import TemporaryDirectory
 
 # What is imported only later, and the cabinet with its models and pages.
 _IMPORTED = [
+    "readback.api.server",
     "readback.api.worker",
     "readback.cabinet.server",
+    "readback.cli.readiness",
     "readback.cli.serve",
     "readback.probe.comparison",
     "argon2",
@@ -39,6 +41,7 @@ _IMPORTED = [
     "django.middleware.locale",
     "django.middleware.security",
     "django.template.defaulttags",
+    "gunicorn.glogging",
     "whitenoise.middleware",
     "tests.support.warm_django",
 ]
