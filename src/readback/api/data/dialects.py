@@ -6,7 +6,7 @@ means. The statements themselves are not here.
 
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -96,12 +96,21 @@ class Sqlite:
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
         """Return a condition that a column is one of many digests, and its values."""
-        # Padded to a power of two: with few distinct lengths SQLite keeps the compiled
-        # statements, and compiling takes longer than running one.
+        # Padded to a power of two, as `parts` are.
         filled = list(digests)
         while len(filled) & (len(filled) - 1):
             filled.append(filled[-1])
         return f"IN ({', '.join('?' * len(filled))})", filled
+
+    def parts(self, rows: list[Any]) -> Iterator[list[Any]]:
+        """Divide the rows of a statement into those that one statement may have."""
+        # Powers of two: with few distinct lengths SQLite keeps the compiled statements,
+        # and compiling takes longer than running one.
+        start = 0
+        while left := len(rows) - start:
+            size = min(1 << left.bit_length() - 1, self.keys_per_statement)
+            yield rows[start : start + size]
+            start += size
 
     def moment(self, at: float) -> str:
         """Return a time as the column stores it."""
@@ -178,6 +187,9 @@ class Postgresql:
         # event loop cannot run.
         written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
         return "= ANY(?::bytea[])", ["{" + written + "}"]
+
+    def parts(self, rows: list[Any]) -> Iterator[list[Any]]:
+        yield rows
 
     def moment(self, at: float) -> datetime:
         return datetime.fromtimestamp(at, UTC)

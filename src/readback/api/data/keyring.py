@@ -36,17 +36,15 @@ class Record:
 
     # fmt: off
     __slots__ = (
-        "accepted", "digest", "exchange", "expires_at", "explains_refusals", "slot",
-        "used_at",
+        "accepted", "digest", "exchange", "row", "slot", "used_at",
     )
     # fmt: on
 
-    def __init__(self, digest: bytes, slot: int, used_at: float) -> None:
-        self.digest = digest
+    def __init__(self, row: KeyRow, slot: int, used_at: float) -> None:
+        self.row = row
+        self.digest = row.digest
         self.slot = slot
         self.used_at = used_at
-        self.expires_at: float | None = None
-        self.explains_refusals = False
         self.accepted = False
         # What answers its requests, as long as they come with the same head from the
         # same address. Not by its type, whose module needs this one.
@@ -132,12 +130,12 @@ class Keyring:
     def learn(self, asked: Sequence[bytes], rows: KeyRows) -> None:
         """Store what the database says of the keys that were asked about."""
         for digest in asked:
-            row = rows.get(digest)
+            row, found = rows.get(digest), self._records.get(digest)
             try:
-                if isinstance(row, KeyRow) and digest in self._records:
-                    found: Record | None = self._update(row)
-                else:
+                if found is None or not isinstance(row, KeyRow):
                     found = self._learn(digest, row)
+                elif not self._is_up_to_date(found, row):
+                    self._update(row)
                 if digest in self._waiting:
                     self._tell(digest, found)
             except Exception as error:
@@ -161,8 +159,8 @@ class Keyring:
             try:
                 if record.used_at < unused_since:
                     self._forget(digest)
-                elif record.expires_at is not None and record.expires_at <= wall:
-                    record.accepted = False
+                elif (expires_at := record.row.expires_at) is not None:
+                    record.accepted &= expires_at > wall
             except Exception as error:
                 self._give_up(digest, error)
         for digest, (since, _) in list(self._waiting.items()):
@@ -215,17 +213,24 @@ class Keyring:
         unavailable = self.now - self.confirmed_at > UNAVAILABLE_SECONDS
         return -inf if unavailable else self.now - IDLE_SECONDS
 
+    def _is_up_to_date(self, record: Record, row: KeyRow) -> bool:
+        """Return whether a row would change nothing, like most of them."""
+        return (
+            row == record.row
+            # The clock may have been set back.
+            and row.expires_at is None
+            and self._limiter.has_slot(row.digest, record.slot)
+        )
+
     def _update(self, row: KeyRow) -> Record:
         record = self._records.get(row.digest)
         # Another key may have taken the slot, so it is looked up each time.
         slot = self._limiter.slot(row.digest)
         if record is None:
-            record = self._records[row.digest] = Record(row.digest, slot, self.now)
-        record.slot = slot
+            record = self._records[row.digest] = Record(row, slot, self.now)
+        record.row, record.slot = row, slot
         # Another host may have answered since, or this slot may be a new one.
         self._limiter.adopt(slot, row.last_created, self.now)
-        record.expires_at = row.expires_at
-        record.explains_refusals = row.explains_refusals
         expired = row.expires_at is not None and row.expires_at <= time.time()
         record.accepted = row.accepted and not expired
         return record

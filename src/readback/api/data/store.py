@@ -299,8 +299,9 @@ class Store:
 
     def _run_rows(self, text: str, rows: list[tuple[Any, ...]]) -> None:
         row = f"({marks(rows[0])})"
-        values = [value for each in rows for value in each]
-        self._run(text.format(rows=", ".join([row] * len(rows))), values)
+        for part in self._dialect.parts(rows):
+            values = [value for each in part for value in each]
+            self._run(text.format(rows=", ".join([row] * len(part))), values)
 
     def _fetch(self, text: str, values: Sequence[Any]) -> list[Any]:
         cursor = self._run(text, values)

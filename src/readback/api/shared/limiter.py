@@ -109,6 +109,11 @@ class Rates:
         self._recent[party] = owner, place
         return place
 
+    def has_slot(self, party: bytes, slot: int) -> bool:
+        """Return whether a slot is the one where a party was found last."""
+        owner, place = self._recent.get(party, (0, 0))
+        return place == slot and self._owner[slot] == owner
+
     def _find(self, owner: int) -> int:
         places = self._places(owner)
         for place in places:

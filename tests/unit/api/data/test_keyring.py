@@ -66,6 +66,26 @@ def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter, now)
     assert limiter.number(record.slot, now) == wall + 801
 
 
+def test_a_key_whose_slot_was_taken_continues_although_its_row_is_the_same(now):
+    limiter = Limiter(1, 1, slots=1)
+    keyring = Keyring(limiter, lambda _: None, GRACE)
+    row = ROW._replace(last_created=int(time.time()) + 100)
+    record = add_key(keyring, row)
+    limiter.slot(OTHER)
+
+    keyring.learn([DIGEST], {DIGEST: row})
+
+    assert limiter.number(record.slot, now) == row.last_created + 1
+
+
+def test_a_row_that_is_the_same_changes_nothing(keyring, limiter):
+    record = add_key(keyring)
+    refused = ROW._replace(accepted=False)
+    for row, accepted in ((ROW, True), (refused, False), (refused, False), (ROW, True)):
+        keyring.learn([DIGEST], {DIGEST: row})
+        assert keyring.find(DIGEST) is record and record.accepted is accepted
+
+
 def test_a_key_that_does_not_exist_is_not_remembered(keyring):
     answers = []
     keyring.wait(DIGEST, answers.append)
@@ -194,7 +214,8 @@ def test_nobody_is_told_that_a_key_is_wrong_whose_row_cannot_be_understood(repor
 
 def test_a_record_that_fails_at_a_tick_affects_no_other_key(reporting, errors, now):
     held, other = add_key(reporting), add_key(reporting, OTHER_ROW)
-    held.expires_at, other.expires_at = "soon", 1.0
+    held.row = ROW._replace(expires_at="soon")
+    other.row = OTHER_ROW._replace(expires_at=1.0)
 
     known = reporting.tick(now, time.time())
 
