@@ -70,6 +70,7 @@ def test_the_search_finds_a_finding_of_the_probe_by_its_words(language, query):
 
     links = re.findall(r'<li><a href="([^"]+)"', page)
     assert "/docs/findings#tcprefused" in links[:3]
+    assert "\\" not in page, "a mark of Markdown"
 
 
 def test_a_search_without_results_says_so_and_shows_the_words_as_text():

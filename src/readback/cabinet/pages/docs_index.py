@@ -125,4 +125,4 @@ def _section(page: str, title: str, heading: str, lines: list[str]) -> DocSectio
 def _plain(line: str) -> str:
     """Return a line without the marks of Markdown."""
     line = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", line.strip("| "))
-    return re.sub(r"[`*]|^[-#>]+ ?", "", line).replace(" | ", " · ")
+    return re.sub(r"[`*]|^[-#>]+ ?|\\(?=[\W_]|$)", "", line).replace(" | ", " · ")
