@@ -60,7 +60,7 @@ class Restore:
             raise Failure(
                 "READBACK_SECRET_KEY is not the secret key of the archive, so "
                 "authenticator apps and recovery codes would stop working: set it to "
-                f"the one in the archive, which `tar -xO {archive.SECRET_KEY}` prints."
+                f"the archive's, which `tar -xOf FILE {archive.SECRET_KEY}` prints."
             )
 
     @property
