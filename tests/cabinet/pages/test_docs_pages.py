@@ -73,6 +73,14 @@ def test_the_search_finds_a_finding_of_the_probe_by_its_words(language, query):
     assert "\\" not in page, "a mark of Markdown"
 
 
+def test_the_search_shows_whole_sentences():
+    assert (
+        "A worker that is killed loses the usage and journal that it has not written: "
+        "at most READBACK_JOURNAL_INTERVAL (10 seconds) and half a second, or the "
+        "whole outage."
+    ) in searched("killed worker loses usage")
+
+
 def test_a_search_without_results_says_so_and_shows_the_words_as_text():
     page = searched("<b>zzzz</b> " + "x" * 500)
 
