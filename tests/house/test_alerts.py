@@ -132,7 +132,7 @@ def test_every_alert_has_a_severity_a_summary_and_a_paragraph():
 
 
 def test_the_table_of_faults_has_every_alert_with_its_link():
-    rows = re.findall(r"^\| \[`(\w+)`\]\(#([\w-]+)\) \| .+ \| `\w.+` \|", PAGE, re.M)
+    rows = re.findall(r"^\| \[`(\w+)`\]\(#([\w-]+)\) \| \w+ \| ", PAGE, re.M)
     linked = {
         name: LINK.fullmatch(rule["annotations"]["runbook_url"])[1]
         for name, rule in ALERTS.items()
@@ -148,12 +148,10 @@ def names_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_uses_metrics_that_exist_and_the_table_names_them(name):
-    used = names_in(ALERTS[name]["expr"])
-    assert used <= METRICS
+def test_an_alert_uses_metrics_that_exist_and_the_table_has_its_severity(name):
+    assert names_in(ALERTS[name]["expr"]) <= METRICS
     [row] = [line for line in PAGE.splitlines() if f"[`{name}`]" in line]
     assert f"| {ALERTS[name]['labels']['severity']} |" in row
-    assert names_in(row) <= used and bool(names_in(row)) == bool(used)
 
 
 def panels() -> Iterator[dict[str, Any]]:
