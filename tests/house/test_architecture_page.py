@@ -19,8 +19,8 @@ def test_the_list_of_modules_is_current() -> None:
 
 
 def file_of(name: str) -> Path:
-    """Return the file that a page means: in src/readback, or in a plane there."""
-    places = [PACKAGE, PACKAGE / "api", PACKAGE / "cabinet", ROOT]
+    """Return the file that a page means: in src/readback or a plane there, or tests."""
+    places = [PACKAGE, PACKAGE / "api", PACKAGE / "cabinet", ROOT / "tests", ROOT]
     found = [place / name for place in places if (place / name).is_file()]
     assert found, f"{name} does not exist"
     return found[0]

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md lists for every module the tests that cover it."""
+"""docs/architecture-tests.md lists for every module the tests that cover it."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,8 @@ SECTION = re.compile(r"^## Where a module is tested\n(.*?)(?=^## |\Z)", re.M | r
 
 
 def table() -> dict[str, list[str]]:
-    section = SECTION.search((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    page = ROOT / "docs" / "architecture-tests.md"
+    section = SECTION.search(page.read_text(encoding="utf-8"))
     assert section
     rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", section[1], re.M)
     assert len(rows) == len(dict(rows)), "a module has two rows"
