@@ -1,4 +1,4 @@
-"""Every link from the code or from a Markdown page leads to an existing place."""
+"""Every link from the code, from deploy/ or from a page leads to an existing place."""
 
 import re
 from pathlib import Path
@@ -10,15 +10,17 @@ from readback.contract import REFUSALS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+SUFFIXES = {".py", ".html", ".txt", ".js", ".json", ".yaml", ".yml", ".cfg", ""}
 CODE = [
     path
-    for path in (ROOT / "src" / "readback").rglob("*")
-    if path.suffix in {".py", ".html", ".txt", ".js"}
+    for folder in (ROOT / "src" / "readback", ROOT / "deploy")
+    for path in folder.rglob("*")
+    if path.suffix in SUFFIXES and path.is_file()
 ]
 # /docs/errors#code, docs/errors.md#code and {% url 'docs_page' 'errors' %}#code;
-# docs/openapi.yaml is not a page.
+# docs/openapi.yaml and the schema of the report are not pages.
 IN_CODE = re.compile(
-    r"""\bdocs(?:/|_page['"] ['"])([a-z]+)\b(?!\.yaml)"""
+    r"""\bdocs(?:/|_page['"] ['"])([a-z-]+)(?![\w-]|\.yaml|\.schema)"""
     r"""(?:\.md)?(?:['"] %\})?(?:#([\w-]+))?"""
 )
 IN_MARKDOWN = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
