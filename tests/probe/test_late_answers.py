@@ -96,9 +96,8 @@ class Network:
         size = len(body if self._loses_requests else response)
         if is_late or size > self._limit:
             raise ProbeError("http.silent", timeout="10 s")
-        return ProbeResponse(
-            status, headers, response, Timing(0.01), 11, 0.0, len(response)
-        )
+        timing, size = Timing(0.01), len(response)
+        return ProbeResponse("", status, headers, response, timing, 11, 0.0, size)
 
 
 def search(network: Network) -> ProbeError:

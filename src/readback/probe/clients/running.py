@@ -34,8 +34,9 @@ from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.service.answers import inside, parse_json
+from readback.probe.service.answers import inside
 from readback.probe.service.echo import MARKS
+from readback.probe.transport.client import parse_json
 from readback.probe.transport.context import ProbeContext
 
 _NO_KEY = "no-key"

@@ -55,14 +55,6 @@ class ApiError:
     code: str = ""
 
 
-def parse_json(body: bytes) -> Any:
-    """Return the parsed JSON, or None if the body is not JSON."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
 def inside(content: Any, *path: str | int) -> Any:
     """Return what parsed JSON has at this path, or None."""
     try:
@@ -80,7 +72,7 @@ def is_html(response: ProbeResponse) -> bool:
 
 def model_ids(response: ProbeResponse) -> list[str] | None:
     """Return the ids in a list of models, or None if it is not such a list."""
-    content = parse_json(response.body)
+    content = response.json
     rows = content.get("data") if isinstance(content, dict) else content
     if response.status != HTTPStatus.OK or not isinstance(rows, list):
         return None
@@ -90,7 +82,7 @@ def model_ids(response: ProbeResponse) -> list[str] | None:
 
 
 def parse_error(response: ProbeResponse) -> ApiError | None:
-    return error_in(parse_json(response.body))
+    return error_in(response.json)
 
 
 def error_in(content: Any) -> ApiError | None:
@@ -113,11 +105,11 @@ def is_from_api(response: ProbeResponse) -> bool:
         return False
     if response.status == HTTPStatus.UNAUTHORIZED:
         scheme = response.headers.get("WWW-Authenticate", "").lower()
-        is_json = isinstance(parse_json(response.body), (dict, list))
+        is_json = isinstance(response.json, (dict, list))
         return is_json or scheme.startswith("bearer")
     if response.status >= HTTPStatus.BAD_REQUEST:
         # An error that is only a text may be anything's, such as a proxy's.
-        content = parse_json(response.body)
+        content = response.json
         is_text = isinstance(inside(content, "error"), str)
         return not is_text and error_in(content) is not None
     return model_ids(response) is not None
@@ -147,7 +139,7 @@ class ParsedRefusal:
 def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     """Return the refusal if code and status are those of the contract, else None."""
     detail = response.headers.get("X-Error-Detail", "")
-    content = parse_json(response.body)
+    content = response.json
     error = inside(content, "error")
     # A gateway may have added fields, but then our own header must tell whose it is.
     is_foreign = not detail and any(added_fields(content, ERROR_FIELDS))

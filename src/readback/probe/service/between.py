@@ -247,7 +247,7 @@ class Answer(NamedTuple):
 
 
 def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    parsed = ((one, answers.parse_json(one.body)) for one in context.responses)
+    parsed = ((one, one.json) for one in context.responses)
     received = [
         Answer(response, content)
         for response, content in parsed

@@ -31,7 +31,7 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient, ProbeResponse
-from readback.probe.transport.context import CHAT, ProbeContext
+from readback.probe.transport.context import ProbeContext
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
@@ -118,7 +118,7 @@ def send_text(
     if response.status != HTTPStatus.OK:
         refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise instead.unexpected_response(response, f"{context.base_url}{CHAT}")
+            raise instead.unexpected_response(response)
         if refusal.code == "unsupported_media_type":
             raise ProbeError("echo.media_type", detail=refusal.detail)
         raise answers.refusal_error(response, refusal)
@@ -155,9 +155,9 @@ def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any
             cause="the response is not UTF-8",
             difference=f"byte {error.start + 1} of the response is 0x{byte:02X}",
         ) from None
-    content = answers.parse_json(response.body)
+    content = response.json
     if content is None:
-        raise instead.unexpected_response(response, f"{context.base_url}{CHAT}")
+        raise instead.unexpected_response(response)
     if isinstance(answers.inside(content, "data"), list):  # That of the models.
         raise ProbeError("echo.swapped")
     text = answers.inside(content, "choices", 0, "message", "content")
@@ -371,9 +371,7 @@ class _Search:
         with self._context.new_client() as client:
             response = self._context.post_chat(body, client)
         if answers.parse_refusal(response) is None:
-            raise instead.unexpected_response(
-                response, f"{self._context.base_url}{CHAT}"
-            )
+            raise instead.unexpected_response(response)
 
 
 def _if_lost(error: ProbeError) -> ProbeError:

@@ -20,7 +20,7 @@ from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead, recognition
-from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.client import ProbeResponse, parse_json
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 
 _SHOWN_MODELS = 5
@@ -110,7 +110,7 @@ def check_models(context: ProbeContext) -> list[Diagnosis]:
     else:
         facts = {"model": sanitize(model), "near": _near_names(model, names)}
         found = [diagnose("models.no_model", count=count, **facts)]
-    if not isinstance(answers.parse_json(context.models.body), dict):
+    if not isinstance(context.models.json, dict):
         found.append(diagnose("models.form"))
     return found
 
@@ -135,7 +135,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     """Return the error for a request that the endpoint did not fulfil."""
     error = answers.parse_error(response)
     if error is None and response.status != HTTPStatus.UNAUTHORIZED:
-        return instead.unexpected_response(response, f"{context.base_url}{MODELS}")
+        return instead.unexpected_response(response)
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
         id = "key.needed"
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -162,7 +162,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     response, _ = _ask(context, stream=False)
     if error := instead.error_in_success(response):
         raise error
-    content = answers.parse_json(response.body)
+    content = response.json
     if not _is_completion(content):
         raise ProbeError("chat.form")
     names = ("prompt_tokens", "completion_tokens")
@@ -182,7 +182,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
 
 def check_stream(context: ProbeContext) -> Diagnosis:
     response, stream = _ask(context, stream=True)
-    if _is_completion(answers.parse_json(response.body)):
+    if _is_completion(response.json):
         return diagnose("stream.ignored")
     if stream.error:
         detail = answers.safe_message(stream.error)
@@ -276,7 +276,7 @@ class EventStream:
                 continue
             data = line[len(b"data:") :].strip()
             self.is_done |= data == _DONE
-            content = answers.parse_json(data)
+            content = parse_json(data)
             self.error = self.error or answers.error_in(content)
             choices = answers.inside(content, "choices")
             if not isinstance(choices, list) or not choices:

@@ -22,7 +22,6 @@ from readback.probe.service.answers import (
     error_in,
     inside,
     is_html,
-    parse_json,
     safe_message,
 )
 from readback.probe.transport.client import ProbeResponse
@@ -79,14 +78,14 @@ _REFUSALS: dict[int, str] = {
 
 
 def unexpected_response(
-    response: ProbeResponse, url: str, *, is_recognized: bool = True
+    response: ProbeResponse, *, is_recognized: bool = True
 ) -> ProbeError:
     """Return the error that says what responded instead of the service.
 
     Once the service has been recognized, the address is right.
     """
     if response.status in _REDIRECTS:
-        return redirects.explain(response, url)
+        return redirects.explain(response)
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ProbeError("http.proxy_login")
     said, headers = words(response), response.headers
@@ -138,7 +137,7 @@ def unexpected_response(
     if is_page:
         return ProbeError("http.html", **facts)
     is_accepted = HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES
-    if parse_json(response.body) is not None and not is_accepted:
+    if response.json is not None and not is_accepted:
         return ProbeError("http.other_api", **facts)
     is_missing = response.status in NO_SUCH_PATH
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
@@ -153,7 +152,7 @@ def _waiting(response: ProbeResponse) -> str:
 
 def words(response: ProbeResponse) -> str:
     """Return what an error says of itself, in quotation marks, or ""."""
-    content = parse_json(response.body)
+    content = response.json
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     found = (inside(content, *path) for path in _MESSAGES)
@@ -170,7 +169,7 @@ def words(response: ProbeResponse) -> str:
 
 def error_in_success(response: ProbeResponse) -> ProbeError | None:
     """Return the error for a status 200 whose body is an error, if it is one."""
-    error = error_in(parse_json(response.body))
+    error = error_in(response.json)
     if response.status != HTTPStatus.OK or error is None:
         return None
     detail = safe_message(error)
@@ -182,7 +181,7 @@ def changed(response: ProbeResponse) -> ProbeError | None:
 
     Its own headers prove that it is from a Readback.
     """
-    content = parse_json(response.body)
+    content = response.json
     is_own = "X-Request-Id" in response.headers or "X-Error-Detail" in response.headers
     if not is_own or isinstance(content, dict):
         return None

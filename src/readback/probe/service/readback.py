@@ -47,13 +47,13 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if not context.key.is_readback_key:
         raise ProbeError("key.prefix")
     response = context.get(MODELS)
-    content = answers.parse_json(response.body)
+    content = response.json
     if answers.inside(content, "choices"):
         raise ProbeError("echo.swapped")
     if response.status != HTTPStatus.OK or not isinstance(content, dict):
         refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise instead.unexpected_response(response, f"{context.base_url}{MODELS}")
+            raise instead.unexpected_response(response)
         if refusal.code != "invalid_key":
             raise answers.refusal_error(response, refusal)
         id = "key.refused"
@@ -77,7 +77,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
 
 def check_models(context: ProbeContext) -> Diagnosis:
     # Added fields are a finding of the step "in between".
-    models = answers.without_added(answers.parse_json(context.models.body), MODEL_LIST)
+    models = answers.without_added(context.models.json, MODEL_LIST)
     return diagnose("models.ok" if models == MODEL_LIST else "models.changed")
 
 
@@ -99,7 +99,7 @@ def check_parameter(context: ProbeContext) -> Diagnosis:
     if refusal and refusal.code == "not_found":
         return diagnose("parameter.refused", figure=str(response.status))
     if response.status != HTTPStatus.OK and not refusal:
-        raise instead.unexpected_response(response, f"{context.base_url}{MODELS}")
+        raise instead.unexpected_response(response)
     return diagnose("parameter.ignored", status=response.status)
 
 
@@ -154,7 +154,7 @@ def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
             raise
         reason = "it cannot be reached"
     else:
-        content = answers.parse_json(response.body)
+        content = response.json
         if response.status == HTTPStatus.OK and isinstance(content, dict):
             return content
         reason = f"it responded with {response.status}"

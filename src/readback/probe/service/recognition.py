@@ -94,7 +94,7 @@ def _other_base(
     for candidate, id in tried.items():
         other = context.client.request("GET", f"{candidate.path}{MODELS}")
         is_list = answers.model_ids(other) is not None
-        error = answers.inside(answers.parse_json(other.body), "error")
+        error = answers.inside(other.json, "error")
         is_refusal = other.status == HTTPStatus.UNAUTHORIZED and isinstance(error, dict)
         is_certain = is_list or is_refusal
         is_version = id == mistake and answers.has_models(other)
@@ -110,7 +110,7 @@ def _refuse_ops_port(
     refusals = [answers.parse_refusal(unknown), answers.parse_refusal(models)]
     if any(one is None or one.code != "not_found" for one in refusals):
         return
-    health = answers.parse_json(context.client.request("GET", "/healthz").body)
+    health = context.client.request("GET", "/healthz").json
     if health == {"status": "ok"}:
         raise ProbeError("address.ops_port", port=context.base_url.port)
 
@@ -121,7 +121,7 @@ def _readback(
     for response, code in ((unknown, "not_found"), (models, "invalid_key")):
         refusal = answers.parse_refusal(response)
         if refusal is None:
-            raise instead.unexpected_response(response, f"{context.base_url}{MODELS}")
+            raise instead.unexpected_response(response)
         if refusal.code != code:
             raise answers.refusal_error(response, refusal)
     context.service = Service.READBACK
@@ -143,21 +143,20 @@ def _readback(
 
 def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     # An error in the form of Anthropic's own API.
-    content = answers.parse_json(models.body)
+    content = models.json
     error = answers.inside(content, "error")
     is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
     if is_error and {"type", "message"} <= set(error):
         raise ProbeError("http.anthropic", status=models.status)
-    url = f"{context.base_url}{MODELS}"
     gateway = gateways.find(models, f" It says: {instead.words(models)}.")
     if gateway and gateway.id == "gateway.address":
         raise gateway
     if models.status in _NO_MODELS:
-        _require_chat(context, models, url)
+        _require_chat(context, models)
     elif not answers.is_from_api(models):
         if answers.is_html(models) and not context.identity:
             _refuse_cabinet(context)
-        raise instead.unexpected_response(models, url, is_recognized=False)
+        raise instead.unexpected_response(models, is_recognized=False)
     context.service = Service.ENDPOINT
     context.endpoint_name = program_name(models)
     if not context.endpoint_name and models.status == HTTPStatus.OK:
@@ -171,7 +170,7 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     return diagnose(id, figure=figure, name=context.endpoint_name, status=models.status)
 
 
-def _require_chat(context: ProbeContext, models: ProbeResponse, url: str) -> None:
+def _require_chat(context: ProbeContext, models: ProbeResponse) -> None:
     """Raise `ProbeError` unless there are completions, where no list of models is.
 
     An empty request without a key costs nothing, and is refused where there is the
@@ -184,7 +183,7 @@ def _require_chat(context: ProbeContext, models: ProbeResponse, url: str) -> Non
     if answers.is_html(models) and not context.identity:
         _refuse_cabinet(context)
     if not answers.is_from_api(models):
-        raise instead.unexpected_response(models, url, is_recognized=False)
+        raise instead.unexpected_response(models, is_recognized=False)
     said = instead.words(models) or "without an explanation"
     raise ProbeError("http.no_such_api", status=models.status, title=said)
 
@@ -195,7 +194,7 @@ def _refuse_cabinet(context: ProbeContext) -> None:
         answer = context.client.request("GET", "/address.json")
     except ProbeError:
         return
-    api = answers.inside(answers.parse_json(answer.body), "base_url")
+    api = answers.inside(answer.json, "base_url")
     if answer.status == HTTPStatus.OK and isinstance(api, str):
         raise ProbeError("http.cabinet", api=shown_url(api))
 
@@ -231,7 +230,7 @@ def program_name(response: ProbeResponse) -> str:
     server = response.headers.get("Server", "").strip().lower()
     if server in _BY_SERVER:
         return _BY_SERVER[server]
-    content = answers.parse_json(response.body)
+    content = response.json
     rows = answers.inside(content, "data")
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         owners = {str(row.get("owned_by")).lower() for row in rows}

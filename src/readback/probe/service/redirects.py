@@ -24,12 +24,11 @@ LOGIN = re.compile(
 )
 
 
-def explain(response: ProbeResponse, url: str) -> ProbeError:
-    """Return the error for a redirect in the response to a request for this URL."""
+def explain(response: ProbeResponse) -> ProbeError:
     location = response.headers.get("Location", "")
     try:
-        target = urljoin(url, location)
-        old, new = urlsplit(url), urlsplit(target)
+        target = urljoin(response.url, location)
+        old, new = urlsplit(response.url), urlsplit(target)
         is_moved = _place(old) != _place(new)
     except ValueError:
         return ProbeError("http.redirect", location="an invalid address", use=_FINAL)

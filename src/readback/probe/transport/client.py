@@ -16,8 +16,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
+from functools import cached_property
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from readback import __version__
 from readback.probe.common.formatting import sanitize
@@ -71,6 +72,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class ProbeResponse:
+    url: str
+    """What was asked for."""
     status: int
     headers: Message
     body: bytes
@@ -84,6 +87,11 @@ class ProbeResponse:
     """The proxy that forwarded the request, or answered it itself."""
     excess: bytes = b""
     """What arrived together with the body, but after the end that its length names."""
+
+    @cached_property
+    def json(self) -> Any:
+        """The parsed body, or None if it is not JSON."""
+        return parse_json(self.body)
 
 
 class _FinalResponse(http.client.HTTPResponse):
@@ -221,22 +229,12 @@ class ProbeClient:
             excess = rest if end else b""
         timing.answer = time.monotonic() - started
         noted.seconds, noted.resent = timing.total, count_resent(sock) - resent
-        noted.answered(response.status, response.headers, content)
-        if response.will_close:
-            self.close()
-        if proxy := self.route.forwarder:
-            facts = proxy.facts(self.route.target)
-            if "ERR_DNS_FAIL" in response.headers.get("X-Squid-Error", ""):
-                raise ProbeError("proxy.cannot_resolve", by="Squid", **facts)
-            if response.status == 407:
-                raise opening.login_error(response.headers, proxy, facts)
-        content = _decompress(response.headers.get("Content-Encoding"), content)
-        if response.status in _NO_CERTIFICATE_STATUS and _NO_CERTIFICATE in content:
-            raise ProbeError("tls.client_certificate")
-        return ProbeResponse(
+        proxy = self.route.forwarder
+        received = ProbeResponse(
+            f"{self.route.target.origin}{asked.path}",
             response.status,
             response.headers,
-            content,
+            _decompress(response.headers.get("Content-Encoding"), content),
             timing,
             response.version,
             time.time(),
@@ -244,6 +242,19 @@ class ProbeClient:
             proxy,
             excess,
         )
+        noted.answered(received.status, received.headers, received.json)
+        if response.will_close:
+            self.close()
+        if proxy:
+            facts = proxy.facts(self.route.target)
+            if "ERR_DNS_FAIL" in response.headers.get("X-Squid-Error", ""):
+                raise ProbeError("proxy.cannot_resolve", by="Squid", **facts)
+            if response.status == 407:
+                raise opening.login_error(response.headers, proxy, facts)
+        is_refused = response.status in _NO_CERTIFICATE_STATUS
+        if is_refused and _NO_CERTIFICATE in received.body:
+            raise ProbeError("tls.client_certificate")
+        return received
 
     def _connected(self, timing: Timing, noted: NotedRequest) -> socket.socket:
         """Return the open connection, or a new one if the other side has closed it."""
@@ -329,11 +340,7 @@ class ProbeClient:
     def _incomplete(self, id: str, body: bytearray, missing: int | None) -> ProbeError:
         """Return the error for a body that is too short, or for a wrong length."""
         error = self._failed(id)
-        if not missing:
-            return error
-        try:
-            json.loads(body)
-        except (ValueError, RecursionError):
+        if not missing or parse_json(body) is None:
             return error
         length, received = len(body) + missing, len(body)
         return ProbeError("http.length_too_large", length=length, received=received)
@@ -342,6 +349,14 @@ class ProbeClient:
         """Close the connection and return the error for a response that is late."""
         self.close()
         return ProbeError(id, timeout=f"{self._answer_seconds:g}")
+
+
+def parse_json(body: bytes | bytearray) -> Any:
+    """Return the parsed JSON, or None if the body is not JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _head_error(error: Exception) -> ProbeError:

@@ -7,7 +7,6 @@ the marks that servers and balancers leave in their responses.
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 import threading
@@ -84,26 +83,18 @@ class NotedRequest:
             return 1 if is_json else 2
         return 0 if is_json and not self.finding else 2
 
-    def answered(self, status: int, headers: Message, body: bytes) -> None:
+    def answered(self, status: int, headers: Message, content: Any) -> None:
         self.status = status
-        self.form = _form(headers.get_content_type(), body)
+        # The names of the fields in JSON, or else the content type.
+        self.form = headers.get_content_type()
+        if isinstance(content, dict):
+            error = content.get("error")
+            inner = sorted(error) if isinstance(error, dict) else []
+            self.form = f"{{{','.join([*sorted(content), *inner])}}}"
         seen = {name: str(headers[name]) for name in MARKS if name in headers}
         if "CF-Ray" in seen:
             seen["CF-Ray"] = seen["CF-Ray"].rpartition("-")[2]
         self.marks = {name: sanitize(value) for name, value in seen.items()}
-
-
-def _form(type: str, body: bytes) -> str:
-    """Return the names of the fields in JSON, or else the content type."""
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        return type
-    if not isinstance(content, dict):
-        return type
-    inner: Any = content.get("error")
-    names = sorted(inner) if isinstance(inner, dict) else []
-    return f"{{{','.join(map(str, [*sorted(content), *names]))}}}"
 
 
 class RequestBudget:
