@@ -1,4 +1,4 @@
-"""What responds instead of the service: a portal, a proxy, a page, another API.
+"""What responds instead of the service: a portal, a proxy, a page, a redirect.
 
 Something in between may also have spoiled a response of the service. What a gateway
 says of itself is shown in its own words. Only what can be told from a single response
@@ -8,14 +8,17 @@ is told here, and no text leaves here unless it is safe to show.
 from __future__ import annotations
 
 import codecs
+import ipaddress
 import json
 import re
 from contextlib import suppress
 from http import HTTPStatus
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
-from readback.probe.service import gateways, redirects
+from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
+from readback.probe.service import gateways
 from readback.probe.service.answers import (
     NO_SUCH_PATH,
     ApiError,
@@ -25,6 +28,7 @@ from readback.probe.service.answers import (
     safe_message,
 )
 from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.context import MODELS
 
 _PROXY_SERVERS = re.compile(
     r"squid|zscaler|bluecoat|fortigate|mcafee|websense|forcepoint|sophos|privoxy"
@@ -32,6 +36,7 @@ _PROXY_SERVERS = re.compile(
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
+_FINAL = "Use the final address"
 _GATEWAY_ERRORS = {502, 503, 504}
 _DECODED = {"", "identity", "gzip", "deflate"}
 # What the pages say with which bot protections ask for a browser.
@@ -45,6 +50,17 @@ _REJECTED = re.compile("request (rejected|blocked)|access denied|you.* blocked",
 # The first bytes of gzip and of zlib.
 _COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x\x9c", b"x\xda")
 _SECONDS = re.compile("[0-9]{1,9}")
+_PORTAL = re.compile(
+    r"captive|hotspot|wi-?fi|portal|/guest/|[?&]zone="
+    r"|network ?(access|login|authentication)",
+    re.IGNORECASE,
+)
+_LOGIN = re.compile(
+    r"\b(sign|log)[-_ ]?(in|on)\b|\bsso\b|saml|oauth2?\b|openid|authorize|/auth/"
+    r"|single sign-on|cloudflareaccess\.com|okta\.com|auth0\.com|authentik|keycloak"
+    r"|login\.|accounts\.google\.com|anmeld|вход\b|авториз",
+    re.IGNORECASE,
+)
 _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
     r"|технические работы",
@@ -85,7 +101,7 @@ def unexpected_response(
     Once the service has been recognized, the address is right.
     """
     if response.status in _REDIRECTS:
-        return redirects.explain(response)
+        return _redirect(response)
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ProbeError("http.proxy_login")
     said, headers = words(response), response.headers
@@ -96,7 +112,7 @@ def unexpected_response(
     }
     is_page = is_html(response)
     is_network = response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED
-    if is_network or (is_page and redirects.PORTAL.search(said)):
+    if is_network or (is_page and _PORTAL.search(said)):
         return ProbeError("http.captive_portal", where=f": {said}" if said else "")
     signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
     named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
@@ -118,9 +134,7 @@ def unexpected_response(
     if response.proxy and is_doubtful:
         names = {"proxy": str(response.proxy), "variable": response.proxy.variable}
         return ProbeError("proxy.responded", **names, **facts)
-    if is_page and (
-        redirects.LOGIN.search(said) or _PASSWORD_FIELD.search(response.body)
-    ):
+    if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(response.body)):
         return ProbeError("http.login_wall", where="", location="", **facts)
     if id := _REFUSALS.get(response.status):
         after = headers.get("Retry-After", "")
@@ -141,6 +155,60 @@ def unexpected_response(
         return ProbeError("http.other_api", **facts)
     is_missing = response.status in NO_SUCH_PATH
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
+
+
+def _redirect(response: ProbeResponse) -> ProbeError:
+    """Return the error for another address, a login, a loop, or a portal."""
+    location = response.headers.get("Location", "")
+    try:
+        target = urljoin(response.url, location)
+        old, new = urlsplit(response.url), urlsplit(target)
+        is_moved = _place(old) != _place(new)
+    except ValueError:
+        return ProbeError("http.redirect", location="an invalid address", use=_FINAL)
+    shown = shown_url(target)
+    facts: dict[str, Fact] = {
+        "location": shown,
+        "status": response.status,
+        "title": "a redirect",
+    }
+    where = f": it redirects to {shown}"
+    if not location or not is_moved and old.path == new.path:
+        if "Set-Cookie" in response.headers:
+            return ProbeError("between.cookie_wall", **facts)
+        return ProbeError("http.redirect_loop", **facts)
+    if is_moved and (_PORTAL.search(_beyond(old, new)) or _is_inside(old, new)):
+        return ProbeError("http.captive_portal", where=where)
+    if _LOGIN.search(_beyond(old, new)):
+        return ProbeError("http.login_wall", where=f" at {shown}", **facts)
+    is_same_host = old.hostname == new.hostname
+    base = shown.removesuffix(MODELS)
+    if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
+        return ProbeError("http.redirect_https", base=base)
+    if is_same_host and (old.scheme, new.scheme) == ("https", "http"):
+        return ProbeError("http.redirect_plain", **facts)
+    if not is_moved and new.path == f"{old.path}/":
+        return ProbeError("http.redirect_slash", **facts)
+    use = f"Use {base} if it is that of the same service" if base != shown else _FINAL
+    return ProbeError("http.redirect", location=shown, use=use)
+
+
+def _place(url: SplitResult) -> tuple[str, str | None, int | None]:
+    return url.scheme, url.hostname, url.port or PORTS.get(url.scheme)
+
+
+def _beyond(old: SplitResult, new: SplitResult) -> str:
+    """Return what is new in the target; the own address may contain any word."""
+    host = "" if new.hostname == old.hostname else new.hostname or ""
+    path = new.path.removeprefix(old.path) if host == "" else new.path
+    return f"{host}{path}?{new.query}"
+
+
+def _is_inside(old: SplitResult, new: SplitResult) -> bool:
+    """Return whether a host on the Internet redirects into a private network."""
+    host = new.hostname or ""
+    is_private = is_ip_address(host) and ipaddress.ip_address(host).is_private
+    return is_private and not is_local(old.hostname or "")
 
 
 def _waiting(response: ProbeResponse) -> str:
