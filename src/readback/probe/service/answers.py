@@ -54,6 +54,11 @@ class ApiError:
     message: str
     code: str = ""
 
+    @property
+    def shown(self) -> str:
+        """The message; the report is searched for the key later."""
+        return sanitize(self.message[:_MAX_MESSAGE]) or "no explanation"
+
 
 def inside(content: Any, *path: str | int) -> Any:
     """Return what parsed JSON has at this path, or None."""
@@ -118,12 +123,6 @@ def is_from_api(response: ProbeResponse) -> bool:
 def has_models(response: ProbeResponse) -> bool:
     """Return whether the API has the path /models, whatever its response."""
     return is_from_api(response) and response.status not in NO_SUCH_PATH
-
-
-def safe_message(error: ApiError | None) -> str:
-    """Return the message of an error; the report is searched for the key later."""
-    message = sanitize(error.message[:_MAX_MESSAGE]) if error else ""
-    return message or "no explanation"
 
 
 @dataclass(frozen=True)

@@ -52,40 +52,32 @@ _LEAST_SECONDS = 0.15
 
 
 def check_access(context: ProbeContext) -> Diagnosis:
-    without_key = context.models_without_key
-    key = context.usable_key
-    no_models = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-    # The completion, if one is asked for, tells whether the key is accepted.
-    without_list = (
-        "endpoint.no_models_chat" if context.chat_model else "endpoint.no_models"
-    )
-    if key is None:
-        context.models = without_key
-        if without_key.status in no_models:
-            return diagnose(without_list, status=without_key.status)
-        if without_key.status != HTTPStatus.OK:
-            raise refused(context, without_key)
-        return diagnose("endpoint.open", **_figures(context, without_key))
-    if key.is_readback_key:
+    without_key, key = context.models_without_key, context.usable_key
+    if key and key.is_readback_key:
         said = f"{without_key.status} {instead.words(without_key)}".rstrip()
         facts = {"host": context.base_url.host, "said": said}
         raise ProbeError("key.readback_elsewhere", **facts)
-    response = context.models = context.get(MODELS)
+    response = context.models = context.get(MODELS) if key else without_key
     says_the_same = answers.parse_error(response) == answers.parse_error(without_key)
     if response.status == HTTPStatus.UNAUTHORIZED and says_the_same:
         raise refused(context, response, "key.refused_or_lost")
-    if response.status == HTTPStatus.BAD_REQUEST:
+    if key and response.status == HTTPStatus.BAD_REQUEST:
         # Only the key is new in this request. Google's APIs and LiteLLM respond so.
         raise refused(context, response, "key.refused_elsewhere")
-    if response.status in no_models:
-        return diagnose(without_list, status=response.status)
+    if response.status in answers.NO_SUCH_PATH:
+        # The completion, if one is asked for, tells whether the key is accepted.
+        id = "endpoint.no_models_chat" if context.chat_model else "endpoint.no_models"
+        return diagnose(id, status=response.status)
     if error := instead.error_in_success(response):
         raise error
     if response.status != HTTPStatus.OK or answers.is_html(response):
         raise refused(context, response)
     is_open = without_key.status == HTTPStatus.OK
-    id = "endpoint.open" if is_open else "key.accepted"
-    diagnosis = diagnose(id, **_figures(context, response))
+    diagnosis = diagnose(
+        "endpoint.open" if is_open else "key.accepted",
+        figure=format_duration(response.timing.answer),
+        sent_to=context.key_sent_to or "not sent",
+    )
     if context.endpoint_name or not (name := recognition.program_name(response)):
         return diagnosis
     # Only the key made the name of the program known.
@@ -146,16 +138,11 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     return ProbeError(
         id or _REFUSED.get(response.status, "endpoint.refused"),
         status=response.status,
-        detail=answers.safe_message(error) if error else instead.words(response),
+        detail=error.shown if error else instead.words(response),
         # Some services send a date instead of seconds.
         wait=wait if wait.isascii() and wait.isdigit() else "a few",
         sent_to=context.key_sent_to or "not sent",
     )
-
-
-def _figures(context: ProbeContext, response: ProbeResponse) -> dict[str, str]:
-    figure = format_duration(response.timing.answer)
-    return {"figure": figure, "sent_to": context.key_sent_to or "not sent"}
 
 
 def check_completion(context: ProbeContext) -> Diagnosis:
@@ -185,8 +172,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     if _is_completion(response.json):
         return diagnose("stream.ignored")
     if stream.error:
-        detail = answers.safe_message(stream.error)
-        raise ProbeError("stream.error", detail=detail)
+        raise ProbeError("stream.error", detail=stream.error.shown)
     if not stream.moments:
         raise ProbeError("stream.form")
     id = "stream.together" if stream.arrived_together else "stream.ok"

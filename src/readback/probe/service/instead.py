@@ -25,7 +25,6 @@ from readback.probe.service.answers import (
     error_in,
     inside,
     is_html,
-    safe_message,
 )
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS
@@ -105,10 +104,13 @@ def unexpected_response(
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ProbeError("http.proxy_login")
     said, headers = words(response), response.headers
+    after = sanitize(headers.get("Retry-After", ""))
+    seconds = after if _SECONDS.fullmatch(after) else ""
+    wait = f"{seconds} seconds" if seconds else after
     facts: dict[str, Fact] = {
         "status": response.status,
         "title": said or "without an explanation",
-        "after": _waiting(response),
+        "after": f" It asks to try again after {wait}." if wait else "",
     }
     is_page = is_html(response)
     is_network = response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED
@@ -137,9 +139,7 @@ def unexpected_response(
     if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(response.body)):
         return ProbeError("http.login_wall", where="", location="", **facts)
     if id := _REFUSALS.get(response.status):
-        after = headers.get("Retry-After", "")
-        wait = after if _SECONDS.fullmatch(after) else "some"
-        return ProbeError(id, tried="", wait=wait, **facts)
+        return ProbeError(id, tried="", wait=seconds or "some", **facts)
     if response.status in _GATEWAY_ERRORS:
         return ProbeError("http.gateway", **facts)
     if is_page and _REJECTED.search(said):
@@ -172,16 +172,18 @@ def _redirect(response: ProbeResponse) -> ProbeError:
         "status": response.status,
         "title": "a redirect",
     }
-    where = f": it redirects to {shown}"
+    is_same_host = old.hostname == new.hostname
+    # What is new in the target; the own address may contain any word.
+    path = new.path.removeprefix(old.path) if is_same_host else new.path
+    beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
     if not location or not is_moved and old.path == new.path:
         if "Set-Cookie" in response.headers:
             return ProbeError("between.cookie_wall", **facts)
         return ProbeError("http.redirect_loop", **facts)
-    if is_moved and (_PORTAL.search(_beyond(old, new)) or _is_inside(old, new)):
-        return ProbeError("http.captive_portal", where=where)
-    if _LOGIN.search(_beyond(old, new)):
+    if is_moved and (_PORTAL.search(beyond) or _is_inside(old, new)):
+        return ProbeError("http.captive_portal", where=f": it redirects to {shown}")
+    if _LOGIN.search(beyond):
         return ProbeError("http.login_wall", where=f" at {shown}", **facts)
-    is_same_host = old.hostname == new.hostname
     base = shown.removesuffix(MODELS)
     if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
         return ProbeError("http.redirect_https", base=base)
@@ -197,25 +199,11 @@ def _place(url: SplitResult) -> tuple[str, str | None, int | None]:
     return url.scheme, url.hostname, url.port or PORTS.get(url.scheme)
 
 
-def _beyond(old: SplitResult, new: SplitResult) -> str:
-    """Return what is new in the target; the own address may contain any word."""
-    host = "" if new.hostname == old.hostname else new.hostname or ""
-    path = new.path.removeprefix(old.path) if host == "" else new.path
-    return f"{host}{path}?{new.query}"
-
-
 def _is_inside(old: SplitResult, new: SplitResult) -> bool:
     """Return whether a host on the Internet redirects into a private network."""
     host = new.hostname or ""
     is_private = is_ip_address(host) and ipaddress.ip_address(host).is_private
     return is_private and not is_local(old.hostname or "")
-
-
-def _waiting(response: ProbeResponse) -> str:
-    """Return a sentence with the time after which to try again, if there is one."""
-    after = sanitize(response.headers.get("Retry-After", ""))
-    shown = f"{after} seconds" if _SECONDS.fullmatch(after) else after
-    return f" It asks to try again after {shown}." if shown else ""
 
 
 def words(response: ProbeResponse) -> str:
@@ -231,8 +219,7 @@ def words(response: ProbeResponse) -> str:
         said = page_title(response.body) or heading
     elif content is None and len(response.body) <= _MAX_TEXT_BYTES:
         said = response.body.decode("utf-8", "replace")
-    shown = safe_message(ApiError(said)) if said.strip() else ""
-    return f"“{shown}”" if shown else ""
+    return f"“{ApiError(said).shown}”" if said.strip() else ""
 
 
 def error_in_success(response: ProbeResponse) -> ProbeError | None:
@@ -240,8 +227,8 @@ def error_in_success(response: ProbeResponse) -> ProbeError | None:
     error = error_in(response.json)
     if response.status != HTTPStatus.OK or error is None:
         return None
-    detail = safe_message(error)
-    return ProbeError("http.error_in_success", status=response.status, detail=detail)
+    status = response.status
+    return ProbeError("http.error_in_success", status=status, detail=error.shown)
 
 
 def changed(response: ProbeResponse) -> ProbeError | None:
