@@ -351,7 +351,7 @@ def judged(answers: list[tuple[str, float]]) -> Diagnosis:
     context = ProbeContext("http://127.0.0.1/v1", Secret(""))
     context.base_url = BaseUrl("http", "127.0.0.1", 80, "/v1")
     for method, seconds in answers:
-        one = NotedRequest((method,), context.base_url.origin, method, seconds=seconds)
+        one = NotedRequest(context.base_url.origin, method, "/", seconds=seconds)
         one.status, one.form, one.peer = 200, "{data}", "127.0.0.1"
         context.budget.exchanges.append(one)
     diagnosis = mixtures.judge(context)

@@ -170,7 +170,7 @@ def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
 def _shake(context: ProbeContext, store: CertificateStore, flags: int) -> Handshake:
     _set_flags(store, flags)
     base_url, log = context.base_url, context.budget.exchanges
-    noted = NotedRequest((store.kind, flags), base_url.origin, method="TLS")
+    noted = NotedRequest(base_url.origin, "TLS", f"{store.kind} {flags}")
     shake_hands = partial(
         shake, context.route, store.trust, context.timeout, base_url.host
     )

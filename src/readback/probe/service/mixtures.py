@@ -21,6 +21,7 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import (
     FAILURE,
+    LATE,
     MARKS,
     TOO_MANY_REQUESTS,
     NotedRequest,
@@ -141,9 +142,8 @@ def _rate_limit(context: ProbeContext, log: list[NotedRequest]) -> Diagnosis:
 
 def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
     """Return the requests that failed, although an equal one did not, or not alike."""
-    mixed = mixed_requests(log)
-    bad: set[int] = set()
-    for group in mixed:
+    bad: set[NotedRequest] = set()
+    for group in mixed_requests(log):
         common = Counter(one.outcome for one in group)
         good = min(
             group,
@@ -154,47 +154,33 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
             ),
         )
         is_good = good.badness < FAILURE
-        bad |= {id(one) for one in group if one.outcome != good.outcome or not is_good}
-    outcomes = {one.outcome for one in log if id(one) in bad}
+        bad |= {one for one in group if one.outcome != good.outcome or not is_good}
+    outcomes = {one.outcome for one in bad}
     return [
         one
         for one in log
-        if id(one) in bad or (one.badness > 1 and one.outcome in outcomes)
+        if one in bad or (one.badness > 1 and one.outcome in outcomes)
     ]
 
 
-def _kind(one: NotedRequest) -> str:
+def _kind(one: NotedRequest) -> tuple[str, str]:
+    """Return the id of the diagnosis for a failure, and what the request got."""
+    status = f"{one.status} with a web page" if "html" in one.form else f"{one.status}"
     if one.is_untrusted:
-        return "sometimes.certificate"
+        return "sometimes.certificate", "an untrusted certificate"
     if one.error.startswith("proxy."):
-        return "sometimes.proxy"
+        return "sometimes.proxy", one.error
+    if one.error in LATE:
+        return "sometimes.silent", "no response"
     if one.error:
-        return (
-            "sometimes.silent"
-            if one.error in ("http.silent", "http.stalled")
-            else "sometimes.reset"
-        )
+        return "sometimes.reset", "a closed connection"
     if one.badness >= FAILURE:
-        return "sometimes.status"
+        return "sometimes.status", status
     if one.status == HTTPStatus.UNAUTHORIZED and one.has_key:
-        return "sometimes.key"
-    return (
-        "sometimes.changed"
-        if one.finding.startswith("echo.")
-        else "sometimes.other_service"
-    )
-
-
-def _label(one: NotedRequest) -> str:
-    words = {
-        "sometimes.silent": "no response",
-        "sometimes.reset": "a closed connection",
-        "sometimes.certificate": "an untrusted certificate",
-        "sometimes.changed": one.finding,
-        "sometimes.proxy": one.error,
-    }
-    page = " with a web page" if "html" in one.form else ""
-    return words.get(_kind(one), f"{one.status}{page}")
+        return "sometimes.key", status
+    if one.finding.startswith("echo."):
+        return "sometimes.changed", one.finding
+    return "sometimes.other_service", status
 
 
 def _is_request(one: NotedRequest) -> bool:
@@ -211,13 +197,13 @@ _PART_OF: dict[str, Callable[[NotedRequest], bool]] = {
 
 
 def _mixture(log: list[NotedRequest], bad: list[NotedRequest]) -> Diagnosis:
-    kind = Counter(map(_kind, bad)).most_common(1)[0][0]
+    kind = Counter(_kind(one)[0] for one in bad).most_common(1)[0][0]
     is_part = _PART_OF.get(kind, _is_request)
     asked = [one for one in log if is_part(one)]
     if not any(map(is_part, bad)):  # Only the handshakes of the step "TLS" are known.
         asked = [one for group in mixed_requests(log) for one in group]
     bad = [one for one in bad if one in asked]
-    labels = Counter(map(_label, bad))
+    labels = Counter(_kind(one)[1] for one in bad)
     outcomes = listed(
         name if len(labels) == 1 else f"{name} ({count})"
         for name, count in labels.most_common()
@@ -274,8 +260,8 @@ _PROPERTIES: dict[str, Callable[[NotedRequest], str]] = {
     "certificate": _certificate,
     "connection": lambda one: "reused" if one.is_reused else "new",
     "method": lambda one: one.method,
-    "size": lambda one: "over 1 KiB" if one.size > _LARGE_BYTES else "up to 1 KiB",
-    "User-Agent": lambda one: one.agent,
+    "size": lambda one: "over 1 KiB" if len(one.body) > _LARGE_BYTES else "up to 1 KiB",
+    "User-Agent": lambda one: one.headers.get("User-Agent", ""),
     "key": lambda one: "with the key" if one.has_key else "without it",
     **{name: _mark(name) for name in MARKS},
 }

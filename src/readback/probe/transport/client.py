@@ -27,6 +27,7 @@ from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import LOCAL_ERRORS, DeadlineSocket
 from readback.probe.transport.exchanges import (
+    LATE,
     NotedRequest,
     RequestBudget,
     count_resent,
@@ -49,7 +50,6 @@ _NO_CERTIFICATE_STATUS = {400, 496}
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
 # RFC 9113 §4.1 and §6.5: the start of a SETTINGS frame, after its length.
 _SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
-_LATE = {"http.silent", "http.stalled"}
 _CLOSED = {"http.cut", "http.cut_short", "http.no_connection", *opening.NO_TUNNEL}
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
@@ -181,15 +181,13 @@ class ProbeClient:
 
     def _send_once(self, asked: _Asked) -> ProbeResponse:
         self.budget.spend()
-        method, path, key, body, headers, _ = asked
-        sent, target = {**self.identity, **headers}, self.route.target.origin
         noted = NotedRequest(
-            request=(method, target, path, bool(key), body, *sorted(sent.items())),
-            target=target,
-            method=method,
-            size=len(body or b""),
-            agent=sent.get("User-Agent", _HEADERS["User-Agent"]),
-            has_key=bool(key),
+            self.route.target.origin,
+            asked.method,
+            asked.path,
+            bool(asked.key),
+            asked.body or b"",
+            {**_HEADERS, **self.identity, **asked.headers},
         )
         is_noted = self.is_noted
         try:
@@ -197,7 +195,7 @@ class ProbeClient:
         except ProbeError as error:
             noted.error = error.id
             # With little patience, a response may only be late.
-            is_noted &= error.id not in _LATE or self.patience is None
+            is_noted &= error.id not in LATE or self.patience is None
             # What this machine lacks says nothing about the path.
             is_noted &= error.id not in LOCAL_ERRORS.values()
             raise

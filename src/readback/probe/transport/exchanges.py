@@ -20,6 +20,8 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 
 MAX_REQUESTS = 60
+LATE = {"http.silent", "http.stalled"}
+"""The ids of the errors for a response that does not arrive in time."""
 TOO_MANY_REQUESTS = 429
 _LEAST_ERROR = 400
 _FAILED = 4
@@ -36,13 +38,12 @@ _RESENT_AT = slice(100, 104)
 class NotedRequest:
     """A request, where it was sent, and what was received."""
 
-    request: tuple[object, ...]
-    """Everything that was sent; equal requests should get equal responses."""
     target: str
-    method: str = ""
-    size: int = 0
-    agent: str = ""
+    method: str
+    path: str
     has_key: bool = False
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
     peer: str = ""
     certificate: bytes = b""
     is_reused: bool = False
@@ -60,6 +61,12 @@ class NotedRequest:
     """How many packets this machine had to send again, where the system says so."""
     moment: float = field(default_factory=time.time)
     thread: int = field(default_factory=threading.get_ident)
+
+    @property
+    def request(self) -> tuple[object, ...]:
+        """Everything that was sent; equal requests should get equal responses."""
+        sent = sorted(self.headers.items())
+        return self.target, self.method, self.path, self.has_key, self.body, *sent
 
     @property
     def outcome(self) -> str:
@@ -144,9 +151,9 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
     return len({one.outcome for one in equal}) > 1 and (is_answered or is_gateway)
 
 
-def count_resent(sock: socket.socket | None) -> int:
+def count_resent(sock: socket.socket) -> int:
     """Return how many segments this connection had to send again, 0 if not known."""
-    if sock is None or sys.platform != "linux":
+    if sys.platform != "linux":
         return 0
     try:
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RESENT_AT.stop)
