@@ -19,9 +19,9 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
 from readback.probe.service.echo import request_body, send_text
-from readback.probe.transport.client import ProbeClient, ProbeResponse, Timing
+from readback.probe.transport.client import ProbeResponse, Timing
 from readback.probe.transport.connecting import resolve_within
-from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
+from readback.probe.transport.context import MODELS, ProbeContext
 
 # What the service says about a header or a key that is not well-formed.
 _OF_FORM = re.compile(
@@ -182,23 +182,19 @@ def check_idle(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 def _use_after_pause(context: ProbeContext) -> str:
     # Only this connection has a pause.
     with context.new_client(is_noted=False) as client:
-        _request(context, client)
+        context.ask_unknown(client)
         time.sleep(context.idle_seconds)
         try:
-            second = _request(context, client)
+            second = context.ask_unknown(client)
         except ProbeError as error:
             if error.id not in _DEAD:
                 raise
             # A finding only if a new connection works at the same moment.
             with context.new_client() as another:
-                _request(context, another)
+                context.ask_unknown(another)
             return _DEAD[error.id]
     is_kept = second.timing.connect is None
     return "between.idle_ok" if is_kept else "between.idle_closed"
-
-
-def _request(context: ProbeContext, client: ProbeClient) -> ProbeResponse:
-    return client.request("GET", f"{context.base_url.path}{UNKNOWN}")
 
 
 def check_latency(context: ProbeContext) -> Diagnosis:

@@ -15,21 +15,16 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Union
 
 from readback.probe.common.background import BackgroundCall
-from readback.probe.common.results import (
-    Diagnosis,
-    ProbeError,
-    Service,
-    Verdict,
-)
+from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
 from readback.probe.diagnoses import diagnose
-from readback.probe.transport.context import UNKNOWN, ProbeContext
+from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import (
     FAILURE,
     TOO_MANY_REQUESTS,
@@ -102,20 +97,22 @@ def settle(
     attempts = [first]
     for other, again in _repeated(before, check, first, repeats, seconds):
         attempts.append(again)
-        if not again.is_problem and is_followed:
+        if again.is_problem or not is_followed:
+            other.close()
+        else:
             context.close()
             vars(context).update(vars(other))
-            return again.found
-        other.close()
         if not again.is_problem:
             return again.found
     if first.error is None:
         return first.found
     made = [one for attempt in attempts for one in attempt.exchanges]
+    failures = {one.outcome for one in made if one.badness >= FAILURE}
+    # Steps side by side may get the failures of a balancer by turns.
     mixed = mixed_requests(list(context.budget.exchanges))
     known = {one.outcome for equal in mixed for one in equal if one.badness}
-    # Steps side by side may get the failures of a balancer by turns.
-    if mixed_requests(made) or _differ(made) or first.exchanges[-1].outcome in known:
+    is_known = first.exchanges[-1].outcome in known
+    if mixed_requests(made) or len(failures) > 1 or is_known:
         raise ProbeError("skipped.unsteady")
     return explain(context, first.error) if explain else first.outcome()
 
@@ -182,25 +179,16 @@ def _ask_between(context: ProbeContext) -> None:
             shake(context.route, unverified(), context.timeout, host)
             return
         with context.new_client() as client:
-            client.request("GET", f"{context.base_url.path}{UNKNOWN}")
-
-
-def _differ(exchanges: Iterable[NotedRequest]) -> bool:
-    """Return whether requests have failed in more than one way."""
-    failed = {one.outcome for one in exchanges if one.badness >= FAILURE}
-    return len(failed) > 1
+            context.ask_unknown(client)
 
 
 def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     """Send no more, if it is the requests of this run that use up the limit."""
     log = list(context.budget.exchanges)
     answered = [one for one in log if one.status not in (0, TOO_MANY_REQUESTS)]
+    kinds = {(one.method, one.has_key) for one in answered}
     refused = [one for one in log if one.status == TOO_MANY_REQUESTS][-1:]
-    is_alike = any(
-        (one.method, one.has_key) == (last.method, last.has_key)
-        for one in answered
-        for last in refused
-    )
+    is_alike = any((one.method, one.has_key) in kinds for one in refused)
     if not is_alike and answered:  # Is what was answered before refused now?
         _ask_between(context)
         is_alike = context.budget.exchanges[-1].status == TOO_MANY_REQUESTS
@@ -212,31 +200,32 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
 
 def has_more_to_ask(context: ProbeContext) -> bool:
     """Return whether `sample` can learn something about what has responded."""
-    return context.service == Service.ENDPOINT or len(_other_addresses(context)) > 0
+    return bool(_sampled(context))
 
 
-def _other_addresses(context: ProbeContext) -> tuple[str, ...]:
-    """Return the addresses of the host that no request goes to by itself."""
-    if "route" not in vars(context) or context.route.proxy:
-        return ()
-    return context.route.addresses[1:_SAMPLES]
-
-
-def sample(context: ProbeContext) -> Diagnosis:
-    """Ask every address of the host for a path that no API has, without the key.
+def _sampled(context: ProbeContext) -> list[str]:
+    """Return the addresses of the host that no request goes to by itself.
 
     A run with another API sends few requests, so it asks a few times more.
     """
-    addresses = list(_other_addresses(context))
+    if "route" not in vars(context):
+        return []
+    route = context.route
+    addresses = [] if route.proxy else list(route.addresses[1:_SAMPLES])
     if context.service == Service.ENDPOINT:
-        addresses += context.route.addresses * (_SAMPLES - len(addresses))
+        addresses += route.addresses * (_SAMPLES - len(addresses))
+    return addresses[:_SAMPLES]
+
+
+def sample(context: ProbeContext) -> Diagnosis:
+    """Ask further addresses of the host for a path that no API has, without the key."""
 
     def ask(address: str) -> None:
         route = replace(context.route, addresses=(address,))
         with suppress(ProbeError), context.new_client(route) as client:
-            client.request("GET", f"{context.base_url.path}{UNKNOWN}")
+            context.ask_unknown(client)
 
-    calls = [BackgroundCall(partial(ask, one)) for one in addresses[:_SAMPLES]]
+    calls = [BackgroundCall(partial(ask, one)) for one in _sampled(context)]
     for call in calls:
         call.result()
     return diagnose("again.asked", requests=len(calls))

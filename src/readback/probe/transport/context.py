@@ -131,6 +131,10 @@ class ProbeContext:
         self.responses.append(response)
         return response
 
+    def ask_unknown(self, client: ProbeClient) -> ProbeResponse:
+        """Ask for a path that every service refuses; that needs no key."""
+        return client.request("GET", f"{self.base_url.path}{UNKNOWN}")
+
     def post_chat(
         self, body: bytes, client: ProbeClient | None = None
     ) -> ProbeResponse:
