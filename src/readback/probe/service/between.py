@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 from readback.contract import MODEL, MODEL_LIST
 from readback.probe.common.background import BackgroundCall
@@ -25,25 +24,16 @@ from readback.probe.service import answers
 from readback.probe.service.steadiness import Check, Explain
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import UNKNOWN, ProbeContext
+from readback.probe.transport.exchanges import outcome_of
 
 # What is in between may leave a program waiting; a patient request then tells.
 _BRIEFLY = 3.0
 _EXPECT = {"Expect": "100-continue"}
 _EXPECT_BODY = b"{}"
-
-
-@dataclass(frozen=True, eq=False)
-class UserAgent:
-    """A program and the headers by which it is known."""
-
-    name: str
-    headers: Mapping[str, str]
-
-
-OWN = UserAgent("this program", {})
-OPENAI = UserAgent(
-    "the openai package",
-    {
+OWN, OPENAI = "this program", "the openai package"
+# Other programs and the headers by which they are known.
+OTHERS: dict[str, Mapping[str, str]] = {
+    OPENAI: {
         "User-Agent": "OpenAI/Python 3.49.0",
         "X-Stainless-Lang": "python",
         "X-Stainless-Package-Version": "3.49.0",
@@ -54,18 +44,14 @@ OPENAI = UserAgent(
         "X-Stainless-Async": "false",
         "X-Stainless-Retry-Count": "0",
     },
-)
-CURL = UserAgent("curl", {"User-Agent": "curl/8.14.1", "Accept": "*/*"})
-BROWSER = UserAgent(
-    "a browser",
-    {
+    "curl": {"User-Agent": "curl/8.14.1", "Accept": "*/*"},
+    "a browser": {
         "User-Agent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 "
         "(KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
         "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
         "Accept-Language": "en-US,en;q=0.9",
     },
-)
-OTHERS = (OPENAI, CURL, BROWSER)
+}
 
 # The results that a block by User-Agent can have.
 _DOUBTFUL = {
@@ -93,20 +79,15 @@ def asking_as_others(check: Check) -> Explain:
     def ask(context: ProbeContext, doubtful: ProbeError) -> list[Diagnosis]:
         if doubtful.id not in _DOUBTFUL or context.identity:
             raise doubtful
-        results = {program: _result(context, check, program) for program in OTHERS}
-        passed = [program for program in OTHERS if results[program]]
-        if not passed and "tried" in doubtful.facts:
-            tried = (
-                f" Asking as {listed(one.name for one in OTHERS)} makes no difference."
-            )
-            raise ProbeError(doubtful.id, **{**doubtful.facts, "tried": tried})
+        results = {name: _result(context, check, name) for name in OTHERS}
+        passed = [name for name in OTHERS if results[name]]
         if not passed:
+            if "tried" in doubtful.facts:
+                tried = f" Asking as {listed(OTHERS)} makes no difference."
+                doubtful.facts["tried"] = tried
             raise doubtful
-        context.identity.update(passed[0].headers)
-        blocked = [OWN, *(program for program in OTHERS if program not in passed)]
-        status = doubtful.facts.get("status")
-        how = f"status {status}" if status else "a closed connection"
-        return [_blocked(blocked, passed, how), *results[passed[0]]]
+        context.identity.update(OTHERS[passed[0]])
+        return [_blocked(passed, outcome_of(doubtful)), *results[passed[0]]]
 
     return ask
 
@@ -115,38 +96,35 @@ def check_agents(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     """Ask for an unknown path, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
-    passing = diagnose(
-        "between.programs_pass", programs=listed(one.name for one in OTHERS)
-    )
+    own = partial(_foreign_answers, context, [OWN], is_patient=True)
     foreign = _foreign_answers(context, OTHERS)
+    if foreign:
+        # It may be chance, or a limit of the rate: ask again, between own requests.
+        if own():
+            return []
+        foreign = _foreign_answers(context, foreign, is_patient=True)
     if not foreign:
-        return passing
-    # Once may be chance, or a limit of the rate: ask again, between two own requests.
-    if _foreign_answers(context, [OWN], is_patient=True):
+        return diagnose("between.programs_pass", programs=listed(OTHERS))
+    if own():
         return []
-    foreign = _foreign_answers(context, list(foreign), is_patient=True)
-    if not foreign:
-        return passing
-    if _foreign_answers(context, [OWN], is_patient=True):
-        return []
-    blocked = list(foreign)
-    passed = [OWN, *(program for program in OTHERS if program not in blocked)]
-    return _blocked(blocked, passed, foreign[blocked[0]])
+    passed = [OWN, *(name for name in OTHERS if name not in foreign)]
+    return _blocked(passed, next(iter(foreign.values())))
 
 
 def _foreign_answers(
-    context: ProbeContext, programs: Sequence[UserAgent], *, is_patient: bool = False
-) -> dict[UserAgent, str]:
+    context: ProbeContext, programs: Iterable[str], *, is_patient: bool = False
+) -> dict[str, str]:
     """Ask as these programs, side by side; return the answers not of the service."""
     ask = partial(_foreign_answer, context, is_patient=is_patient)
-    calls = {one: BackgroundCall(partial(ask, one.headers)) for one in programs}
-    return {one: answer for one, call in calls.items() if (answer := call.result())}
+    headers = {OWN: {}, **OTHERS}
+    calls = {name: BackgroundCall(partial(ask, headers[name])) for name in programs}
+    return {name: answer for name, call in calls.items() if (answer := call.result())}
 
 
-def _result(context: ProbeContext, check: Check, program: UserAgent) -> list[Diagnosis]:
+def _result(context: ProbeContext, check: Check, program: str) -> list[Diagnosis]:
     """Return the results of the step for this program; none if it fails, too."""
     context.close()  # What blocks one request may block its connection.
-    context.identity.update(program.headers)
+    context.identity.update(OTHERS[program])
     try:
         found = check(context)
     except ProbeError:
@@ -156,21 +134,15 @@ def _result(context: ProbeContext, check: Check, program: UserAgent) -> list[Dia
     return found if isinstance(found, list) else [found]
 
 
-def _blocked(
-    blocked: Sequence[UserAgent], passed: Sequence[UserAgent], how: str
-) -> Diagnosis:
+def _blocked(passed: Sequence[str], how: str) -> Diagnosis:
+    blocked = [name for name in (OWN, *OTHERS) if name not in passed]
     id = "between.program_blocked"
     if OPENAI in blocked:
         id = "between.openai_blocked"
     elif OWN in blocked:
         id = "between.probe_blocked"
-    return diagnose(
-        id,
-        blocked=listed(one.name for one in blocked),
-        passed=listed(one.name for one in passed),
-        used=passed[0].name,
-        how=how,
-    )
+    names = {"blocked": listed(blocked), "passed": listed(passed), "used": passed[0]}
+    return diagnose(id, how=how, **names)
 
 
 def _foreign_answer(
@@ -194,8 +166,7 @@ def _foreign_answer(
     except ProbeError as error:
         if error.id.startswith("skipped."):
             raise
-        late = error.id in ("http.silent", "http.stalled")
-        return "no response" if late else "a closed connection"
+        return outcome_of(error)
     return "" if answers.parse_refusal(response) else f"status {response.status}"
 
 
@@ -227,39 +198,19 @@ _HTTP_1_0 = 10
 _SHOWN = 5
 
 
-class Answer(NamedTuple):
-    """A response of the service and its parsed body."""
-
-    response: ProbeResponse
-    content: dict[str, Any]
-
-    @property
-    def is_completion(self) -> bool:
-        return "choices" in self.content
-
-    def header(self, name: str) -> str:
-        return self.response.headers.get(name, "")
-
-    @property
-    def cookies(self) -> list[str]:
-        values = map(str, self.response.headers.get_all("Set-Cookie", []))
-        return [sanitize(value.partition("=")[0].strip()) for value in values]
-
-
 def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    parsed = ((one, one.json) for one in context.responses)
     received = [
-        Answer(response, content)
-        for response, content in parsed
-        if isinstance(content, dict)
-        and response.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        and content.keys() & {"choices", "data", "error"}
+        one
+        for one in context.responses
+        if isinstance(one.json, dict)
+        and one.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        and one.json.keys() & {"choices", "data", "error"}
     ]
     found: dict[str, dict[str, Fact]] = {}
-    for answer in received:
-        for id, facts in _changes(answer):
+    for response in received:
+        for id, facts in _changes(response):
             found.setdefault(id, facts)
-    completions = [one.content for one in received if one.is_completion]
+    completions = [one.json for one in received if "choices" in one.json]
     moments = [one["created"] for one in completions if "created" in one]
     if len(moments) > 2 and all(one == moments[0] for one in moments):
         same = f"created is the same in {len(moments)} responses"
@@ -267,9 +218,8 @@ def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     ids = sorted(found, key=list(TEMPLATES).index)
     findings = [diagnose(id, figure="", **found[id]) for id in ids]
     # Without it in successes alone, an operator finds only failures.
-    accepted = {bool(one.header(_ID)) for one in received if "error" not in one.content}
-    refused = {bool(one.header(_ID)) for one in received if "error" in one.content}
-    if False in accepted and True in refused:
+    named = {("error" in one.json, bool(one.headers.get(_ID))) for one in received}
+    if {(False, False), (True, True)} <= named:
         findings.append(diagnose("between.request_id_removed"))
     if findings:
         return findings
@@ -278,49 +228,55 @@ def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     return diagnose("between.unchanged")
 
 
-def _changes(answer: Answer) -> Iterator[tuple[str, dict[str, Fact]]]:
+def _changes(response: ProbeResponse) -> Iterator[tuple[str, dict[str, Fact]]]:
     """Yield the id and the facts of everything that was changed in a response."""
-    response, content = answer
-    type = answer.header("Content-Type").partition(";")[0].strip().lower()
+    content, headers = response.json, response.headers
+    is_completion = "choices" in content
+    type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if type != "application/json" and not type.endswith("+json"):
         label = f"labelled {sanitize(type)}" if type else "not labelled"
         yield "between.content_type", {"type": label}
-    charset = str(response.headers.get_content_charset(""))
+    charset = str(headers.get_content_charset(""))
     if charset not in _UTF_8:
         yield "between.charset_label", {"charset": sanitize(charset)}
     if response.body.startswith(_BYTE_ORDER_MARK):
         yield "between.bom", {}
     known: Any = answers.ERROR_FIELDS if "error" in content else MODEL_LIST
-    known = answers.COMPLETION_FIELDS if answer.is_completion else known
+    known = answers.COMPLETION_FIELDS if is_completion else known
     if names := list(dict.fromkeys(answers.added_fields(content, known))):
         more = ", …" if len(names) > _SHOWN else ""
         shown = sanitize(", ".join(names[:_SHOWN]) + more)
         yield "between.fields_added", {"names": shown}
-    if answer.is_completion and (faults := answers.completion_faults(content)):
+    if is_completion and (faults := answers.completion_faults(content)):
         yield "between.fields_changed", {"changes": "; ".join(faults[:_SHOWN])}
-    if answer.is_completion and (model := content.get("model")) != MODEL:
+    if is_completion and (model := content.get("model")) != MODEL:
         yield "between.model_changed", {"model": sanitize(str(model))}
-    ids = response.headers.get_all(_ID, [])
-    if answer.is_completion and ids and content.get("id") not in ids:
+    ids = headers.get_all(_ID, [])
+    if is_completion and ids and content.get("id") not in ids:
         yield "between.id_changed", {}
-    if names := [name for name in answer.cookies if _BOT_COOKIES.match(name)]:
+    if names := [name for name in _cookies(response) if _BOT_COOKIES.match(name)]:
         yield "between.bot_protection", {"names": ", ".join(names)}
-    age = answer.header("Age").strip()
+    age = headers.get("Age", "").strip()
     if age.isascii() and age.isdigit() and age.strip("0"):
         yield "between.cached", {"sign": f"Age: {sanitize(age)}"}
     for name in ("X-Cache", "CF-Cache-Status", "X-Cache-Status"):
-        if _HIT.search(answer.header(name)):
-            sign = sanitize(f"{name}: {answer.header(name)}")
+        if _HIT.search(value := headers.get(name, "")):
+            sign = sanitize(f"{name}: {value}")
             yield "between.cached", {"sign": sign}
     if response.version == _HTTP_1_0:
         yield "between.http_1_0", {}
 
 
-def _traces(received: Iterable[Answer]) -> Iterator[str]:
+def _cookies(response: ProbeResponse) -> list[str]:
+    values = map(str, response.headers.get_all("Set-Cookie", []))
+    return [sanitize(value.partition("=")[0].strip()) for value in values]
+
+
+def _traces(received: Iterable[ProbeResponse]) -> Iterator[str]:
     """Yield what something in between has written into the headers."""
-    for answer in received:
+    for response in received:
         for name in ("Via", "Server"):
-            if value := answer.header(name):
+            if value := response.headers.get(name):
                 yield sanitize(f"{name}: {value}")
-        for cookie in answer.cookies:
+        for cookie in _cookies(response):
             yield f"a cookie ({cookie})"

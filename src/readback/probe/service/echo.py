@@ -32,6 +32,7 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient, ProbeResponse
 from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import LATE, outcome_of
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
@@ -64,8 +65,7 @@ _LINE_ENDS = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}
 _MAX_SHOWN = 4
 _EQUAL = 2
 # What becomes of a request or response that is too large for something in between.
-_HANGS = {"http.silent", "http.stalled"}
-_LOST = _HANGS | {
+_LOST = LATE | {
     "between.blocked",
     "between.other_response",
     "gateway.blocks",
@@ -353,12 +353,9 @@ class _Search:
             "fails": fails,
             "total": total,
         }
-        if lost.id in _HANGS and total in _PACKET_BYTES:
+        if lost.id in LATE and total in _PACKET_BYTES:
             return ProbeError("between.mtu", **facts)
-        status = lost.facts.get("status")
-        outcome = f"status {status}" if status else "a closed connection"
-        outcome = "no response" if lost.id in _HANGS else outcome
-        return ProbeError("between.size_limit", outcome=outcome, **facts)
+        return ProbeError("between.size_limit", outcome=outcome_of(lost), **facts)
 
     def _send(self, size: int, patience: float | None = None) -> ProbeResponse:
         with self._context.new_client(patience=patience) as client:

@@ -151,6 +151,14 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
     return len({one.outcome for one in equal}) > 1 and (is_answered or is_gateway)
 
 
+def outcome_of(error: ProbeError) -> str:
+    """Return what a request got that failed with this error."""
+    if error.id in LATE:
+        return "no response"
+    status = error.facts.get("status")
+    return f"status {status}" if status else "a closed connection"
+
+
 def count_resent(sock: socket.socket) -> int:
     """Return how many segments this connection had to send again, 0 if not known."""
     if sys.platform != "linux":
