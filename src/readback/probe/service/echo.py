@@ -17,7 +17,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import compress, product
@@ -122,7 +122,7 @@ def send_text(
         if refusal.code == "unsupported_media_type":
             raise ProbeError("echo.media_type", detail=refusal.detail)
         raise answers.refusal_error(response, refusal)
-    completion = _completion(context, response)
+    completion = _completion(response)
     # A cache first: it may have kept the answer to another text.
     if completion["id"] in context.seen_ids:
         raise ProbeError("echo.replayed")
@@ -142,7 +142,7 @@ def send_text(
     return response
 
 
-def _completion(context: ProbeContext, response: ProbeResponse) -> dict[str, Any]:
+def _completion(response: ProbeResponse) -> dict[str, Any]:
     """Parse a completion; the step “in between” compares its other fields."""
     if found := instead.cut(response) or instead.error_in_success(response):
         raise found
@@ -177,7 +177,30 @@ class TextChange(NamedTuple):
 
 
 def likely_cause(sent: str, received: str) -> TextChange:
-    return next(_causes(sent, received), TextChange("echo.changed"))
+    spaces = "\0\ufeff \t\r\n\v\f"
+    if received in (sent.strip(), sent.strip(spaces), sent.rstrip(), sent.lstrip()):
+        return TextChange("echo.trimmed")
+    if received and sent.startswith(received):
+        return TextChange("echo.truncated")
+    for form in _FORMS:
+        if received == normalize(form, sent):  # type: ignore[arg-type]
+            return TextChange("echo.normalised", form)
+    if charset := _charset(sent, received):
+        return TextChange("echo.charset", charset)
+    if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
+        left = {_LINE_ENDS[end] for end in _LINE_END.findall(received)}
+        kept = f"only {left.pop()} remains" if len(left) == 1 else "mixed"
+        return TextChange("echo.line_ends", kept)
+    if len(received) < len(sent) and _visible(received) == _visible(sent):
+        return TextChange("echo.controls")
+    if received != sent and html.unescape(received) == sent:
+        return TextChange("echo.escaped")
+    for change, (id, cause) in _REWRITES.items():
+        if received == change(sent):
+            return TextChange(id, cause)
+    if _straighten_quotes(received) == _straighten_quotes(sent):
+        return TextChange("echo.smart_quotes")
+    return TextChange("echo.changed")
 
 
 def first_difference(sent: str, received: str) -> str:
@@ -195,33 +218,6 @@ def first_difference(sent: str, received: str) -> str:
         f"character {at + 1} (byte {byte + 1}), "
         f"sent {code_points(rest[:m])}, received {code_points(other[:n])}"
     )
-
-
-def _causes(sent: str, received: str) -> Iterator[TextChange]:
-    if received == sent.strip() or received == sent.strip("\0\ufeff" + " \t\r\n\v\f"):
-        yield TextChange("echo.trimmed")
-    if received in (sent.rstrip(), sent.lstrip()):
-        yield TextChange("echo.trimmed")
-    if received and sent.startswith(received):
-        yield TextChange("echo.truncated")
-    for form in _FORMS:
-        if received == normalize(form, sent):  # type: ignore[arg-type]
-            yield TextChange("echo.normalised", form)
-    if charset := _charset(sent, received):
-        yield TextChange("echo.charset", charset)
-    if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
-        left = {_LINE_ENDS[end] for end in _LINE_END.findall(received)}
-        kept = f"only {left.pop()} remains" if len(left) == 1 else "mixed"
-        yield TextChange("echo.line_ends", kept)
-    if len(received) < len(sent) and _visible(received) == _visible(sent):
-        yield TextChange("echo.controls")
-    if received != sent and html.unescape(received) == sent:
-        yield TextChange("echo.escaped")
-    for change, (id, cause) in _REWRITES.items():
-        if received == change(sent):
-            yield TextChange(id, cause)
-    if _straighten_quotes(received) == _straighten_quotes(sent):
-        yield TextChange("echo.smart_quotes")
 
 
 def _visible(text: str) -> str:
@@ -288,87 +284,63 @@ def check_largest(context: ProbeContext) -> Diagnosis:
 
 def find_limit(context: ProbeContext, lost: ProbeError) -> list[Diagnosis]:
     """Raise the error for the largest text that passes, if the size is the reason."""
-    if lost.id not in _LOST:
-        raise lost
     try:
-        search = _Search(context, lost)
-        search.halve()
-        while not search.confirm():
-            search.halve()
+        error = _limit(context, _if_lost(lost))
     except ProbeError:
         # The size is not the reason, or a limit of requests is reached.
         raise lost from None
-    raise search.error()
+    raise error
 
 
-class _Search:
-    """The largest size that has passed, and the larger ones that did not."""
+def _limit(context: ProbeContext, lost: ProbeError) -> ProbeError:
+    def send(size: int, patience: float | None = None) -> ProbeResponse:
+        with context.new_client(patience=patience) as client:
+            return send_text(context, _text_of(size), client)
 
-    def __init__(self, context: ProbeContext, lost: ProbeError) -> None:
-        self._context = context
-        self._passed, self._response = _SMALL_BYTES, self._send(_SMALL_BYTES)
-        self._losses = [(MAX_CONTENT_BYTES, lost)]
-        """The sizes that did not pass, in descending order, and what happened.
-
-        Only the last one, which decides, is confirmed."""
-        seconds = _PATIENCE * self._response.timing.total
-        self._patience = max(_MIN_SECONDS, min(seconds, _MAX_SECONDS))
-        self._are_requests = False
-
-    def halve(self) -> None:
-        """Bring the largest size that passes and the smallest loss close together."""
-        while self._losses[-1][0] - self._passed > _PRECISION_BYTES:
-            size = (self._passed + self._losses[-1][0]) // 2
+    passed, response = _SMALL_BYTES, send(_SMALL_BYTES)
+    seconds = _PATIENCE * response.timing.total
+    patience = max(_MIN_SECONDS, min(seconds, _MAX_SECONDS))
+    # The sizes that did not pass, in descending order. Only the last one is confirmed.
+    losses = [MAX_CONTENT_BYTES]
+    while losses:
+        while losses[-1] - passed > _PRECISION_BYTES:
+            size = (passed + losses[-1]) // 2
             try:
-                self._response = self._send(size, self._patience)
-                self._passed = size
+                response = send(size, patience)
+                passed = size
             except ProbeError as error:
-                self._losses.append((size, _if_lost(error)))
-
-    def confirm(self) -> bool:
-        """Return whether the smallest loss is lost; else note that it passes."""
-        size, lost = self._losses.pop()
+                _if_lost(error)
+                losses.append(size)
+        size, what = losses.pop(), "requests"
         try:
-            self._are_requests = True
-            self._send_for_refusal(size)
-            self._are_requests = False
-            self._response = self._send(size)
+            _send_for_refusal(context, size)
+            what = "responses"
+            response = send(size)
         except ProbeError as error:
-            self._losses.append((size, _if_lost(error)))
-            return True
-        self._passed = size
-        if not self._losses:
-            raise lost  # Every size passes, so it was chance.
-        self._patience = max(self._patience, 2 * self._response.timing.total)
-        return False
+            lost = _if_lost(error)
+            break
+        passed = size
+        patience = max(patience, 2 * response.timing.total)
+    else:
+        raise lost  # Every size passes, so it was chance.
+    total = response.received_bytes
+    if what == "requests":
+        total = len(request_body(_text_of(passed)))
+    facts: dict[str, Fact] = {"what": what, "passes": passed, "fails": size}
+    if lost.id in LATE and total in _PACKET_BYTES:
+        return ProbeError("between.mtu", total=total, **facts)
+    outcome = outcome_of(lost)
+    return ProbeError("between.size_limit", outcome=outcome, total=total, **facts)
 
-    def error(self) -> ProbeError:
-        fails, lost = self._losses[-1]
-        total = self._response.received_bytes
-        if self._are_requests:
-            total = len(request_body(_text_of(self._passed)))
-        facts: dict[str, Fact] = {
-            "what": "requests" if self._are_requests else "responses",
-            "passes": self._passed,
-            "fails": fails,
-            "total": total,
-        }
-        if lost.id in LATE and total in _PACKET_BYTES:
-            return ProbeError("between.mtu", **facts)
-        return ProbeError("between.size_limit", outcome=outcome_of(lost), **facts)
 
-    def _send(self, size: int, patience: float | None = None) -> ProbeResponse:
-        with self._context.new_client(patience=patience) as client:
-            return send_text(self._context, _text_of(size), client)
-
-    def _send_for_refusal(self, size: int) -> None:
-        """Ask for another model with a text of this size: the refusal is small."""
-        body = request_body(_text_of(size))
-        body = body.replace(MODEL.encode(), b"m" * len(MODEL), 1)
-        with self._context.new_client() as client:
-            response = self._context.post_chat(body, client)
-        if answers.parse_refusal(response) is None:
-            raise instead.unexpected_response(response)
+def _send_for_refusal(context: ProbeContext, size: int) -> None:
+    """Ask for another model with a text of this size: the refusal is small."""
+    body = request_body(_text_of(size))
+    body = body.replace(MODEL.encode(), b"m" * len(MODEL), 1)
+    with context.new_client() as client:
+        response = context.post_chat(body, client)
+    if answers.parse_refusal(response) is None:
+        raise instead.unexpected_response(response)
 
 
 def _if_lost(error: ProbeError) -> ProbeError:
