@@ -16,7 +16,6 @@ from typing import Any
 
 from readback.contract import EARLIEST_CREATED, REFUSALS
 from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import ProbeError
 from readback.probe.transport.client import ProbeResponse
 
 _MAX_MESSAGE = 2000
@@ -152,23 +151,6 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
         return None
     shown = sanitize(detail or message or row.sentence)
     return ParsedRefusal(code, shown, is_explained=bool(detail))
-
-
-def refusal_error(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError:
-    """Return the error for a correct request that Readback has refused."""
-    row = REFUSALS[refusal.code]
-    if refusal.code == "rate_limited":
-        wait = sanitize(response.headers.get("Retry-After", "a few"))
-        return ProbeError("http.rate_limited", wait=wait)
-    if refusal.code == "not_found":
-        added = "URL parameter" in refusal.detail and refusal.is_explained
-        id = "http.parameter_added" if added else "http.path_changed"
-        return ProbeError(id, detail=refusal.detail)
-    facts = {"code": refusal.code, "detail": refusal.detail}
-    if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        request_id = sanitize(response.headers.get("X-Request-Id", "none"))
-        return ProbeError("http.unavailable", request_id=request_id, **facts)
-    return ProbeError("http.refused", hint=row.hint, **facts)
 
 
 def completion_faults(completion: Any) -> list[str]:

@@ -116,12 +116,7 @@ def send_text(
     context.sent_texts.add(text)
     response = context.post_chat(request_body(text), client)
     if response.status != HTTPStatus.OK:
-        refusal = answers.parse_refusal(response)
-        if refusal is None:
-            raise instead.unexpected_response(response)
-        if refusal.code == "unsupported_media_type":
-            raise ProbeError("echo.media_type", detail=refusal.detail)
-        raise answers.refusal_error(response, refusal)
+        raise instead.unexpected_response(response)
     completion = _completion(response)
     # A cache first: it may have kept the answer to another text.
     if completion["id"] in context.seen_ids:

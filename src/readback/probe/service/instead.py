@@ -15,6 +15,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from readback.contract import REFUSALS
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
@@ -22,9 +23,11 @@ from readback.probe.service import gateways
 from readback.probe.service.answers import (
     NO_SUCH_PATH,
     ApiError,
+    ParsedRefusal,
     error_in,
     inside,
     is_html,
+    parse_refusal,
 )
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS
@@ -95,10 +98,12 @@ _REFUSALS: dict[int, str] = {
 def unexpected_response(
     response: ProbeResponse, *, is_recognized: bool = True
 ) -> ProbeError:
-    """Return the error that says what responded instead of the service.
+    """Return the error for a response that a correct request should not get.
 
-    Once the service has been recognized, the address is right.
+    Once the service has been recognized, the address is right, and it may be a refusal.
     """
+    if is_recognized and (refusal := parse_refusal(response)):
+        return _refusal(response, refusal)
     if response.status in _REDIRECTS:
         return _redirect(response)
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
@@ -155,6 +160,25 @@ def unexpected_response(
         return ProbeError("http.other_api", **facts)
     is_missing = response.status in NO_SUCH_PATH
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
+
+
+def _refusal(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError:
+    """Return the error for a correct request that Readback has refused."""
+    row, detail = REFUSALS[refusal.code], refusal.detail
+    if refusal.code == "unsupported_media_type":
+        return ProbeError("echo.media_type", detail=detail)
+    if refusal.code == "rate_limited":
+        wait = sanitize(response.headers.get("Retry-After", "a few"))
+        return ProbeError("http.rate_limited", wait=wait)
+    if refusal.code == "not_found":
+        added = "URL parameter" in detail and refusal.is_explained
+        id = "http.parameter_added" if added else "http.path_changed"
+        return ProbeError(id, detail=detail)
+    facts = {"code": refusal.code, "detail": detail}
+    if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        request_id = sanitize(response.headers.get("X-Request-Id", "none"))
+        return ProbeError("http.unavailable", request_id=request_id, **facts)
+    return ProbeError("http.refused", hint=row.hint, **facts)
 
 
 def _redirect(response: ProbeResponse) -> ProbeError:

@@ -52,10 +52,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise ProbeError("echo.swapped")
     if response.status != HTTPStatus.OK or not isinstance(content, dict):
         refusal = answers.parse_refusal(response)
-        if refusal is None:
+        if refusal is None or refusal.code != "invalid_key":
             raise instead.unexpected_response(response)
-        if refusal.code != "invalid_key":
-            raise answers.refusal_error(response, refusal)
         id = "key.refused"
         request_id = response.headers.get("X-Request-Id")
         if request_id and request_id == context.models_without_key.headers.get(
@@ -119,7 +117,7 @@ def _raise_if_transient(response: ProbeResponse) -> None:
     """Raise `ProbeError` if the service is only busy or temporarily unavailable."""
     refusal = answers.parse_refusal(response)
     if refusal and refusal.code in _TRANSIENT:
-        raise answers.refusal_error(response, refusal)
+        raise instead.unexpected_response(response)
 
 
 def check_cabinet(context: ProbeContext) -> Diagnosis:

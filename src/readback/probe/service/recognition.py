@@ -44,19 +44,20 @@ _BY_SERVER = {"llama.cpp": "llama.cpp"}
 _BY_OWNER = {"vllm": "vLLM", "llamacpp": "llama.cpp", "sglang": "SGLang"}
 # Where APIs of this kind have their paths: OpenRouter, Groq and Azure, Gemini.
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
-_NO_MODELS = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-_NOT_HERE = (*_NO_MODELS, HTTPStatus.OK)
+_NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 _OLLAMA = b"Ollama is running"
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
+    is_plain = not (context.base_url.is_encrypted or context.route.proxy)
     try:
         unknown = context.get(UNKNOWN, with_key=False)
     except ProbeError as failure:
-        raise _examine_port(context, failure) from None
+        raise (_examine_port(context, failure) if is_plain else failure) from None
     # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
-    if unknown.status == HTTPStatus.BAD_REQUEST and _is_tls_port(context):
+    is_refused = unknown.status == HTTPStatus.BAD_REQUEST
+    if is_plain and is_refused and tls.speaks_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
     models = context.get(MODELS, with_key=False)
     mistakes: list[Diagnosis] = []
@@ -73,7 +74,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     # The refusals of a Readback follow the contract, as far as they are its own.
     is_explained = answers.parse_refusal(models) or not answers.is_from_api(models)
     if answers.parse_refusal(unknown) and is_explained:
-        _refuse_ops_port(context, unknown, models)
         return mistakes + _readback(context, unknown, models)
     return [*mistakes, _endpoint(context, models)]
 
@@ -96,34 +96,26 @@ def _other_base(
         is_list = answers.model_ids(other) is not None
         error = answers.inside(other.json, "error")
         is_refusal = other.status == HTTPStatus.UNAUTHORIZED and isinstance(error, dict)
-        is_certain = is_list or is_refusal
         is_version = id == mistake and answers.has_models(other)
-        if is_certain or is_version:
+        if is_list or is_refusal or is_version:
             return id, candidate, other
     return None
-
-
-def _refuse_ops_port(
-    context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
-) -> None:
-    """Raise `ProbeError` if this is the port for the operator's own requests."""
-    refusals = [answers.parse_refusal(unknown), answers.parse_refusal(models)]
-    if any(one is None or one.code != "not_found" for one in refusals):
-        return
-    health = context.client.request("GET", "/healthz").json
-    if health == {"status": "ok"}:
-        raise ProbeError("address.ops_port", port=context.base_url.port)
 
 
 def _readback(
     context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
 ) -> list[Diagnosis]:
-    for response, code in ((unknown, "not_found"), (models, "invalid_key")):
-        refusal = answers.parse_refusal(response)
-        if refusal is None:
-            raise instead.unexpected_response(response)
-        if refusal.code != code:
-            raise answers.refusal_error(response, refusal)
+    refusals = answers.parse_refusal(unknown), answers.parse_refusal(models)
+    codes = [one.code if one else "" for one in refusals]
+    if codes == ["not_found", "not_found"]:
+        # The port for the operator's own requests has no models, but this path.
+        health = context.client.request("GET", "/healthz").json
+        if health == {"status": "ok"}:
+            raise ProbeError("address.ops_port", port=context.base_url.port)
+    if codes[0] != "not_found":
+        raise instead.unexpected_response(unknown)
+    if codes[1] != "invalid_key":
+        raise instead.unexpected_response(models)
     context.service = Service.READBACK
     link = _HELP.search(unknown.headers.get("Link", ""))
     context.help_link = link[1] if link else ""
@@ -151,12 +143,20 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     gateway = gateways.find(models, f" It says: {instead.words(models)}.")
     if gateway and gateway.id == "gateway.address":
         raise gateway
-    if models.status in _NO_MODELS:
-        _require_chat(context, models)
-    elif not answers.is_from_api(models):
-        if answers.is_html(models) and not context.identity:
-            _refuse_cabinet(context)
+    is_api = is_known = answers.is_from_api(models)
+    if models.status in answers.NO_SUCH_PATH:
+        # An empty request without a key costs nothing. Where there is the path, it is
+        # refused.
+        path = f"{context.base_url.path}{CHAT}"
+        chat = context.client.request("POST", path, body=b"{}")
+        is_api = answers.has_models(chat)
+    if not is_api and answers.is_html(models) and not context.identity:
+        _refuse_cabinet(context)
+    if not is_api and not is_known:
         raise instead.unexpected_response(models, is_recognized=False)
+    if not is_api:
+        said = instead.words(models) or "without an explanation"
+        raise ProbeError("http.no_such_api", status=models.status, title=said)
     context.service = Service.ENDPOINT
     context.endpoint_name = program_name(models)
     if not context.endpoint_name and models.status == HTTPStatus.OK:
@@ -168,24 +168,6 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     id = "http.endpoint_named" if context.endpoint_name else "http.endpoint"
     figure = format_duration(models.timing.answer)
     return diagnose(id, figure=figure, name=context.endpoint_name, status=models.status)
-
-
-def _require_chat(context: ProbeContext, models: ProbeResponse) -> None:
-    """Raise `ProbeError` unless there are completions, where no list of models is.
-
-    An empty request without a key costs nothing, and is refused where there is the
-    path.
-    """
-    path = f"{context.base_url.path}{CHAT}"
-    chat = context.client.request("POST", path, body=b"{}")
-    if answers.has_models(chat):
-        return
-    if answers.is_html(models) and not context.identity:
-        _refuse_cabinet(context)
-    if not answers.is_from_api(models):
-        raise instead.unexpected_response(models, is_recognized=False)
-    said = instead.words(models) or "without an explanation"
-    raise ProbeError("http.no_such_api", status=models.status, title=said)
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:
@@ -204,21 +186,12 @@ def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
     port = context.base_url.port
     if error.id not in ("http.cut", "http.malformed"):
         return error
-    if _is_tls_port(context):
+    if tls.speaks_tls(context):
         return ProbeError("http.tls_port", port=port)
-    if context.base_url.is_encrypted or context.route.proxy:
-        return error
     context.budget.spend()
     start = opening.first_bytes(context.route, context.timeout)
     is_http = not start or start.lstrip().startswith(b"HTTP/")
     return error if is_http else ProbeError("http.not_http", port=port)
-
-
-def _is_tls_port(context: ProbeContext) -> bool:
-    """Return whether https:// would work at an http:// address."""
-    if context.base_url.is_encrypted or context.route.proxy:
-        return False
-    return tls.speaks_tls(context)
 
 
 def program_name(response: ProbeResponse) -> str:
