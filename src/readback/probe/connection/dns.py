@@ -16,7 +16,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Union
 
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
@@ -45,7 +44,6 @@ _WELL_KNOWN = (
     *("api.mistral.ai", "openrouter.ai", "generativelanguage.googleapis.com"),
 )
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-_Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 
 def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
@@ -128,10 +126,10 @@ def _diagnosis_id(
         return ok
     if is_in_hosts_file(route.host):
         return "dns.hosts_file"
-    if are_faked(addresses):
+    found = range_of(addresses)
+    if found == "faked":
         return "dns.fake_ip"
-    is_local = are_this_machine(addresses)
-    if not is_local and not are_private(addresses):
+    if not found:
         return ok
     # A name that does not exist. The last dot keeps the resolver from adding the domain
     # of this network.
@@ -139,20 +137,19 @@ def _diagnosis_id(
     with suppress(OSError):
         if set(addresses) & set(resolve_within(nowhere, 443, timeout)):
             return "dns.answers_everything"
-    return "dns.this_machine" if is_local else "dns.private"
+    return "dns.this_machine" if found == "here" else "dns.private"
 
 
-def _networks(texts: str) -> tuple[_Network, ...]:
-    return tuple(map(ipaddress.ip_network, texts.split()))
-
-
-# The ranges that the documentation of Clash, Surge, Xray and sing-box names.
-_FAKE = _networks("198.18.0.0/15 fc00::/18")
-# RFC 1918, 4193 and 6598 (which Tailscale uses, too), and link-local addresses.
-_PRIVATE = _networks(
-    "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 169.254.0.0/16 fc00::/7 "
-    "fe80::/10"
-)
+# The first range that contains all addresses of a host says what they are. The faked
+# ones are those that the documentation of Clash, Surge, Xray and sing-box names; then
+# this machine; then RFC 1918, 4193 and 6598 (which Tailscale uses, too), and link-local
+# addresses.
+_RANGES = {
+    "faked": "198.18.0.0/15 fc00::/18",
+    "here": "127.0.0.0/8 ::1 0.0.0.0 ::",
+    "private": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 169.254.0.0/16 "
+    "fc00::/7 fe80::/10",
+}
 # RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
 _PRIVATE_SUFFIX = re.compile(
     r"\.(cluster\.local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
@@ -178,22 +175,11 @@ def is_public_name(host: str) -> bool:
     return not private_name(host) and not is_mdns_name(host)
 
 
-def are_faked(addresses: Sequence[str]) -> bool:
-    """Return whether a VPN or proxy program has invented all of these addresses."""
-    return all(_is_in(one, _FAKE) for one in addresses)
-
-
-def are_this_machine(addresses: Sequence[str]) -> bool:
-    return all(_ip(one).is_loopback or _ip(one).is_unspecified for one in addresses)
-
-
-def are_private(addresses: Sequence[str]) -> bool:
-    return all(_is_in(one, _PRIVATE) for one in addresses)
-
-
-def _is_in(address: str, networks: Sequence[_Network]) -> bool:
-    return any(_ip(address) in network for network in networks)
-
-
-def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(address.partition("%")[0])
+def range_of(addresses: Sequence[str]) -> str:
+    """Return which of the ranges all of these addresses are in, or ""."""
+    ips = [ipaddress.ip_address(one.partition("%")[0]) for one in addresses]
+    for name, texts in _RANGES.items():
+        networks = list(map(ipaddress.ip_network, texts.split()))
+        if all(any(ip in network for network in networks) for ip in ips):
+            return name
+    return ""

@@ -6,7 +6,6 @@ import re
 import ssl
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
 
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Fact, ProbeError
@@ -18,7 +17,6 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.handshake import Handshake, shake, unverified
 
 _CLOCK_TOLERANCE = timedelta(hours=1)
-_NO_DATE = (ProbeError, TypeError, ValueError, IndexError, OverflowError)
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
 _SELF_SIGNED = 18
@@ -115,10 +113,8 @@ def _explain_dates(
         root = chain[-1].issuer
         return ProbeError("tls.chain_dates", name=root, period="dates unknown", **facts)
     there = None
-    with context.new_client(trusted=unverified()) as client, suppress(*_NO_DATE):
-        # It is not verified, and only a hint.
-        date = client.request("GET", "/").headers["Date"]
-        there = parsedate_to_datetime(date).astimezone(timezone.utc)
+    with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
+        there = client.request("GET", "/").date  # It is not verified, and only a hint.
     if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
         here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
         return ProbeError("tls.clock", here=here, there=served, **facts)

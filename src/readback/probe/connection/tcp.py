@@ -40,14 +40,7 @@ def check(
             host=route.host,
             addresses=", ".join(one.address for one in reachable),
             unreachable=", ".join(f"{one.address} ({one.reason})" for one in failed),
-            attempts=[
-                {
-                    "address": one.address,
-                    "milliseconds": round(one.seconds * 1000, 3),
-                    "result": one.reason,
-                }
-                for one in attempts
-            ],
+            attempts=_described(attempts),
         )
         for id, failed in _findings(attempts).items()
     ]
@@ -88,28 +81,37 @@ def _no_connection(
         "reason": reported.reason,
         "timeout": f"{timeout:g}",
         "setting": route.unused_proxy,
-        "attempts": [
-            {"address": one.address, "result": one.reason} for one in attempts
-        ],
+        "attempts": _described(attempts),
     }
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
 
 
+def _described(attempts: list[ConnectAttempt]) -> list[Fact]:
+    return [
+        {
+            "address": one.address,
+            "milliseconds": round(one.seconds * 1000, 3),
+            "result": one.reason,
+        }
+        for one in attempts
+    ]
+
+
 def _no_connection_id(
     route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt
 ) -> str:
     addresses = [one.address for one in attempts]
-    is_here = dns.are_this_machine(addresses)
+    kind = dns.range_of(addresses)
     is_refused = reported.errno == errno.ECONNREFUSED
-    in_container = _container_id() if is_here and is_refused else ""
+    in_container = _container_id() if kind == "here" and is_refused else ""
     if route.proxy:
         return "proxy.in_container" if in_container else "proxy.unreachable"
     is_public = not is_ip_address(route.host) and dns.is_public_name(route.host)
     if is_public and dns.is_in_hosts_file(route.host):
         return "tcp.hosts_file"
-    if is_public and is_here:
+    if is_public and kind == "here":
         return "tcp.blocked_name"
     is_link_local = all(one.lower().startswith("fe80:") for one in addresses)
     if is_link_local and "%" not in route.host and reported.errno == errno.EINVAL:
@@ -118,11 +120,11 @@ def _no_connection_id(
         return "tcp.no_ipv6"
     if reported.errno in LOCAL_ERRORS:
         return LOCAL_ERRORS[reported.errno]
-    if dns.are_faked(addresses):
+    if kind == "faked":
         return "tcp.fake_ip"
     if is_refused:
         return in_container or "tcp.refused"
-    if dns.are_private(addresses):
+    if kind == "private":
         return "tcp.private"
     if route.unused_proxy:
         return "proxies.system_needed"

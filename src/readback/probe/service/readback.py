@@ -6,9 +6,7 @@ import math
 import re
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL_LIST
@@ -81,9 +79,7 @@ def check_models(context: ProbeContext) -> Diagnosis:
 
 def check_limit(context: ProbeContext) -> Diagnosis:
     response = context.post_chat(request_body("x" * (MAX_CONTENT_BYTES + 1)))
-    _raise_if_transient(response)
-    refusal = answers.parse_refusal(response)
-    if refusal and refusal.code == "content_too_large":
+    if _refusal_code(response) == "content_too_large":
         return diagnose("limit.refused", figure=str(response.status))
     if response.status == HTTPStatus.OK:
         return diagnose("limit.ignored")
@@ -92,11 +88,10 @@ def check_limit(context: ProbeContext) -> Diagnosis:
 
 def check_parameter(context: ProbeContext) -> Diagnosis:
     response = context.get(f"{MODELS}?probe=1")
-    _raise_if_transient(response)
-    refusal = answers.parse_refusal(response)
-    if refusal and refusal.code == "not_found":
+    code = _refusal_code(response)
+    if code == "not_found":
         return diagnose("parameter.refused", figure=str(response.status))
-    if response.status != HTTPStatus.OK and not refusal:
+    if response.status != HTTPStatus.OK and not code:
         raise instead.unexpected_response(response)
     return diagnose("parameter.ignored", status=response.status)
 
@@ -113,11 +108,12 @@ def check_reuse(context: ProbeContext) -> Diagnosis:
     )
 
 
-def _raise_if_transient(response: ProbeResponse) -> None:
-    """Raise `ProbeError` if the service is only busy or temporarily unavailable."""
+def _refusal_code(response: ProbeResponse) -> str:
+    """Return the code of a refusal, or ""; raise `ProbeError` if it is temporary."""
     refusal = answers.parse_refusal(response)
     if refusal and refusal.code in _TRANSIENT:
         raise instead.unexpected_response(response)
+    return refusal.code if refusal else ""
 
 
 def check_cabinet(context: ProbeContext) -> Diagnosis:
@@ -283,10 +279,8 @@ def _seconds_ahead(responses: Iterable[ProbeResponse]) -> float | None:
     """Return how far the other clock is ahead of ours: the median of all responses."""
     found = []
     for one in responses:
-        if "Age" in one.headers:
-            continue  # A cache may have kept it, with the date of that time.
-        with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
-            date = parsedate_to_datetime(one.headers.get("Date", ""))
-            then = date.timestamp() + _ROUNDING_SECONDS
+        # A cache may have kept it, with the date of that time.
+        if one.date and "Age" not in one.headers:
+            then = one.date.timestamp() + _ROUNDING_SECONDS
             found.append(then - (one.received_at - one.timing.answer / 2))
     return percentile(found, 50) if found else None

@@ -14,8 +14,11 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from email.message import Message
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -87,6 +90,14 @@ class ProbeResponse:
     """The proxy that forwarded the request, or answered it itself."""
     excess: bytes = b""
     """What arrived together with the body, but after the end that its length names."""
+
+    @property
+    def date(self) -> datetime | None:
+        """The time of the other side, if it says so."""
+        with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
+            sent = parsedate_to_datetime(self.headers.get("Date", ""))
+            return sent.astimezone(timezone.utc)
+        return None
 
     @cached_property
     def json(self) -> Any:
@@ -165,17 +176,18 @@ class ProbeClient:
         Where requests are known to fail now and then, one that fails is sent again.
         """
         asked = _Asked(method, path, key, body, headers or {}, on_part)
-        may_repeat = self.is_noted and not on_part
+
+        def may_repeat() -> bool:
+            return self.is_noted and not on_part and self.budget.is_unsteady
+
         try:
             response = self._send_once(asked)
-        except ProbeError as error:
-            repeats = may_repeat and error.id in _CLOSED and self.budget.is_unsteady
-            if not repeats:
-                raise
-        else:
             is_failure = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            if not (may_repeat and is_failure and self.budget.is_unsteady):
+            if not (is_failure and may_repeat()):
                 return response
+        except ProbeError as error:
+            if not (error.id in _CLOSED and may_repeat()):
+                raise
         self.close()
         return self._send_once(asked)
 
