@@ -138,3 +138,6 @@ class ProbeError(Exception):
         super().__init__(id)
         self.id = id
         self.facts = facts
+
+    def with_facts(self, facts: Mapping[str, Fact]) -> ProbeError:
+        return ProbeError(self.id, **{**facts, **self.facts})

@@ -239,6 +239,8 @@ class ProbeClient:
             excess = rest if end else b""
         timing.answer = time.monotonic() - started
         noted.seconds, noted.resent = timing.total, count_resent(sock) - resent
+        if response.will_close:
+            self.close()
         proxy = self.route.forwarder
         received = ProbeResponse(
             f"{self.route.target.origin}{asked.path}",
@@ -253,14 +255,12 @@ class ProbeClient:
             excess,
         )
         noted.answered(received.status, received.headers, received.json)
-        if response.will_close:
-            self.close()
         if proxy:
             facts = proxy.facts(self.route.target)
             if "ERR_DNS_FAIL" in response.headers.get("X-Squid-Error", ""):
                 raise ProbeError("proxy.cannot_resolve", by="Squid", **facts)
             if response.status == 407:
-                raise opening.login_error(response.headers, proxy, facts)
+                raise opening.login_error(response.headers, proxy).with_facts(facts)
         is_refused = response.status in _NO_CERTIFICATE_STATUS
         if is_refused and _NO_CERTIFICATE in received.body:
             raise ProbeError("tls.client_certificate")

@@ -62,11 +62,15 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     sock = connect(addresses, route.port, timeout)
     if route.proxy is None:
         return sock
+    facts = route.proxy.facts(route.target)
     try:
         sock = _pass_proxy(sock, route, route.proxy, deadline)
-    except BaseException:
-        sock.close()
-        raise
+    except ProbeError as error:
+        raise error.with_facts(facts) from None
+    except (socket.timeout, TimeoutError):
+        raise ProbeError("proxy.silent", **facts) from None
+    except OSError:
+        raise ProbeError("proxy.closed", **facts) from None
     sock.settimeout(timeout)
     return sock
 
@@ -85,21 +89,17 @@ def failed(route: Route, error: OSError) -> ProbeError:
 def _pass_proxy(
     sock: socket.socket, route: Route, proxy: Proxy, deadline: float
 ) -> socket.socket:
-    if proxy.is_socks:
-        socks.open_tunnel(sock, proxy, route.target, deadline)
-        return sock
-    if proxy.trusted is None:
-        if route.uses_tunnel:
-            open_tunnel(sock, proxy, route.target, deadline)
-        return sock
-    encrypted = _encrypt(sock, proxy, proxy.trusted, deadline)
-    if not route.uses_tunnel:
-        return encrypted
     try:
-        open_tunnel(encrypted, proxy, route.target, deadline)
-        return _as_plain_socket(encrypted)
+        if proxy.trusted:
+            sock = _encrypt(sock, proxy.host, proxy.trusted, deadline)
+        if route.uses_tunnel:
+            open_tunnel = socks.open_tunnel if proxy.is_socks else _open_tunnel
+            open_tunnel(sock, proxy, route.target, deadline)
+            if isinstance(sock, ssl.SSLSocket):
+                return _as_plain_socket(sock)
+        return sock
     except BaseException:
-        encrypted.close()
+        sock.close()
         raise
 
 
@@ -115,21 +115,19 @@ def first_bytes(route: Route, timeout: float) -> bytes:
 
 
 def _encrypt(
-    sock: socket.socket, proxy: Proxy, trusted: ssl.SSLContext, deadline: float
+    sock: socket.socket, host: str, trusted: ssl.SSLContext, deadline: float
 ) -> ssl.SSLSocket:
-    facts = {"proxy": str(proxy), "variable": proxy.variable}
+    # In the background, because every byte of a handshake may take a timeout.
+    call = BackgroundCall(lambda: trusted.wrap_socket(sock, server_hostname=host))
     try:
-        # In the background, because every byte of a handshake may take a timeout.
-        return BackgroundCall(
-            lambda: trusted.wrap_socket(sock, server_hostname=proxy.host)
-        ).result(max(0.0, deadline - time.monotonic()))
+        return call.result(max(0.0, deadline - time.monotonic()))
     except ssl.SSLCertVerificationError as error:
         reason = sanitize(error.verify_message)
-        raise ProbeError("proxy.untrusted", reason=reason, **facts) from None
+        raise ProbeError("proxy.untrusted", reason=reason) from None
     except (socket.timeout, TimeoutError):
-        raise ProbeError("proxy.silent", **facts) from None
+        raise
     except OSError:
-        raise ProbeError("proxy.not_tls", **facts) from None
+        raise ProbeError("proxy.not_tls") from None
 
 
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
@@ -170,36 +168,30 @@ def _copy_some(encrypted: ssl.SSLSocket, plain: socket.socket) -> bool:
     return True
 
 
-def open_tunnel(
+def _open_tunnel(
     sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
 ) -> None:
     """Ask the proxy to pass the connection on (RFC 9110 §9.3.6)."""
-    facts = proxy.facts(target)
     wire = DeadlineSocket(sock, deadline)
     host = f"[{target.host}]" if ":" in target.host else target.host
     authority = f"{host}:{target.port}"
     lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
     lines += [f"{name}: {value}" for name, value in proxy.authorization.items()]
-    try:
-        wire.sendall("\r\n".join([*lines, "", ""]).encode())
-        received = b""
-        while b"\r\n\r\n" not in received and len(received) < _MAX_HEAD_BYTES:
-            # Byte by byte, because what follows the head belongs to the handshake.
-            if not (byte := wire.recv(1)):
-                break
-            received += byte
-        head = received.decode("latin-1")
-    except (socket.timeout, TimeoutError):
-        raise ProbeError("proxy.silent", **facts) from None
-    except OSError:
-        raise ProbeError("proxy.closed", **facts) from None
+    wire.sendall("\r\n".join([*lines, "", ""]).encode())
+    received = b""
+    while b"\r\n\r\n" not in received and len(received) < _MAX_HEAD_BYTES:
+        # Byte by byte, because what follows the head belongs to the handshake.
+        if not (byte := wire.recv(1)):
+            break
+        received += byte
+    head = received.decode("latin-1")
     match = _STATUS_LINE.match(head)
     if not match:
-        raise ProbeError("proxy.not_http" if head else "proxy.closed", **facts)
+        raise ProbeError("proxy.not_http" if head else "proxy.closed")
     status = int(match[1])
     # RFC 9110 §9.3.6: a tunnel has no body. A page is that of a login, or of a block.
     if not 200 <= status < 300 or _HTML.search(head):
-        raise _refusal(status, head, _read_page(wire, head), proxy, facts)
+        raise _refusal(status, head, _read_page(wire, head), proxy)
 
 
 def _read_page(sock: DeadlineSocket, head: str) -> bytes:
@@ -215,26 +207,24 @@ def _read_page(sock: DeadlineSocket, head: str) -> bytes:
     return page
 
 
-def _refusal(
-    status: int, head: str, page: bytes, proxy: Proxy, facts: dict[str, Fact]
-) -> ProbeError:
+def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
     status_line, _, fields = head.partition("\r\n")
     headers = message_from_string(fields)
     if status == 407:
-        return login_error(headers, proxy, facts)
+        return login_error(headers, proxy)
     text = page.decode("utf-8", "replace")
     # An API in front of the proxy says why in a line of JSON or text.
     short = sanitize(text) if len(page) <= _MAX_TEXT_BYTES and "<" not in text else ""
     title = page_title(page)
-    facts["status"] = sanitize(status_line.partition(" ")[2])
-    facts["title"] = f"“{title or short}”" if title or short else "without a title"
-    reason = f"{facts['status']}, {facts['title']}" if short else facts["status"]
     # What the proxy calls itself.
-    names = (headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server"))
-    named = next(filter(None, names), "")
-    if not named and "X-Squid-Error" in headers:
-        named = "Squid"
-    facts["by"] = sanitize(named) or "a proxy without a name"
+    names = [headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server")]
+    named = next(filter(None, names), "Squid" if "X-Squid-Error" in headers else "")
+    facts: dict[str, Fact] = {
+        "status": sanitize(status_line.partition(" ")[2]),
+        "title": f"“{title or short}”" if title or short else "without a title",
+        "by": sanitize(named) or "a proxy without a name",
+    }
+    reason = f"{facts['status']}, {facts['title']}" if short else facts["status"]
     location = headers.get("Location", "")
     if status in (401, 511) or status < 400:
         facts["location"] = f" at {shown_url(location)}" if location else ""
@@ -251,11 +241,11 @@ def _refusal(
     return ProbeError("proxy.refuses", reason=reason, **facts)
 
 
-def login_error(headers: Message, proxy: Proxy, facts: dict[str, Fact]) -> ProbeError:
+def login_error(headers: Message, proxy: Proxy) -> ProbeError:
     """Return the error for a proxy that requires a login, or another one."""
     values = headers.get_all("Proxy-Authenticate", [])
     offered = [value.split()[0] for value in values if value.strip()]
     if offered and "basic" not in map(str.lower, offered):
         schemes = sanitize(" or ".join(offered))
-        return ProbeError("proxy.login_scheme", schemes=schemes, **facts)
-    return ProbeError("proxy.login_refused" if proxy.login else "proxy.login", **facts)
+        return ProbeError("proxy.login_scheme", schemes=schemes)
+    return ProbeError("proxy.login_refused" if proxy.login else "proxy.login")

@@ -40,25 +40,17 @@ def open_tunnel(
     sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
 ) -> None:
     """Ask the proxy to pass the connection on."""
-    facts = proxy.facts(target)
     host = target.host
     if proxy.scheme in ("socks5", "socks4") and not is_ip_address(host):
         try:
             left = max(0.0, deadline - time.monotonic())
             addresses = resolve_within(host, target.port, left)
         except OSError:
-            raise ProbeError("proxy.resolve_here", **facts) from None
+            raise ProbeError("proxy.resolve_here") from None
         # IPv4 if there is one: more proxies have it.
         host = min(addresses, key=lambda address: ":" in address)
     talk = _talk_4 if proxy.scheme.startswith("socks4") else _talk_5
-    try:
-        talk(DeadlineSocket(sock, deadline), proxy, (host, target.port))
-    except ProbeError as error:
-        raise ProbeError(error.id, **error.facts, **facts) from None
-    except (socket.timeout, TimeoutError):
-        raise ProbeError("proxy.silent", **facts) from None
-    except OSError:
-        raise ProbeError("proxy.closed", **facts) from None
+    talk(DeadlineSocket(sock, deadline), proxy, (host, target.port))
 
 
 def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
