@@ -8,7 +8,6 @@ told here. Nothing is sent from here, and no text leaves here unless it is safe 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -20,28 +19,21 @@ from readback.probe.transport.client import ProbeResponse
 
 _MAX_MESSAGE = 2000
 NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-COMPLETION_FIELDS = {
-    "id": "",
-    "object": "",
-    "created": 0,
-    "model": "",
+# A type stands for any value of it.
+COMPLETION: dict[str, Any] = {
+    "id": str,
+    "object": "chat.completion",
+    "created": int,
+    "model": str,
     "choices": [
-        {"index": 0, "message": {"role": "", "content": ""}, "finish_reason": ""}
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": str},
+            "finish_reason": "stop",
+        }
     ],
-    "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    "usage": {"prompt_tokens": int, "completion_tokens": int, "total_tokens": int},
 }
-_CONTRACT: dict[tuple[str | int, ...], str | int] = {
-    ("object",): "chat.completion",
-    ("choices", 0, "index"): 0,
-    ("choices", 0, "finish_reason"): "stop",
-    ("choices", 0, "message", "role"): "assistant",
-}
-_NUMBERS: tuple[tuple[str | int, ...], ...] = (
-    ("created",),
-    ("usage", "prompt_tokens"),
-    ("usage", "completion_tokens"),
-    ("usage", "total_tokens"),
-)
 ERROR_FIELDS = {"error": {"code": "", "message": ""}}
 """An operator may have enabled `message`."""
 
@@ -155,31 +147,34 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
 
 def completion_faults(completion: Any) -> list[str]:
     """Return how the fields of a completion differ from the contract, but its text."""
-    faults = []
-    for path, value in _CONTRACT.items():
-        found = inside(completion, *path)
-        if found != value or type(found) is not type(value):
-            shown = "missing" if found is None else sanitize(json.dumps(found))
-            faults.append(f"{_dotted(path)} is {shown} instead of {json.dumps(value)}")
-    numbers = [inside(completion, *path) for path in _NUMBERS]
-    for path, found in zip(_NUMBERS, numbers):
-        if type(found) is not int:
-            shown = "missing" if found is None else "not an integer"
-            faults.append(f"{_dotted(path)} is {shown}")
-    if all(type(one) is int for one in numbers):
-        created, sent, received, total = numbers
+    found = list(faults(completion, COMPLETION))
+    usage = [inside(completion, "usage", name) for name in COMPLETION["usage"]]
+    if all(type(number) is int for number in usage):
+        sent, received, total = usage
         if not 0 < sent == received == total - sent:
-            faults.append(f"usage is {sent} + {received} = {total}")
-        if len(str(created)) != len(str(EARLIEST_CREATED)):
-            faults.append(f"created is {created}, which is no time in seconds")
-    choices = inside(completion, "choices")
-    if isinstance(choices, list) and len(choices) > 1:
-        faults.append(f"choices has {len(choices)} elements instead of 1")
-    return faults
+            found.append(f"usage is {sent} + {received} = {total}")
+    created = inside(completion, "created")
+    if type(created) is int and len(str(created)) != len(str(EARLIEST_CREATED)):
+        found.append(f"created is {created}, which is no time in seconds")
+    return found
 
 
-def _dotted(path: tuple[str | int, ...]) -> str:
-    return re.sub(r"\.(\d+)", r"[\1]", ".".join(map(str, path)))
+def faults(content: Any, known: Any, path: str = "") -> Iterator[str]:
+    """Yield how the values of the known fields differ from a known answer."""
+    if isinstance(known, dict):
+        for name, value in known.items():
+            here = f"{path}.{name}" if path else name
+            yield from faults(inside(content, name), value, here)
+    elif isinstance(known, list):
+        yield from faults(inside(content, 0), known[0], f"{path}[0]")
+        if isinstance(content, list) and len(content) > 1:
+            yield f"{path} has {len(content)} elements instead of 1"
+    elif known is int:
+        if type(content) is not int:
+            yield f"{path} is {'missing' if content is None else 'not an integer'}"
+    elif known is not str and (content != known or type(content) is not type(known)):
+        shown = "missing" if content is None else sanitize(json.dumps(content))
+        yield f"{path} is {shown} instead of {json.dumps(known)}"
 
 
 def added_fields(content: Any, known: Any, path: str = "") -> Iterator[str]:
@@ -194,16 +189,3 @@ def added_fields(content: Any, known: Any, path: str = "") -> Iterator[str]:
     elif isinstance(content, list) and isinstance(known, list):
         for value in content:
             yield from added_fields(value, known[0], path)
-
-
-def without_added(content: Any, known: Any) -> Any:
-    """Return the content with the known fields only."""
-    if isinstance(content, dict) and isinstance(known, dict):
-        return {
-            name: without_added(value, known[name])
-            for name, value in content.items()
-            if name in known
-        }
-    if isinstance(content, list) and isinstance(known, list):
-        return [without_added(value, known[0]) for value in content]
-    return content

@@ -242,7 +242,7 @@ def _changes(response: ProbeResponse) -> Iterator[tuple[str, dict[str, Fact]]]:
     if response.body.startswith(_BYTE_ORDER_MARK):
         yield "between.bom", {}
     known: Any = answers.ERROR_FIELDS if "error" in content else MODEL_LIST
-    known = answers.COMPLETION_FIELDS if is_completion else known
+    known = answers.COMPLETION if is_completion else known
     if names := list(dict.fromkeys(answers.added_fields(content, known))):
         more = ", …" if len(names) > _SHOWN else ""
         shown = sanitize(", ".join(names[:_SHOWN]) + more)

@@ -26,7 +26,7 @@ from unicodedata import category, normalize
 from urllib.parse import quote, unquote, unquote_plus
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
-from readback.probe.common.formatting import code_points, format_duration
+from readback.probe.common.formatting import code_points
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead
@@ -105,8 +105,7 @@ def check(
     context: ProbeContext, text: str, client: ProbeClient | None = None
 ) -> Diagnosis:
     response = send_text(context, text, client)
-    figure = format_duration(response.timing.answer)
-    return diagnose("echo.same", figure=figure, bytes=len(text.encode()))
+    return diagnose("echo.same", figure=response.figure, bytes=len(text.encode()))
 
 
 def send_text(

@@ -75,7 +75,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
     is_open = without_key.status == HTTPStatus.OK
     diagnosis = diagnose(
         "endpoint.open" if is_open else "key.accepted",
-        figure=format_duration(response.timing.answer),
+        figure=response.figure,
         sent_to=context.key_sent_to or "not sent",
     )
     if context.endpoint_name or not (name := recognition.program_name(response)):
@@ -160,7 +160,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
         used = {}
     return diagnose(
         "chat.completed" if used else "chat.unmeasured",
-        figure=format_duration(response.timing.answer),
+        figure=response.figure,
         milliseconds=round(response.timing.answer * 1000, 3),
         sent_to=context.key_sent_to,
         **used,

@@ -44,37 +44,33 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise ProbeError("key.none")
     if not context.key.is_readback_key:
         raise ProbeError("key.prefix")
-    response = context.get(MODELS)
-    content = response.json
-    if answers.inside(content, "choices"):
+    without_key, response = context.models_without_key, context.get(MODELS)
+    if answers.inside(response.json, "choices"):
         raise ProbeError("echo.swapped")
-    if response.status != HTTPStatus.OK or not isinstance(content, dict):
-        refusal = answers.parse_refusal(response)
-        if refusal is None or refusal.code != "invalid_key":
-            raise instead.unexpected_response(response)
-        id = "key.refused"
-        request_id = response.headers.get("X-Request-Id")
-        if request_id and request_id == context.models_without_key.headers.get(
-            "X-Request-Id"
-        ):
-            raise ProbeError("echo.replayed")  # With the key, and without it.
-        if refusal == answers.parse_refusal(context.models_without_key):
-            id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
-        elif refusal.is_explained and _OF_FORM.search(refusal.detail):
-            # The form of the key has been checked, so the service should accept it.
-            id = "key.changed"
-        raise ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
-    if error := instead.error_in_success(response):
-        raise error
-    context.models = response
-    figure = format_duration(response.timing.answer)
-    return diagnose("key.accepted", figure=figure, sent_to=context.key_sent_to)
+    if response.status == HTTPStatus.OK and isinstance(response.json, dict):
+        if error := instead.error_in_success(response):
+            raise error
+        context.models, sent_to = response, context.key_sent_to
+        return diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
+    refusal = answers.parse_refusal(response)
+    if refusal is None or refusal.code != "invalid_key":
+        raise instead.unexpected_response(response)
+    request_id = response.headers.get("X-Request-Id")
+    if request_id and request_id == without_key.headers.get("X-Request-Id"):
+        raise ProbeError("echo.replayed")
+    id = "key.refused"
+    if refusal == answers.parse_refusal(without_key):
+        id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
+    elif refusal.is_explained and _OF_FORM.search(refusal.detail):
+        # The form of the key has been checked, so the service should accept it.
+        id = "key.changed"
+    raise ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
 
 
 def check_models(context: ProbeContext) -> Diagnosis:
     # Added fields are a finding of the step "in between".
-    models = answers.without_added(context.models.json, MODEL_LIST)
-    return diagnose("models.ok" if models == MODEL_LIST else "models.changed")
+    is_changed = any(answers.faults(context.models.json, MODEL_LIST))
+    return diagnose("models.changed" if is_changed else "models.ok")
 
 
 def check_limit(context: ProbeContext) -> Diagnosis:

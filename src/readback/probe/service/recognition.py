@@ -14,8 +14,8 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from readback.contract import VERSION_PREFIX
-from readback.probe.common.formatting import format_duration, sanitize
-from readback.probe.common.results import Diagnosis, ProbeError, Service
+from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import (
@@ -121,8 +121,7 @@ def _readback(
     context.help_link = link[1] if link else ""
     coding = unknown.headers.get("Content-Encoding", "identity").lower()
     id = "http.readback" if coding == "identity" else "http.compressed"
-    figure = format_duration(unknown.timing.answer)
-    found = [diagnose(id, figure=figure, coding=sanitize(coding))]
+    found = [diagnose(id, figure=unknown.figure, coding=sanitize(coding))]
     missing = [
         name
         for name in _EXPLAINING
@@ -166,8 +165,8 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
             is_ollama = (root.status, root.body.strip()) == (HTTPStatus.OK, _OLLAMA)
             context.endpoint_name = "Ollama" if is_ollama else ""
     id = "http.endpoint_named" if context.endpoint_name else "http.endpoint"
-    figure = format_duration(models.timing.answer)
-    return diagnose(id, figure=figure, name=context.endpoint_name, status=models.status)
+    facts: dict[str, Fact] = {"name": context.endpoint_name, "status": models.status}
+    return diagnose(id, figure=models.figure, **facts)
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:

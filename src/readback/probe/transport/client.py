@@ -24,7 +24,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from readback import __version__
-from readback.probe.common.formatting import sanitize
+from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
@@ -90,6 +90,11 @@ class ProbeResponse:
     """The proxy that forwarded the request, or answered it itself."""
     excess: bytes = b""
     """What arrived together with the body, but after the end that its length names."""
+
+    @property
+    def figure(self) -> str:
+        """How long the answer took, as it is shown."""
+        return format_duration(self.timing.answer)
 
     @property
     def date(self) -> datetime | None:
