@@ -55,21 +55,10 @@ OTHERS: dict[str, Mapping[str, str]] = {
 
 # The results that a block by User-Agent can have.
 _DOUBTFUL = {
-    "between.blocked",
-    "between.challenge",
-    "between.other_response",
-    "between.rate_limited",
-    "gateway.blocks",
-    "http.cut",
-    "http.cut_short",
-    "http.gateway",
-    "http.html",
-    "http.other",
-    "http.other_api",
-    "http.proxy_page",
-    "http.redirect",
-    "key.other_refusal",
-    "proxy.responded",
+    *("between.blocked", "between.challenge", "between.other_response"),
+    *("between.rate_limited", "gateway.blocks", "key.other_refusal", "proxy.responded"),
+    *("http.cut", "http.cut_short", "http.gateway", "http.html", "http.other"),
+    *("http.other_api", "http.proxy_page", "http.redirect"),
 }
 
 

@@ -66,14 +66,8 @@ _MAX_SHOWN = 4
 _EQUAL = 2
 # What becomes of a request or response that is too large for something in between.
 _LOST = LATE | {
-    "between.blocked",
-    "between.other_response",
-    "gateway.blocks",
-    "gateway.down",
-    "http.cut",
-    "http.cut_short",
-    "http.gateway",
-    "http.proxy_page",
+    *("between.blocked", "between.other_response", "gateway.blocks", "gateway.down"),
+    *("http.cut", "http.cut_short", "http.gateway", "http.proxy_page"),
     "proxy.responded",
 }
 _SMALL_BYTES = 32
