@@ -32,7 +32,6 @@ from readback.probe.transport.exchanges import (
     mixed_requests,
 )
 from readback.probe.transport.handshake import shake, unverified
-from readback.probe.transport.route import Route
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
 Explain = Callable[[ProbeContext, ProbeError], list[Diagnosis]]
@@ -61,15 +60,6 @@ class _Attempt(NamedTuple):
         problems = (Verdict.FAIL, Verdict.WARN)
         return bool(self.error) or any(one.verdict in problems for one in self.found)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.error.id,) if self.error else tuple(one.id for one in self.found)
-
-    def outcome(self) -> list[Diagnosis]:
-        if self.error:
-            raise self.error
-        return self.found
-
 
 def settle(
     context: ProbeContext,
@@ -86,13 +76,14 @@ def settle(
     before, started = copy.copy(context), time.monotonic()
     first = _try(context, check)
     seconds = time.monotonic() - started
-    if first.error and first.error.id in _RATE_LIMITS:
-        _stop_at_rate_limit(context, first.error)
-    is_late = time.monotonic() + seconds > context.deadline
-    is_certain = not first.exchanges or not _CERTAIN.isdisjoint(first.names)
-    if not first.is_problem or is_certain or is_late:
-        return first.outcome()
-    if first.error is None:
+    error, is_late = first.error, time.monotonic() + seconds > context.deadline
+    if error and error.id in _RATE_LIMITS:
+        _stop_at_rate_limit(context, error)
+    if error and (error.id in _CERTAIN or not first.exchanges or is_late):
+        raise error
+    if not first.is_problem or not first.exchanges or is_late:
+        return first.found
+    if error is None:
         repeats = min(repeats, _REPEATS_OF_A_PROBLEM)
     attempts = [first]
     for other, again in _repeated(before, check, first, repeats, seconds):
@@ -104,7 +95,7 @@ def settle(
             vars(context).update(vars(other))
         if not again.is_problem:
             return again.found
-    if first.error is None:
+    if error is None:
         return first.found
     made = [one for attempt in attempts for one in attempt.exchanges]
     failures = {one.outcome for one in made if one.badness >= FAILURE}
@@ -114,7 +105,9 @@ def settle(
     is_known = first.exchanges[-1].outcome in known
     if mixed_requests(made) or len(failures) > 1 or is_known:
         raise ProbeError("skipped.unsteady")
-    return explain(context, first.error) if explain else first.outcome()
+    if explain is None:
+        raise error
+    return explain(context, error)
 
 
 def _try(context: ProbeContext, check: Check) -> _Attempt:
@@ -147,10 +140,12 @@ def _repeated(
     cost = max(1, len(first.exchanges))
     left = (context.budget.left - _RESERVED_REQUESTS) // (cost + 1)
     repeats = min(repeats, max(left, 1), _SIDE_BY_SIDE if is_long else repeats)
-    calls = []
+    addresses, calls = context.route.addresses, []
     for number in range(1, repeats + 1):
         again = copy.copy(context)
-        again.route = _turned(context.route, number)
+        # Another address of the host comes first.
+        at = number % max(1, len(addresses))
+        again.route = replace(context.route, addresses=addresses[at:] + addresses[:at])
         if "client" in vars(again):
             again.client = again.new_client()
         call = BackgroundCall(lambda again=again: _try(again, check))  # type: ignore[misc]
@@ -162,14 +157,6 @@ def _repeated(
                 _ask_between(again)
     for again, call in calls if is_long else []:
         yield again, call.result()
-
-
-def _turned(route: Route, number: int) -> Route:
-    """Return the route with another address of the host first."""
-    if not route.addresses:
-        return route
-    at = number % len(route.addresses)
-    return replace(route, addresses=route.addresses[at:] + route.addresses[:at])
 
 
 def _ask_between(context: ProbeContext) -> None:
