@@ -15,13 +15,13 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 from readback import __version__
 from readback.probe.common.formatting import format_duration, sanitize
@@ -123,17 +123,6 @@ class _FinalResponse(http.client.HTTPResponse):
             http.client.parse_headers(self.fp)
 
 
-class _Asked(NamedTuple):
-    """What a step asks for, as `ProbeClient.request` gets it."""
-
-    method: str
-    path: str
-    key: Secret | None
-    body: bytes | None
-    headers: Mapping[str, str]
-    on_part: OnPart | None
-
-
 @dataclass
 class ProbeClient:
     """An HTTP client that keeps its connection open, as most clients do."""
@@ -180,13 +169,20 @@ class ProbeClient:
 
         Where requests are known to fail now and then, one that fails is sent again.
         """
-        asked = _Asked(method, path, key, body, headers or {}, on_part)
+        asked = NotedRequest(
+            self.route.target.origin,
+            method,
+            path,
+            bool(key),
+            body or b"",
+            {**_HEADERS, **self.identity, **(headers or {})},
+        )
 
         def may_repeat() -> bool:
             return self.is_noted and not on_part and self.budget.is_unsteady
 
         try:
-            response = self._send_once(asked)
+            response = self._send_once(replace(asked), key, on_part)
             is_failure = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
             if not (is_failure and may_repeat()):
                 return response
@@ -194,21 +190,15 @@ class ProbeClient:
             if not (error.id in _CLOSED and may_repeat()):
                 raise
         self.close()
-        return self._send_once(asked)
+        return self._send_once(replace(asked, moment=time.time()), key, on_part)
 
-    def _send_once(self, asked: _Asked) -> ProbeResponse:
+    def _send_once(
+        self, noted: NotedRequest, key: Secret | None, on_part: OnPart | None
+    ) -> ProbeResponse:
         self.budget.spend()
-        noted = NotedRequest(
-            self.route.target.origin,
-            asked.method,
-            asked.path,
-            bool(asked.key),
-            asked.body or b"",
-            {**_HEADERS, **self.identity, **asked.headers},
-        )
         is_noted = self.is_noted
         try:
-            return self._exchange(noted, asked)
+            return self._exchange(noted, key, on_part)
         except ProbeError as error:
             noted.error = error.id
             # With little patience, a response may only be late.
@@ -220,16 +210,16 @@ class ProbeClient:
             if is_noted:
                 self.budget.exchanges.append(noted)
 
-    def _exchange(self, noted: NotedRequest, asked: _Asked) -> ProbeResponse:
+    def _exchange(
+        self, noted: NotedRequest, key: Secret | None, on_part: OnPart | None
+    ) -> ProbeResponse:
         timing = Timing()
         sock = self._connected(timing, noted)
         resent = count_resent(sock) if noted.is_reused else 0
         started = time.monotonic()
-        is_timed = asked.on_part is not None
-        wire = DeadlineSocket(
-            sock, started + self._answer_seconds, notes_silence=is_timed
-        )
-        connection = self._send(wire, asked)
+        deadline = started + self._answer_seconds
+        wire = DeadlineSocket(sock, deadline, notes_silence=on_part is not None)
+        connection = self._send(wire, noted, key)
         try:
             response = connection.getresponse()
         except (socket.timeout, TimeoutError):
@@ -237,7 +227,7 @@ class ProbeClient:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise _head_error(error) from None
-        content = self._body(response, wire, asked.on_part)
+        content = self._body(response, wire, on_part)
         excess = b""
         if content and not response.chunked:
             _, end, rest = wire.last.rpartition(content[-_END_BYTES:])
@@ -248,7 +238,7 @@ class ProbeClient:
             self.close()
         proxy = self.route.forwarder
         received = ProbeResponse(
-            f"{self.route.target.origin}{asked.path}",
+            f"{noted.target}{noted.path}",
             response.status,
             response.headers,
             _decompress(response.headers.get("Content-Encoding"), content),
@@ -303,13 +293,14 @@ class ProbeClient:
             noted.is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
             raise opening.failed(self.route, error) from None
 
-    def _send(self, sock: DeadlineSocket, asked: _Asked) -> http.client.HTTPConnection:
-        method, path, key, body, more, _ = asked
+    def _send(
+        self, sock: DeadlineSocket, noted: NotedRequest, key: Secret | None
+    ) -> http.client.HTTPConnection:
         target, proxy = self.route.target, self.route.forwarder
-        headers = {"Host": target.authority, **_HEADERS, **self.identity}
-        if body is not None:
+        headers = {"Host": target.authority, **noted.headers}
+        if noted.body:
             headers["Content-Type"] = "application/json"
-            headers["Content-Length"] = str(len(body))
+            headers["Content-Length"] = str(len(noted.body))
         if key is not None:
             self.key_destinations.add(self.route.key_destination)
             headers["Authorization"] = f"Bearer {key.reveal()}"
@@ -318,12 +309,16 @@ class ProbeClient:
         connection = http.client.HTTPConnection(target.host, target.port)
         connection.response_class = _FinalResponse
         connection.sock = sock
-        url = f"{target.origin}{path}" if proxy else path
-        connection.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
-        for name, value in {**headers, **more}.items():
+        connection.putrequest(
+            noted.method,
+            f"{noted.target}{noted.path}" if proxy else noted.path,
+            skip_host=True,
+            skip_accept_encoding=True,
+        )
+        for name, value in headers.items():
             connection.putheader(name, value)
         try:
-            connection.endheaders(body or b"")
+            connection.endheaders(noted.body)
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
         except OSError:
