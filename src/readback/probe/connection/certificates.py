@@ -110,14 +110,11 @@ def _read(der: bytes) -> Certificate:
         del fields[0]
     issuer, validity, subject = (content for _, content in fields[2:5])
     since, until = (_moment(tag, content) for tag, content in _values(validity))
-    extensions = _extensions(
-        b"".join(content for tag, content in fields if tag == _EXTENSIONS)
-    )
-    hosts = [
-        _host(tag, value)
-        for _, sequence in _values(extensions.get(_ALTERNATIVE_NAMES, b""))
-        for tag, value in _values(sequence)
-    ]
+    sequences = b"".join(content for tag, content in fields if tag == _EXTENSIONS)
+    parts = [dict(_values(content)) for _, content in _nested(sequences)]
+    extensions = {one.get(_OBJECT_ID): one.get(_OCTETS, b"") for one in parts}
+    names = _nested(extensions.get(_ALTERNATIVE_NAMES, b""))
+    hosts = [_host(tag, value) for tag, value in names]
     name = sanitize(_name(subject))
     return Certificate(
         subject=sanitize(", ".join(hosts)) or name,
@@ -129,9 +126,8 @@ def _read(der: bytes) -> Certificate:
         hosts=tuple(hosts),
         raw_name=subject,
         raw_issuer=issuer,
-        has_issuer_address=(
-            _WHERE_ISSUER_IS in extensions.get(_AUTHORITY_INFORMATION, b"")
-        ),
+        has_issuer_address=_WHERE_ISSUER_IS
+        in extensions.get(_AUTHORITY_INFORMATION, b""),
         is_public=_CERTIFICATE_TRANSPARENCY in extensions
         or _PUBLIC_POLICY in extensions.get(_POLICIES, b""),
     )
@@ -148,25 +144,20 @@ def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
         der = der[start + length :]
 
 
+def _nested(der: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield what is inside of each value in a sequence."""
+    for _, sequence in _values(der):
+        yield from _values(sequence)
+
+
 def _name(sequence: bytes) -> str:
     """Return the common name and organization of a distinguished name."""
     parts = {}
-    for _, group in _values(sequence):
-        for _, pair in _values(group):
-            (_, kind), (_, value) = _values(pair)
-            parts[kind] = value.decode("utf-8", "replace")
+    for _, pair in _nested(sequence):
+        (_, kind), (_, value) = _values(pair)
+        parts[kind] = value.decode("utf-8", "replace")
     known = [parts.get(_COMMON_NAME), parts.get(_ORGANIZATION)]
     return ", ".join(dict.fromkeys(part for part in known if part)) or "(no name)"
-
-
-def _extensions(sequences: bytes) -> dict[bytes, bytes]:
-    """Return the content of each extension by its object id."""
-    found = {}
-    for _, sequence in _values(sequences):
-        for _, extension in _values(sequence):
-            inside = dict(_values(extension))
-            found[inside.get(_OBJECT_ID, b"")] = inside.get(_OCTETS, b"")
-    return found
 
 
 def _host(tag: int, value: bytes) -> str:

@@ -60,9 +60,8 @@ def find() -> CertificateStores:
     except OSError as error:
         name = sanitize(os.environ[_KEY_LOG])
         stores.trouble = ProbeError("tls.key_log", path=name, reason=_reason(error))
-    certifis = _new_context()
-    is_there = _load_certifi(certifis)
-    carried = [CertificateStore(StoreKind.CERTIFI, certifis)] if is_there else []
+    certifis = CertificateStore(StoreKind.CERTIFI, _new_context())
+    carried = [certifis] if _load_certifi(certifis.trust) else []
     if not is_named():
         machine = _new_context()
         machine.load_default_certs()
