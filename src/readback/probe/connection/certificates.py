@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from readback.probe.common.formatting import sanitize
+from readback.probe.common.results import Fact
 
 _COMMON_NAME = bytes.fromhex("550403")
 _ORGANIZATION = bytes.fromhex("55040a")
@@ -74,6 +75,16 @@ class Certificate:
     @property
     def days_left(self) -> int | None:
         return (self.until - datetime.now(timezone.utc)).days if self.until else None
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """What a diagnosis says about it."""
+        return {
+            "subject": self.subject,
+            "issuer": self.issuer,
+            "since": f"{self.since:%Y-%m-%d}" if self.since else "?",
+            "until": f"{self.until:%Y-%m-%d}" if self.until else "?",
+        }
 
     def is_valid_at(self, moment: datetime) -> bool:
         if self.since is None or self.until is None:

@@ -46,7 +46,7 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     chain = read_chain(context, handshake)
     host = context.base_url.host
     facts: dict[str, Fact] = {
-        **describe(chain[0]),
+        **chain[0].facts,
         "host": host,
         "reason": sanitize(error.verify_message),
     }
@@ -68,22 +68,11 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     return ProbeError(_OTHERS.get(error.verify_code, "tls.untrusted"), **facts)
 
 
-def describe(certificate: Certificate) -> dict[str, Fact]:
-    return {
-        "subject": certificate.subject,
-        "issuer": certificate.issuer,
-        "since": f"{certificate.since:%Y-%m-%d}" if certificate.since else "?",
-        "until": f"{certificate.until:%Y-%m-%d}" if certificate.until else "?",
-    }
-
-
 def read_chain(context: ProbeContext, handshake: Handshake) -> list[Certificate]:
     """Return what the server sent; ask again if this Python did not report it."""
-    chain = handshake.chain
+    chain, host = handshake.chain, context.base_url.host
     if not chain:
-        host = context.base_url.host
-        again = shake(context.route, unverified(), context.timeout, host)
-        chain = again.chain
+        chain = shake(context.route, unverified(), context.timeout, host).chain
     return list(map(certificates.read, chain)) or [certificates.UNREADABLE]
 
 
@@ -119,8 +108,7 @@ def _explain_dates(
         here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
         return ProbeError("tls.clock", here=here, there=served, **facts)
     if wrong is not chain[0]:
-        dates = describe(wrong)
-        period = f"{dates['since']} to {dates['until']}"
+        period = f"{wrong.facts['since']} to {wrong.facts['until']}"
         return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
     is_early = wrong.since is not None and now < wrong.since
     if is_early and there and abs(there - now) <= _CLOCK_TOLERANCE:

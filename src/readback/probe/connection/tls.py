@@ -96,7 +96,7 @@ def _findings(
     }
     ids = [id for id, is_found in faults.items() if is_found]
     facts: dict[str, Fact] = {
-        **failed_handshake.describe(own),
+        **own.facts,
         "host": context.base_url.host,
         "version": best.handshake.version,
         "milliseconds": round(best.handshake.seconds * 1000, 3),

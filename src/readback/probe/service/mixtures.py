@@ -247,8 +247,7 @@ def _certificate(one: NotedRequest) -> str:
     if not one.certificate:
         return ""
     known = certificates.read(one.certificate)
-    until = f"{known.until:%Y-%m-%d}" if known.until else "?"
-    return f"{known.serial} of {known.issuer}, valid until {until},"
+    return f"{known.serial} of {known.issuer}, valid until {known.facts['until']},"
 
 
 def _mark(name: str) -> Callable[[NotedRequest], str]:
