@@ -19,16 +19,7 @@ from readback.contract import REFUSALS
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
-from readback.probe.service import gateways
-from readback.probe.service.answers import (
-    NO_SUCH_PATH,
-    ApiError,
-    ParsedRefusal,
-    error_in,
-    inside,
-    is_html,
-    parse_refusal,
-)
+from readback.probe.service import answers, gateways
 from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS
 
@@ -102,7 +93,7 @@ def unexpected_response(
 
     Once the service has been recognized, the address is right, and it may be a refusal.
     """
-    if is_recognized and (refusal := parse_refusal(response)):
+    if is_recognized and (refusal := answers.parse_refusal(response)):
         return _refusal(response, refusal)
     if response.status in _REDIRECTS:
         return _redirect(response)
@@ -117,7 +108,7 @@ def unexpected_response(
         "title": said or "without an explanation",
         "after": f" It asks to try again after {wait}." if wait else "",
     }
-    is_page = is_html(response)
+    is_page = answers.is_html(response)
     is_network = response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED
     if is_network or (is_page and _PORTAL.search(said)):
         return ProbeError("http.captive_portal", where=f": {said}" if said else "")
@@ -158,11 +149,11 @@ def unexpected_response(
     is_accepted = HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES
     if response.json is not None and not is_accepted:
         return ProbeError("http.other_api", **facts)
-    is_missing = response.status in NO_SUCH_PATH
+    is_missing = response.status in answers.NO_SUCH_PATH
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
 
 
-def _refusal(response: ProbeResponse, refusal: ParsedRefusal) -> ProbeError:
+def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeError:
     """Return the error for a correct request that Readback has refused."""
     row, detail = REFUSALS[refusal.code], refusal.detail
     if refusal.code == "unsupported_media_type":
@@ -235,20 +226,20 @@ def words(response: ProbeResponse) -> str:
     content = response.json
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
-    found = (inside(content, *path) for path in _MESSAGES)
+    found = (answers.inside(content, *path) for path in _MESSAGES)
     said = next((one for one in found if isinstance(one, str) and one.strip()), "")
-    if content is None and is_html(response):
+    if content is None and answers.is_html(response):
         match = _XML_MESSAGE.search(response.body) or _HEADING.search(response.body)
         heading = match[1].decode("utf-8", "replace") if match else ""
         said = page_title(response.body) or heading
     elif content is None and len(response.body) <= _MAX_TEXT_BYTES:
         said = response.body.decode("utf-8", "replace")
-    return f"“{ApiError(said).shown}”" if said.strip() else ""
+    return f"“{answers.ApiError(said).shown}”" if said.strip() else ""
 
 
 def error_in_success(response: ProbeResponse) -> ProbeError | None:
     """Return the error for a status 200 whose body is an error, if it is one."""
-    error = error_in(response.json)
+    error = answers.error_in(response.json)
     if response.status != HTTPStatus.OK or error is None:
         return None
     status = response.status

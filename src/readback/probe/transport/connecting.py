@@ -18,17 +18,6 @@ import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from errno import (
-    EACCES,
-    EADDRNOTAVAIL,
-    EAFNOSUPPORT,
-    EINPROGRESS,
-    EMFILE,
-    ENETUNREACH,
-    ENFILE,
-    EPERM,
-    EWOULDBLOCK,
-)
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import sanitize
@@ -39,15 +28,15 @@ _STAGGER_SECONDS = 0.25
 # that is lost is sent again after one second (RFC 6298 §2), and the answer to that has
 # three round trips around the world.
 _GRACE_SECONDS = 2.0
-_NO_ROUTE = {EADDRNOTAVAIL, EAFNOSUPPORT, ENETUNREACH}
+_NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 _TICK_SECONDS = 0.005
 LOCAL_ERRORS = {
-    EMFILE: "tcp.too_many_files",
-    ENFILE: "tcp.too_many_files",
-    EADDRNOTAVAIL: "tcp.no_free_port",
-    EACCES: "tcp.forbidden",
-    EPERM: "tcp.forbidden",
-    getattr(errno, "WSAEACCES", EACCES): "tcp.forbidden",
+    errno.EMFILE: "tcp.too_many_files",
+    errno.ENFILE: "tcp.too_many_files",
+    errno.EADDRNOTAVAIL: "tcp.no_free_port",
+    errno.EACCES: "tcp.forbidden",
+    errno.EPERM: "tcp.forbidden",
+    getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
 }
 """What went wrong on this machine itself, by the error of the system."""
 
@@ -140,7 +129,7 @@ class _Race:
         sock.setblocking(False)
         self.running[sock] = (address, time.monotonic())
         code = sock.connect_ex(target)
-        if code in (0, EINPROGRESS, EWOULDBLOCK):
+        if code in (0, errno.EINPROGRESS, errno.EWOULDBLOCK):
             self._selector.register(sock, selectors.EVENT_WRITE)
         else:
             self._end(sock, OSError(code, os.strerror(code)))
