@@ -19,14 +19,7 @@ from readback.probe.common.results import Diagnosis, StepResult, Verdict
 from readback.probe.connection import certificates
 from readback.probe.diagnoses import diagnose
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.exchanges import (
-    FAILURE,
-    LATE,
-    MARKS,
-    TOO_MANY_REQUESTS,
-    NotedRequest,
-    mixed_requests,
-)
+from readback.probe.transport.exchanges import LATE, MARKS, NotedRequest, mixed_requests
 
 _HANDSHAKE = "TLS"
 _SHOWN_MOMENTS = 3
@@ -74,7 +67,7 @@ def judge(context: ProbeContext) -> Diagnosis | None:
     if bad:
         return _mixture(log, bad)
     asked = list(filter(_is_request, log))
-    answered = [one for one in asked if one.status and one.badness < FAILURE]
+    answered = [one for one in asked if one.status and not one.is_failure]
     fastest = min((one.seconds for one in answered), default=0.0)
     resent = [
         one
@@ -129,7 +122,7 @@ def is_comparison(result: StepResult) -> bool:
 
 
 def _rate_limit(context: ProbeContext, log: list[NotedRequest]) -> Diagnosis:
-    refused = [one for one in log if one.status == TOO_MANY_REQUESTS]
+    refused = [one for one in log if one.status == HTTPStatus.TOO_MANY_REQUESTS]
     before = [one for one in log if one.status and one.moment < refused[0].moment]
     is_accepted = any(one.has_key and one.badness == 0 for one in before)
     return diagnose(
@@ -153,7 +146,7 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
                 -common[one.outcome],
             ),
         )
-        is_good = good.badness < FAILURE
+        is_good = not good.is_failure
         bad |= {one for one in group if one.outcome != good.outcome or not is_good}
     outcomes = {one.outcome for one in bad}
     return [
@@ -174,7 +167,7 @@ def _kind(one: NotedRequest) -> tuple[str, str]:
         return "sometimes.silent", "no response"
     if one.error:
         return "sometimes.reset", "a closed connection"
-    if one.badness >= FAILURE:
+    if one.is_failure:
         return "sometimes.status", status
     if one.status == HTTPStatus.UNAUTHORIZED and one.has_key:
         return "sometimes.key", status

@@ -19,18 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import NamedTuple, Union
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
 from readback.probe.diagnoses import diagnose
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.exchanges import (
-    FAILURE,
-    TOO_MANY_REQUESTS,
-    NotedRequest,
-    mixed_requests,
-)
+from readback.probe.transport.exchanges import NotedRequest, mixed_requests
 from readback.probe.transport.handshake import shake, unverified
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
@@ -98,7 +94,7 @@ def settle(
     if error is None:
         return first.found
     made = [one for attempt in attempts for one in attempt.exchanges]
-    failures = {one.outcome for one in made if one.badness >= FAILURE}
+    failures = {one.outcome for one in made if one.is_failure}
     # Steps side by side may get the failures of a balancer by turns.
     mixed = mixed_requests(list(context.budget.exchanges))
     known = {one.outcome for equal in mixed for one in equal if one.badness}
@@ -172,13 +168,14 @@ def _ask_between(context: ProbeContext) -> None:
 def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     """Send no more, if it is the requests of this run that use up the limit."""
     log = list(context.budget.exchanges)
-    answered = [one for one in log if one.status not in (0, TOO_MANY_REQUESTS)]
+    limited = HTTPStatus.TOO_MANY_REQUESTS
+    answered = [one for one in log if one.status not in (0, limited)]
     kinds = {(one.method, one.has_key) for one in answered}
-    refused = [one for one in log if one.status == TOO_MANY_REQUESTS][-1:]
+    refused = [one for one in log if one.status == limited][-1:]
     is_alike = any((one.method, one.has_key) in kinds for one in refused)
     if not is_alike and answered:  # Is what was answered before refused now?
         _ask_between(context)
-        is_alike = context.budget.exchanges[-1].status == TOO_MANY_REQUESTS
+        is_alike = context.budget.exchanges[-1].status == limited
     if is_alike:
         context.budget.is_rate_limited = True
         context.budget.wait = str(error.facts.get("wait", "some"))

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
+from http import HTTPStatus
 from typing import Any
 
 from readback.probe.common.formatting import sanitize
@@ -22,12 +23,8 @@ from readback.probe.common.results import ProbeError
 MAX_REQUESTS = 60
 LATE = {"http.silent", "http.stalled"}
 """The ids of the errors for a response that does not arrive in time."""
-TOO_MANY_REQUESTS = 429
-_LEAST_ERROR = 400
-_FAILED = 4
-FAILURE = 3
-"""The badness from which on a response is a failure."""
-_LEAST_SERVER_ERROR = 500
+# How bad an outcome can be.
+_REFUSED, _FAILED = 3, 4
 # What tells servers and balancers apart; of CF-Ray only the end, the name of a place.
 MARKS = ("Server", "Via", "X-Served-By", "X-Backend", "X-Amz-Cf-Pop", "CF-Ray")
 # struct tcp_info of Linux: the number of segments that were sent again.
@@ -71,24 +68,27 @@ class NotedRequest:
     @property
     def outcome(self) -> str:
         """What equal requests should have in common."""
-        if self.badness == _FAILED and self.status < _LEAST_ERROR:
+        if self.badness == _FAILED and self.status < HTTPStatus.BAD_REQUEST:
             return "untrusted" if self.is_untrusted else "failed"
-        if self.status >= _LEAST_ERROR:
+        if self.status >= HTTPStatus.BAD_REQUEST:
             return f"{self.status} {self.form}"
         return (self.finding or "ok") if self.form.startswith("{") else self.form
 
     @property
     def badness(self) -> int:
         """How far the outcome is from that of a service that works."""
-        is_interim = self.status in range(1, 200)
-        if self.error or is_interim or self.status >= _LEAST_SERVER_ERROR:
+        is_json, is_interim = self.form.startswith("{"), 0 < self.status < HTTPStatus.OK
+        if self.error or is_interim or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return _FAILED
-        if self.status == TOO_MANY_REQUESTS:
-            return FAILURE
-        is_json = self.form.startswith("{")
-        if self.status >= _LEAST_ERROR:
+        if self.status == HTTPStatus.TOO_MANY_REQUESTS:
+            return _REFUSED
+        if self.status >= HTTPStatus.BAD_REQUEST:
             return 1 if is_json else 2
         return 0 if is_json and not self.finding else 2
+
+    @property
+    def is_failure(self) -> bool:
+        return self.badness >= _REFUSED
 
     def answered(self, status: int, headers: Message, content: Any) -> None:
         self.status = status
@@ -139,7 +139,7 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
     """Return the groups of equal requests that had different outcomes."""
     groups: dict[tuple[object, ...], list[NotedRequest]] = {}
     for one in exchanges:
-        if one.status != TOO_MANY_REQUESTS:
+        if one.status != HTTPStatus.TOO_MANY_REQUESTS:
             groups.setdefault(one.request, []).append(one)
     return [all for all in groups.values() if _is_mixed(all)]
 
@@ -147,7 +147,7 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
 def _is_mixed(equal: list[NotedRequest]) -> bool:
     """Return whether outcomes differ, and not only in how the wrong thing responds."""
     is_answered = any(one.badness <= 1 for one in equal)
-    is_gateway = any(one.status >= _LEAST_SERVER_ERROR for one in equal)
+    is_gateway = any(one.status >= HTTPStatus.INTERNAL_SERVER_ERROR for one in equal)
     return len({one.outcome for one in equal}) > 1 and (is_answered or is_gateway)
 
 
