@@ -300,7 +300,6 @@ class ProbeClient:
         headers = {"Host": target.authority, **noted.headers}
         if noted.body:
             headers["Content-Type"] = "application/json"
-            headers["Content-Length"] = str(len(noted.body))
         if key is not None:
             self.key_destinations.add(self.route.key_destination)
             headers["Authorization"] = f"Bearer {key.reveal()}"
@@ -309,16 +308,9 @@ class ProbeClient:
         connection = http.client.HTTPConnection(target.host, target.port)
         connection.response_class = _FinalResponse
         connection.sock = sock
-        connection.putrequest(
-            noted.method,
-            f"{noted.target}{noted.path}" if proxy else noted.path,
-            skip_host=True,
-            skip_accept_encoding=True,
-        )
-        for name, value in headers.items():
-            connection.putheader(name, value)
+        url = f"{noted.target}{noted.path}" if proxy else noted.path
         try:
-            connection.endheaders(noted.body)
+            connection.request(noted.method, url, noted.body or None, headers)
         except (socket.timeout, TimeoutError):
             raise self._failed("http.silent") from None
         except OSError:
