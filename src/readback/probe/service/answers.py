@@ -55,8 +55,8 @@ def inside(content: Any, *path: str | int) -> Any:
     """Return what parsed JSON has at this path, or None."""
     try:
         for step in path:
-            content = content[step]
-    except (KeyError, IndexError, TypeError):
+            content = content[int(step) if isinstance(content, list) else step]
+    except (KeyError, IndexError, TypeError, ValueError):
         return None
     return content
 

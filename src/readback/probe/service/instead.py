@@ -61,18 +61,9 @@ _MAINTENANCE = re.compile(
 )
 _PASSWORD_FIELD = re.compile(rb"""type=["']?password""", re.IGNORECASE)
 # Where the JSON of gateways and frameworks has its message.
-_MESSAGES: tuple[tuple[str | int, ...], ...] = (
-    ("error", "message"),
-    ("error", "reason"),
-    ("error_description",),
-    ("message",),
-    ("Message",),
-    ("detail",),
-    ("errors", 0, "message"),
-    ("errors", 0),
-    ("msg",),
-    ("error",),
-    ("title",),
+_MESSAGES = (
+    *("error.message", "error.reason", "error_description", "message", "Message"),
+    *("detail", "errors.0.message", "errors.0", "msg", "error", "title"),
 )
 _XML_MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
 _HEADING = re.compile(rb"<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
@@ -226,7 +217,7 @@ def words(response: ProbeResponse) -> str:
     content = response.json
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
-    found = (answers.inside(content, *path) for path in _MESSAGES)
+    found = (answers.inside(content, *path.split(".")) for path in _MESSAGES)
     said = next((one for one in found if isinstance(one, str) and one.strip()), "")
     if content is None and answers.is_html(response):
         match = _XML_MESSAGE.search(response.body) or _HEADING.search(response.body)
