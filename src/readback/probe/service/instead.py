@@ -186,7 +186,11 @@ def _redirect(response: ProbeResponse) -> ProbeError:
         if "Set-Cookie" in response.headers:
             return ProbeError("between.cookie_wall", **facts)
         return ProbeError("http.redirect_loop", **facts)
-    if is_moved and (_PORTAL.search(beyond) or _is_inside(old, new)):
+    # A host on the Internet redirects into a private network.
+    host = new.hostname or ""
+    is_inside = is_ip_address(host) and ipaddress.ip_address(host).is_private
+    is_inside = is_inside and not is_local(old.hostname or "")
+    if is_moved and (_PORTAL.search(beyond) or is_inside):
         return ProbeError("http.captive_portal", where=f": it redirects to {shown}")
     if _LOGIN.search(beyond):
         return ProbeError("http.login_wall", where=f" at {shown}", **facts)
@@ -203,13 +207,6 @@ def _redirect(response: ProbeResponse) -> ProbeError:
 
 def _place(url: SplitResult) -> tuple[str, str | None, int | None]:
     return url.scheme, url.hostname, url.port or PORTS.get(url.scheme)
-
-
-def _is_inside(old: SplitResult, new: SplitResult) -> bool:
-    """Return whether a host on the Internet redirects into a private network."""
-    host = new.hostname or ""
-    is_private = is_ip_address(host) and ipaddress.ip_address(host).is_private
-    return is_private and not is_local(old.hostname or "")
 
 
 def words(response: ProbeResponse) -> str:
