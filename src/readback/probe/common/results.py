@@ -140,4 +140,4 @@ class ProbeError(Exception):
         self.facts = facts
 
     def with_facts(self, facts: Mapping[str, Fact]) -> ProbeError:
-        return ProbeError(self.id, **{**facts, **self.facts})
+        return ProbeError(self.id, **{**self.facts, **facts})

@@ -131,7 +131,7 @@ def _blocked(passed: Sequence[str], how: str) -> Diagnosis:
     elif OWN in blocked:
         id = "between.probe_blocked"
     names = {"blocked": listed(blocked), "passed": listed(passed), "used": passed[0]}
-    return diagnose(id, how=how, **names)
+    return diagnose(id, **names, how=how)
 
 
 def _foreign_answer(

@@ -314,11 +314,11 @@ def _limit(context: ProbeContext, lost: ProbeError) -> ProbeError:
     total = response.received_bytes
     if what == "requests":
         total = len(request_body(_text_of(passed)))
-    facts: dict[str, Fact] = {"what": what, "passes": passed, "fails": size}
+    facts: dict[str, Fact] = {"passes": passed, "fails": size, "total": total}
     if lost.id in LATE and total in _PACKET_BYTES:
-        return ProbeError("between.mtu", total=total, **facts)
+        return ProbeError("between.mtu", what=what, **facts)
     outcome = outcome_of(lost)
-    return ProbeError("between.size_limit", outcome=outcome, total=total, **facts)
+    return ProbeError("between.size_limit", outcome=outcome, what=what, **facts)
 
 
 def _send_for_refusal(context: ProbeContext, size: int) -> None:
