@@ -436,10 +436,10 @@ def test_a_stream_that_arrives_in_parts_is_right_for_a_slow_reader() -> None:
 def test_a_stream_that_is_read_late_was_not_held_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def recv_into(self: DeadlineSocket, buffer: memoryview) -> int:
+    def readinto(self: DeadlineSocket, buffer: memoryview) -> int:
         time.sleep(0.3)
         return original(self, buffer)
 
-    original = DeadlineSocket.recv_into
-    monkeypatch.setattr(DeadlineSocket, "recv_into", recv_into)
+    original = DeadlineSocket.readinto
+    monkeypatch.setattr(DeadlineSocket, "readinto", readinto)
     assert stream_id(pause=0, is_buffered=True) == "stream.ok"

@@ -187,7 +187,7 @@ def resolve_within(host: str, port: int, timeout: float) -> list[str]:
     return BackgroundCall(resolve).result(timeout)
 
 
-class DeadlineSocket:
+class DeadlineSocket(io.RawIOBase):
     """The part of a socket that `http.client` and the talk with a proxy use."""
 
     def __init__(
@@ -212,7 +212,10 @@ class DeadlineSocket:
         self._socket.sendall(data)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Reader(self))
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
 
     def recv(self, size: int) -> bytes:
         self._limit()
@@ -227,7 +230,7 @@ class DeadlineSocket:
             data += part
         return data
 
-    def recv_into(self, buffer: memoryview) -> int:
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         if self._notes_silence:
             self._note_silence()
         self._limit()
@@ -256,13 +259,3 @@ class DeadlineSocket:
             raise socket.timeout("timed out")
         self._socket.settimeout(left)
 
-
-class _Reader(io.RawIOBase):
-    def __init__(self, sock: DeadlineSocket) -> None:
-        self._socket = sock
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        return self._socket.recv_into(buffer)
