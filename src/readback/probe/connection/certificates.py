@@ -102,6 +102,11 @@ def read(der: bytes) -> Certificate:
         return UNREADABLE
 
 
+def read_chain(chain: list[bytes]) -> list[Certificate]:
+    """Return what the server sent, or at least one certificate that says nothing."""
+    return list(map(read, chain)) or [UNREADABLE]
+
+
 def is_out_of_order(chain: list[Certificate]) -> bool:
     """Return whether an issuer was sent, but not after what it has issued."""
     for place, (one, following) in enumerate(zip(chain, chain[1:])):

@@ -43,7 +43,7 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     """Return the error for a handshake that the verification has ended."""
     error = handshake.verification_error
     assert error is not None
-    chain = read_chain(context, handshake)
+    chain = certificates.read_chain(handshake.chain)
     host = context.base_url.host
     facts: dict[str, Fact] = {
         **chain[0].facts,
@@ -66,14 +66,6 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
         id = "tls.wildcard" if is_deeper else "tls.wrong_name"
         return ProbeError("tls.ip_address" if is_ip_address(host) else id, **facts)
     return ProbeError(_OTHERS.get(error.verify_code, "tls.untrusted"), **facts)
-
-
-def read_chain(context: ProbeContext, handshake: Handshake) -> list[Certificate]:
-    """Return what the server sent; ask again if this Python did not report it."""
-    chain, host = handshake.chain, context.base_url.host
-    if not chain:
-        chain = shake(context.route, unverified(), context.timeout, host).chain
-    return list(map(certificates.read, chain)) or [certificates.UNREADABLE]
 
 
 def _unknown_id(chain: list[Certificate], code: int) -> str:

@@ -70,7 +70,7 @@ def _findings(
 ) -> list[Diagnosis]:
     """Return what there is to say about a server that at least one store trusts."""
     best = next(one for one in opinions if one.trusts)
-    chain = failed_handshake.read_chain(context, best.handshake)
+    chain = certificates.read_chain(best.handshake.chain)
     own = chain[0]
     refusing = {one.store.kind for one in opinions if one.handshake.verification_error}
     # The authority is not in the public list, even if that is old.

@@ -258,4 +258,3 @@ class DeadlineSocket(io.RawIOBase):
         if left <= 0:
             raise socket.timeout("timed out")
         self._socket.settimeout(left)
-
