@@ -29,7 +29,6 @@ from readback.probe.transport.exchanges import outcome_of
 # What is in between may leave a program waiting; a patient request then tells.
 _BRIEFLY = 3.0
 _EXPECT = {"Expect": "100-continue"}
-_EXPECT_BODY = b"{}"
 OWN, OPENAI = "this program", "the openai package"
 # Other programs and the headers by which they are known.
 OTHERS: dict[str, Mapping[str, str]] = {
@@ -162,15 +161,14 @@ def _foreign_answer(
 def check_expect(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     # A step beside this one may go on as another program; all requests are of one.
     identity = dict(context.identity)
-    if not _foreign_answer(context, _EXPECT, _EXPECT_BODY, identity):
-        return diagnose("between.expect_ok")
-    if _foreign_answer(context, {}, _EXPECT_BODY, identity, is_patient=True):
+    ask = partial(_foreign_answer, context, body=b"{}", identity=identity)
+    how = ask(_EXPECT)
+    if how and ask({}, is_patient=True):
         return []  # The header makes no difference; other steps tell more.
     # Once may be chance.
-    how = _foreign_answer(context, _EXPECT, _EXPECT_BODY, identity, is_patient=True)
-    if not how:
-        return diagnose("between.expect_ok")
-    return diagnose("between.expect_refused", how=how)
+    if how := how and ask(_EXPECT, is_patient=True):
+        return diagnose("between.expect_refused", how=how)
+    return diagnose("between.expect_ok")
 
 
 _ID = "X-Request-Id"
