@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.message import Message
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
@@ -104,7 +103,7 @@ class ProbeResponse:
             return sent.astimezone(timezone.utc)
         return None
 
-    @cached_property
+    @property
     def json(self) -> Any:
         """The parsed body, or None if it is not JSON."""
         return parse_json(self.body)
