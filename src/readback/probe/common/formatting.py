@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from readback.probe.common.redaction import without_credentials
+from readback.probe.common.redaction import printable, without_credentials
 
 _MAX_LENGTH = 160
 # The pattern needs linear time, whatever a peer sends.
@@ -36,11 +36,6 @@ def format_offset(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def printable(text: str) -> str:
-    """Replace every character that a terminal would interpret."""
-    return "".join(c if c.isprintable() else "�" for c in text)
-
-
 def sanitize(text: str) -> str:
     """Return untrusted text as one line that is safe to show."""
     safe = printable(" ".join(without_credentials(text).split()))
@@ -61,12 +56,8 @@ def page_title(page: bytes) -> str:
 
 def code_points(text: str) -> str:
     """Return characters as code points, each with its glyph if that is visible."""
-    return (
-        " ".join(
-            f"U+{ord(one):04X} {one}"
-            if one.isprintable() and not (unicodedata.combining(one) or one.isspace())
-            else f"U+{ord(one):04X}"
-            for one in text
-        )
-        or "nothing"
-    )
+    shown = []
+    for one in text:
+        hidden = unicodedata.combining(one) or one.isspace() or not one.isprintable()
+        shown.append(f"U+{ord(one):04X}" if hidden else f"U+{ord(one):04X} {one}")
+    return " ".join(shown) or "nothing"

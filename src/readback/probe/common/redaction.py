@@ -53,6 +53,11 @@ def without_credentials(text: str) -> str:
     )
 
 
+def printable(text: str) -> str:
+    """Replace every character that a terminal would interpret."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 class Redactor:
     """Hides these secrets, each with the mask that replaces it, and what looks so."""
 
@@ -71,8 +76,7 @@ class Redactor:
             text = pattern.sub(lambda _, mask=mask: mask, text)  # type: ignore[misc]
         # A service may repeat only a part, or its message was cut off inside of one.
         text = _TOKEN.sub(lambda match: self._without_part(match[0]), text)
-        text = without_credentials(text)
-        return "".join(c if c.isprintable() else "�" for c in text)
+        return printable(without_credentials(text))
 
     def fact(self, fact: Fact) -> Fact:
         if isinstance(fact, str):
