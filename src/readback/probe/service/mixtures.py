@@ -10,7 +10,7 @@ import ipaddress
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -213,27 +213,24 @@ def _with_evidence(
     name: str = "failures",
     verb: str = "failed",
 ) -> Diagnosis:
-    moments = [time.strftime("%H:%M:%S", time.gmtime(one.moment)) for one in bad]
-    shown = ", ".join(dict.fromkeys(moments[:_SHOWN_MOMENTS]))
-    lines = list(_differences(good, bad, verb)) or [_NO_DIFFERENCE]
-    return replace(diagnosis, details=(*lines, f"{name} at {shown} UTC"))
-
-
-def _differences(
-    good: list[NotedRequest], bad: list[NotedRequest], verb: str
-) -> Iterator[str]:
-    """Yield a line for each property by which failures can be told from the rest."""
-    for name, of in _PROPERTIES.items():
+    """Add a line for each property by which failures can be told from the rest."""
+    lines = []
+    for property, of in _PROPERTIES.items():
         totals = Counter(filter(None, map(of, good + bad)))
         failures = Counter(filter(None, map(of, bad)))
-        least = 1 if name in _SURE else _FEWEST_ANSWERS
+        least = 1 if property in _SURE else _FEWEST_ANSWERS
         known = [value for value in totals if totals[value] >= least]
         shares = [failures[value] / totals[value] for value in known]
         if shares and max(shares) - min(shares) >= _CLEAR:
-            yield f"{name}: " + "; ".join(
+            counts = (
                 f"{value} {verb} {failures[value]} of {total}"
                 for value, total in totals.most_common(_SHOWN_VALUES)
             )
+            lines.append(f"{property}: {'; '.join(counts)}")
+    moments = [time.strftime("%H:%M:%S", time.gmtime(one.moment)) for one in bad]
+    shown = ", ".join(dict.fromkeys(moments[:_SHOWN_MOMENTS]))
+    evidence = (*(lines or [_NO_DIFFERENCE]), f"{name} at {shown} UTC")
+    return replace(diagnosis, details=evidence)
 
 
 def _certificate(one: NotedRequest) -> str:
