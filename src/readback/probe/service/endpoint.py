@@ -134,13 +134,11 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
         id = "endpoint.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         id = "endpoint.quota"
-    wait = response.headers.get("Retry-After", "").strip()
     return ProbeError(
         id or _REFUSED.get(response.status, "endpoint.refused"),
         status=response.status,
         detail=error.shown if error else instead.words(response),
-        # Some services send a date instead of seconds.
-        wait=wait if wait.isascii() and wait.isdigit() else "a few",
+        wait=response.retry_after or "a few",
         sent_to=context.key_sent_to or "not sent",
     )
 

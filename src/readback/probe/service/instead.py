@@ -42,7 +42,6 @@ _CHALLENGE = re.compile(
 _REJECTED = re.compile("request (rejected|blocked)|access denied|you.* blocked", re.I)
 # The first bytes of gzip and of zlib.
 _COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x\x9c", b"x\xda")
-_SECONDS = re.compile("[0-9]{1,9}")
 _PORTAL = re.compile(
     r"captive|hotspot|wi-?fi|portal|/guest/|[?&]zone="
     r"|network ?(access|login|authentication)",
@@ -91,13 +90,14 @@ def unexpected_response(
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ProbeError("http.proxy_login")
     said, headers = words(response), response.headers
-    after = sanitize(headers.get("Retry-After", ""))
-    seconds = after if _SECONDS.fullmatch(after) else ""
-    wait = f"{seconds} seconds" if seconds else after
+    seconds = response.retry_after
+    after = (
+        f"{seconds} seconds" if seconds else sanitize(headers.get("Retry-After", ""))
+    )
     facts: dict[str, Fact] = {
         "status": response.status,
         "title": said or "without an explanation",
-        "after": f" It asks to try again after {wait}." if wait else "",
+        "after": f" It asks to try again after {after}." if after else "",
     }
     is_page = answers.is_html(response)
     is_network = response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED
@@ -150,8 +150,7 @@ def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeEr
     if refusal.code == "unsupported_media_type":
         return ProbeError("echo.media_type", detail=detail)
     if refusal.code == "rate_limited":
-        wait = sanitize(response.headers.get("Retry-After", "a few"))
-        return ProbeError("http.rate_limited", wait=wait)
+        return ProbeError("http.rate_limited", wait=response.retry_after or "a few")
     if refusal.code == "not_found":
         added = "URL parameter" in detail and refusal.is_explained
         id = "http.parameter_added" if added else "http.path_changed"

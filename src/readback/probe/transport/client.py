@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import select
 import socket
 import ssl
@@ -94,6 +95,12 @@ class ProbeResponse:
     def figure(self) -> str:
         """How long the answer took, as it is shown."""
         return format_duration(self.timing.answer)
+
+    @property
+    def retry_after(self) -> str:
+        """After how many seconds to try again; "" if it does not say, or a date."""
+        after = self.headers.get("Retry-After", "").strip()
+        return after if re.fullmatch("[0-9]{1,9}", after) else ""
 
     @property
     def date(self) -> datetime | None:
