@@ -24,10 +24,15 @@ from readback.probe.service import between, echo
 from readback.probe.service import readback as readback_steps
 from readback.probe.service.endpoint import EventStream
 from readback.probe.transport import opening
-from readback.probe.transport.client import ProbeClient, ProbeResponse, Timing
+from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.connecting import DeadlineSocket
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.exchanges import MAX_REQUESTS, RequestBudget
+from readback.probe.transport.exchanges import (
+    MAX_REQUESTS,
+    ProbeResponse,
+    RequestBudget,
+    Timing,
+)
 from readback.probe.transport.handshake import Handshake
 from readback.probe.transport.route import Route
 from tests.probe.broken_servers import socket_server

@@ -36,8 +36,8 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service.answers import inside
 from readback.probe.service.echo import MARKS
-from readback.probe.transport.client import parse_json
 from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import parse_json
 
 _NO_KEY = "no-key"
 _NO_RESPONSE = "no response"

@@ -15,7 +15,7 @@ from typing import Any
 
 from readback.contract import EARLIEST_CREATED, REFUSALS
 from readback.probe.common.formatting import sanitize
-from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.exchanges import ProbeResponse
 
 _MAX_MESSAGE = 2000
 NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)

@@ -22,9 +22,8 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import TEMPLATES, diagnose
 from readback.probe.service import answers
 from readback.probe.service.steadiness import Check, Explain
-from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import UNKNOWN, ProbeContext
-from readback.probe.transport.exchanges import outcome_of
+from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # What is in between may leave a program waiting; a patient request then tells.
 _BRIEFLY = 3.0

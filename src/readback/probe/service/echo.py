@@ -30,9 +30,9 @@ from readback.probe.common.formatting import code_points
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead
-from readback.probe.transport.client import ProbeClient, ProbeResponse
+from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.exchanges import LATE, outcome_of
+from readback.probe.transport.exchanges import LATE, ProbeResponse, outcome_of
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 

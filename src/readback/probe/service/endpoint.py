@@ -20,8 +20,8 @@ from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead, recognition
-from readback.probe.transport.client import ProbeResponse, parse_json
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
+from readback.probe.transport.exchanges import ProbeResponse, parse_json
 
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3

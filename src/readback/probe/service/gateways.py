@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from readback.probe.common.results import Fact, ProbeError
-from readback.probe.transport.client import ProbeResponse
+from readback.probe.transport.exchanges import ProbeResponse
 
 _SEARCHED_BYTES = 8192
 _DOWN, _BLOCKS, _ADDRESS = "gateway.down", "gateway.blocks", "gateway.address"

@@ -20,8 +20,8 @@ from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
 from readback.probe.service import answers, gateways
-from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import MODELS
+from readback.probe.transport.exchanges import ProbeResponse
 
 _PROXY_SERVERS = re.compile(
     r"squid|zscaler|bluecoat|fortigate|mcafee|websense|forcepoint|sophos|privoxy"

@@ -17,9 +17,9 @@ from readback.probe.diagnoses import diagnose
 from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
 from readback.probe.service.echo import request_body, send_text
-from readback.probe.transport.client import ProbeResponse, Timing
 from readback.probe.transport.connecting import resolve_within
 from readback.probe.transport.context import MODELS, ProbeContext
+from readback.probe.transport.exchanges import ProbeResponse, Timing
 
 # What the service says about a header or a key that is not well-formed.
 _OF_FORM = re.compile(

@@ -26,8 +26,8 @@ from readback.probe.entered.base_url import (
 )
 from readback.probe.service import answers, gateways, instead
 from readback.probe.transport import opening
-from readback.probe.transport.client import ProbeResponse
 from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
+from readback.probe.transport.exchanges import ProbeResponse
 
 # The headers that explain a refusal of Readback; Link only if there is a cabinet.
 _EXPLAINING = ("X-Request-Id", "X-Error-Detail")

@@ -7,24 +7,17 @@ the route, and the report shows it.
 from __future__ import annotations
 
 import http.client
-import json
-import re
 import select
 import socket
 import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
-from email.message import Message
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any
 
 from readback import __version__
-from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
@@ -32,12 +25,15 @@ from readback.probe.transport.connecting import LOCAL_ERRORS, DeadlineSocket
 from readback.probe.transport.exchanges import (
     LATE,
     NotedRequest,
+    ProbeResponse,
     RequestBudget,
+    Timing,
     count_resent,
+    parse_json,
     peer_address,
 )
 from readback.probe.transport.handshake import Handshake, noting
-from readback.probe.transport.route import Proxy, Route
+from readback.probe.transport.route import Route
 
 _MAX_BODY_BYTES = 1 << 20
 # Enough to find the end of a body in the bytes that were read last.
@@ -58,62 +54,6 @@ _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
 """Gets a part of a body, and the moment before which it had not yet arrived."""
-
-
-@dataclass
-class Timing:
-    """Seconds per phase of one request; `connect` is None on a reused connection."""
-
-    connect: float | None = None
-    tls: float | None = None
-    answer: float = 0.0
-
-    @property
-    def total(self) -> float:
-        return (self.connect or 0.0) + (self.tls or 0.0) + self.answer
-
-
-@dataclass(frozen=True)
-class ProbeResponse:
-    url: str
-    """What was asked for."""
-    status: int
-    headers: Message
-    body: bytes
-    timing: Timing
-    version: int
-    """10 for HTTP/1.0, 11 for HTTP/1.1."""
-    received_at: float
-    """When the response was complete, by the clock of this machine."""
-    received_bytes: int
-    proxy: Proxy | None = None
-    """The proxy that forwarded the request, or answered it itself."""
-    excess: bytes = b""
-    """What arrived together with the body, but after the end that its length names."""
-
-    @property
-    def figure(self) -> str:
-        """How long the answer took, as it is shown."""
-        return format_duration(self.timing.answer)
-
-    @property
-    def retry_after(self) -> str:
-        """After how many seconds to try again; "" if it does not say, or a date."""
-        after = self.headers.get("Retry-After", "").strip()
-        return after if re.fullmatch("[0-9]{1,9}", after) else ""
-
-    @property
-    def date(self) -> datetime | None:
-        """The time of the other side, if it says so."""
-        with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
-            sent = parsedate_to_datetime(self.headers.get("Date", ""))
-            return sent.astimezone(timezone.utc)
-        return None
-
-    @property
-    def json(self) -> Any:
-        """The parsed body, or None if it is not JSON."""
-        return parse_json(self.body)
 
 
 class _FinalResponse(http.client.HTTPResponse):
@@ -239,7 +179,7 @@ class ProbeClient:
             _, end, rest = wire.last.rpartition(content[-_END_BYTES:])
             excess = rest if end else b""
         timing.answer = time.monotonic() - started
-        noted.seconds, noted.resent = timing.total, count_resent(sock) - resent
+        noted.resent = count_resent(sock) - resent
         if response.will_close:
             self.close()
         proxy = self.route.forwarder
@@ -255,7 +195,7 @@ class ProbeClient:
             proxy,
             excess,
         )
-        noted.answered(received.status, received.headers, received.json)
+        noted.answered(received)
         if proxy:
             facts = proxy.facts(self.route.target)
             if "ERR_DNS_FAIL" in response.headers.get("X-Squid-Error", ""):
@@ -357,14 +297,6 @@ class ProbeClient:
         """Close the connection and return the error for a response that is late."""
         self.close()
         return ProbeError(id, timeout=f"{self._answer_seconds:g}")
-
-
-def parse_json(body: bytes | bytearray) -> Any:
-    """Return the parsed JSON, or None if the body is not JSON."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _head_error(error: Exception) -> ProbeError:

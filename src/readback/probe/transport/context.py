@@ -19,8 +19,8 @@ from readback.probe.common.redaction import HIDDEN, Redactor, secrets_in
 from readback.probe.common.results import Service
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
-from readback.probe.transport.client import ProbeClient, ProbeResponse
-from readback.probe.transport.exchanges import RequestBudget
+from readback.probe.transport.client import ProbeClient
+from readback.probe.transport.exchanges import ProbeResponse, RequestBudget
 from readback.probe.transport.route import Route
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)

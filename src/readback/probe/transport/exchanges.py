@@ -1,4 +1,4 @@
-"""What became of each request of a run, and how many more the run may send.
+"""Responses, what became of each request, and how many more the run may send.
 
 A request that was answered once and failed once tells more than either: the path is not
 steady. So every request is noted here, and what it met: the peer, its certificate and
@@ -7,18 +7,24 @@ the marks that servers and balancers leave in their responses.
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from email.message import Message
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
-from readback.probe.common.formatting import sanitize
+from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import ProbeError
+from readback.probe.transport.route import Proxy
 
 MAX_REQUESTS = 60
 LATE = {"http.silent", "http.stalled"}
@@ -29,6 +35,70 @@ _REFUSED, _FAILED = 3, 4
 MARKS = ("Server", "Via", "X-Served-By", "X-Backend", "X-Amz-Cf-Pop", "CF-Ray")
 # struct tcp_info of Linux: the number of segments that were sent again.
 _RESENT_AT = slice(100, 104)
+
+
+@dataclass
+class Timing:
+    """Seconds per phase of one request; `connect` is None on a reused connection."""
+
+    connect: float | None = None
+    tls: float | None = None
+    answer: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return (self.connect or 0.0) + (self.tls or 0.0) + self.answer
+
+
+@dataclass(frozen=True)
+class ProbeResponse:
+    url: str
+    """What was asked for."""
+    status: int
+    headers: Message
+    body: bytes
+    timing: Timing
+    version: int
+    """10 for HTTP/1.0, 11 for HTTP/1.1."""
+    received_at: float
+    """When the response was complete, by the clock of this machine."""
+    received_bytes: int
+    proxy: Proxy | None = None
+    """The proxy that forwarded the request, or answered it itself."""
+    excess: bytes = b""
+    """What arrived together with the body, but after the end that its length names."""
+
+    @property
+    def figure(self) -> str:
+        """How long the answer took, as it is shown."""
+        return format_duration(self.timing.answer)
+
+    @property
+    def retry_after(self) -> str:
+        """After how many seconds to try again; "" if it does not say, or a date."""
+        after = self.headers.get("Retry-After", "").strip()
+        return after if re.fullmatch("[0-9]{1,9}", after) else ""
+
+    @property
+    def date(self) -> datetime | None:
+        """The time of the other side, if it says so."""
+        with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
+            sent = parsedate_to_datetime(self.headers.get("Date", ""))
+            return sent.astimezone(timezone.utc)
+        return None
+
+    @property
+    def json(self) -> Any:
+        """The parsed body, or None if it is not JSON."""
+        return parse_json(self.body)
+
+
+def parse_json(body: bytes | bytearray) -> Any:
+    """Return the parsed JSON, or None if the body is not JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(eq=False)
@@ -90,8 +160,9 @@ class NotedRequest:
     def is_failure(self) -> bool:
         return self.badness >= _REFUSED
 
-    def answered(self, status: int, headers: Message, content: Any) -> None:
-        self.status = status
+    def answered(self, response: ProbeResponse) -> None:
+        self.status, self.seconds = response.status, response.timing.total
+        headers, content = response.headers, response.json
         # The names of the fields in JSON, or else the content type.
         self.form = headers.get_content_type()
         if isinstance(content, dict):
