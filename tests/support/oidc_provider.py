@@ -100,5 +100,5 @@ def _answers(provider: Provider) -> bool:
     try:
         url = f"{provider.issuer}/.well-known/openid-configuration"
         return requests.get(url, timeout=5).ok
-    except requests.ConnectionError:
+    except requests.RequestException:  # not yet, or the machine is busy
         return False
