@@ -1,7 +1,7 @@
 """`readback backup` and `readback restore`: everything of an installation in one file.
 
-`archive.py` has the format of the file, `saving.py` and `restoring.py` what the two
-commands do and in which order, `sqlite.py` and `postgresql.py` the database.
+`archive.py` has the format of the file, `copying.py` what the two commands do and in
+which order, `sqlite.py` and `postgresql.py` the database.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
@@ -37,11 +37,11 @@ def backup(file: str, verify: bool, yes: bool) -> None:
     Works while Readback is running. FILE gets the database, the secret key, the brand
     folder and the settings without secrets. Only you can read it; - is standard output.
     """
-    from readback.cli.backup import archive, saving
+    from readback.cli.backup import archive, copying
 
     is_stream = file == _STANDARD_STREAM
     if verify:
-        with _one_sentence(), _opened(file) as source:
+        with _one_sentence(), click.open_file(file, "rb") as source:
             manifest = archive.read(source)
         click.echo(f"{file} is complete: {_describe(manifest)}.")
         return
@@ -52,11 +52,12 @@ def backup(file: str, verify: bool, yes: bool) -> None:
     config = set_up_django(needs_secret_key=False)
     with _one_sentence(), report_database_errors():
         if is_stream:
-            manifest = saving.write_to(sys.stdout.buffer, config)
+            with copying.temporary_folder() as folder:
+                manifest = copying.save(sys.stdout.buffer, config, folder)
         else:
-            manifest = saving.write_file(file, config, replace=yes)
+            manifest = copying.save_file(file, config, replace=yes)
         click.echo(f"Wrote {file}: {_describe(manifest)}.", err=is_stream)
-        saving.remember(manifest)
+        copying.remember(manifest)
 
 
 @click.command()
@@ -69,15 +70,16 @@ def restore(context: click.Context, file: str, yes: bool, online: bool) -> None:
 
     Checks everything before it changes anything, and ends with `readback doctor`.
     """
-    from readback.cli.backup.restoring import Restore
+    from readback.cli.backup import copying
 
     config = set_up_django(needs_secret_key=False)
     with (
         _one_sentence(),
         report_database_errors(),
-        _opened(file) as source,
-        Restore.checked(config, source, online) as checked,
+        click.open_file(file, "rb") as source,
+        copying.folder_for_restore(config) as folder,
     ):
+        checked = copying.Restore(config, source, folder, online=online)
         if checked.replaces:
             console.confirm(f"Replace {' and '.join(checked.replaces)}?", yes=yes)
         if checked.brand_is_left:
@@ -98,15 +100,6 @@ def _describe(manifest: "Manifest") -> str:
     return (
         f"Readback {manifest.version}, {manifest.database_name}, {size:,} bytes, {at}"
     )
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[IO[bytes]]:
-    if file == _STANDARD_STREAM:
-        yield sys.stdin.buffer
-        return
-    with open(file, "rb") as source:
-        yield source
 
 
 @contextmanager

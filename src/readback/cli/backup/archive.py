@@ -9,10 +9,10 @@ own size. Knows nothing of databases, and uses only the standard library.
 import hashlib
 import io
 import json
+import os
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any
@@ -62,30 +62,28 @@ def write(
     output: IO[bytes], files: Mapping[str, Path], facts: Mapping[str, Any]
 ) -> Manifest:
     """Write an archive with these files; `facts` are the manifest's other fields."""
-    members = [(name, *_measure(path)) for name, path in files.items()]
+    members = []
+    for name, path in files.items():
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        members.append((name, path.stat().st_size, digest))
     manifest = Manifest(FORMAT, __version__, **facts, members=members)
     text = json.dumps(asdict(manifest), indent=1).encode()
+    checksum = hashlib.sha256(text).hexdigest().encode()
+
+    def add(name: str, size: int, content: IO[bytes]) -> None:
+        header = tarfile.TarInfo(name)
+        header.size, header.mode, header.mtime = size, 0o600, manifest.created_at
+        tar.addfile(header, content)
+
     # Streamed, because standard output may be a pipe.
     with tarfile.open(fileobj=output, mode="w|", format=tarfile.GNU_FORMAT) as tar:
-        tar.addfile(_header(_MANIFEST, len(text), manifest), io.BytesIO(text))
+        add(_MANIFEST, len(text), io.BytesIO(text))
         for name, size, _ in members:
             with files[name].open("rb") as file:
-                tar.addfile(_header(name, size, manifest), file)
-        digest = hashlib.sha256(text).hexdigest().encode()
-        tar.addfile(_header(_CHECKSUM, len(digest), manifest), io.BytesIO(digest))
+                add(name, size, file)
+        add(_CHECKSUM, len(checksum), io.BytesIO(checksum))
     return manifest
-
-
-def _measure(path: Path) -> tuple[int, str]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return path.stat().st_size, digest
-
-
-def _header(name: str, size: int, manifest: Manifest) -> tarfile.TarInfo:
-    header = tarfile.TarInfo(name)
-    header.size, header.mode, header.mtime = size, 0o600, manifest.created_at
-    return header
 
 
 def read(source: IO[bytes], folder: Path | None = None) -> Manifest:
@@ -93,34 +91,9 @@ def read(source: IO[bytes], folder: Path | None = None) -> Manifest:
 
     Raise `ArchiveError` if anything differs from what the manifest promises.
     """
-    with _damage_reported(), tarfile.open(fileobj=source, mode="r|") as tar:
-        text = b"".join(_content(tar, _MANIFEST, _MAX_MANIFEST_BYTES))
-        manifest = _parse(text)
-        if folder:
-            (folder / BRAND).mkdir()
-        for name, size, digest in manifest.members:
-            found = hashlib.sha256()
-            with (folder / name).open("xb") if folder else io.BytesIO() as copy:
-                for chunk in _content(tar, name, size, exactly=True):
-                    found.update(chunk)
-                    if folder:
-                        copy.write(chunk)
-            if found.hexdigest() != digest:
-                raise ArchiveError(f"The archive is damaged: {name} was altered.")
-        checksum = b"".join(_content(tar, _CHECKSUM, 64)).decode()
-        if checksum != hashlib.sha256(text).hexdigest():
-            raise ArchiveError(f"The archive is damaged: {_MANIFEST} was altered.")
-        if tar.next() is not None:
-            raise ArchiveError(
-                "The archive is damaged: it has more members than it lists."
-            )
-    return manifest
-
-
-@contextmanager
-def _damage_reported() -> Iterator[None]:
     try:
-        yield
+        with tarfile.open(fileobj=source, mode="r|") as tar:
+            return _read(tar, folder)
     except (tarfile.TarError, EOFError, LookupError, TypeError, ValueError):
         raise ArchiveError(
             "This is not a complete archive of `readback backup`: it was cut off, "
@@ -128,23 +101,37 @@ def _damage_reported() -> Iterator[None]:
         ) from None
 
 
-def _content(
-    tar: tarfile.TarFile, name: str, size: int, *, exactly: bool = False
-) -> Iterator[bytes]:
+def _read(tar: tarfile.TarFile, folder: Path | None) -> Manifest:
+    text = b"".join(_content(tar, _MANIFEST, _MAX_MANIFEST_BYTES))
+    manifest = _parse(text)
+    if folder:
+        (folder / BRAND).mkdir()
+    for name, size, digest in manifest.members:
+        found = hashlib.sha256()
+        with (folder / name).open("xb") if folder else open(os.devnull, "wb") as copy:
+            for chunk in _content(tar, name, size):
+                found.update(chunk)
+                copy.write(chunk)
+        if found.hexdigest() != digest:
+            raise ArchiveError(f"The archive is damaged: {name} was altered.")
+    checksum = b"".join(_content(tar, _CHECKSUM, 64)).decode()
+    if checksum != hashlib.sha256(text).hexdigest():
+        raise ArchiveError(f"The archive is damaged: {_MANIFEST} was altered.")
+    if tar.next() is not None:
+        raise ArchiveError("The archive is damaged: it has more members than it lists.")
+    return manifest
+
+
+def _content(tar: tarfile.TarFile, name: str, size: int) -> Iterator[bytes]:
     """Read the next member, which must be this one and no larger."""
     member = tar.next()
     if member is None or member.name != name or member.type != tarfile.REGTYPE:
         raise ValueError("not the member that comes next")
-    if member.size > size or (exactly and member.size != size) or member.issparse():
+    if member.size > size or member.issparse():
         raise ValueError("not its size")
     file = tar.extractfile(member)
     assert file is not None  # it is a regular file
-    left = member.size
-    while left:
-        chunk = file.read(min(left, _CHUNK))
-        if not chunk:
-            raise EOFError
-        left -= len(chunk)
+    while chunk := file.read(_CHUNK):  # raises an error if it was cut off
         yield chunk
 
 

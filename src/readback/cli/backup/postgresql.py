@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from readback.cli.backup.archive import Manifest
 from readback.cli.backup.sqlite import ID_GAP, LINKED_TABLES
 from readback.cli.exit_codes import Failure
 from readback.cli.supervisor import stop_with_parent
@@ -56,12 +57,6 @@ SELECT setval(pg_get_serial_sequence('{0}', 'id'),
 """
 
 
-def server_version() -> int:
-    """Return the major version of the server, such as 17."""
-    [[number]] = _rows("SELECT current_setting('server_version_num')::int")
-    return int(number) // 10000
-
-
 def is_in_use() -> bool:
     """Return whether a plane is connected to the database."""
     return bool(_rows(_RUNNING)[0][0])
@@ -71,18 +66,8 @@ def tables() -> list[str]:
     return [name for (name,) in _rows(_TABLES, [_names()])]
 
 
-def roles() -> list[str]:
-    """Return the roles that may use the tables, besides their owner."""
-    return sorted(name for (name,) in _rows(_ROLES, [_names()]))
-
-
-def missing_roles(needed: list[str]) -> list[str]:
-    known = {name for (name,) in _rows("SELECT rolname FROM pg_roles")}
-    return sorted(set(needed) - known)
-
-
-def copy(url: str, target: Path) -> tuple[list[str], list[str]]:
-    """Dump the tables; return the migrations and roles of the same moment."""
+def copy(url: str, target: Path) -> dict[str, Any]:
+    """Dump the tables; return what the manifest says of the same moment."""
     from django.db import transaction
 
     from readback.cabinet.serving import schema
@@ -90,41 +75,53 @@ def copy(url: str, target: Path) -> tuple[list[str], list[str]]:
     with transaction.atomic():
         _rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         [[snapshot]] = _rows("SELECT pg_export_snapshot()")
-        _run(
-            url,
-            "pg_dump",
-            *("--format=custom", f"--snapshot={snapshot}", f"--file={target}"),
-            *(f"--table={name}" for name in tables()),
-        )
-        return schema.applied(), roles()
+        options = ("--format=custom", f"--snapshot={snapshot}", f"--file={target}")
+        _run(url, "pg_dump", *options, *(f"--table={name}" for name in tables()))
+        return {
+            "database": "postgresql",
+            "database_version": str(_server_version()),
+            "migrations": schema.applied(),
+            "roles": sorted(name for (name,) in _rows(_ROLES, [_names()])),
+        }
 
 
-def prepare(url: str, copied: Path) -> Path:
+def prepare(url: str, copied: Path, manifest: Manifest) -> Path:
     """Return a script that replaces the tables; this reads the whole dump."""
+    if int(manifest.database_version) > (version := _server_version()):
+        raise Failure(
+            f"The archive is of {manifest.database_name}, and this server is older "
+            f"({version}): use a server of that version or a newer one."
+        )
+    known = {name for (name,) in _rows("SELECT rolname FROM pg_roles")}
+    if missing := sorted(set(manifest.roles) - known):
+        raise Failure(
+            f"The archive has privileges for {', '.join(missing)}, which this server "
+            "lacks: create the role first, as deploy/postgresql/roles.sql does."
+        )
     script = copied.with_suffix(".sql")
-    _run(
-        url, "pg_restore", "--no-owner", f"--file={script}", str(copied), connect=False
-    )
+    options = ("--no-owner", f"--file={script}", str(copied))
+    _run(url, "pg_restore", *options, connect=False)
     return script
 
 
 def replace(url: str, script: Path) -> None:
     """Replace the tables in one transaction, whether or not the service is running."""
-    first = script.with_name("first.sql")
-    last = script.with_name("last.sql")
+    first, last = script.with_name("first.sql"), script.with_name("last.sql")
     old = tables()
-    lock = _REPLACE.format(first=old[0], tables=", ".join(old)) if old else ""
-    first.write_text(lock)
+    first.write_text(
+        _REPLACE.format(first=old[0], tables=", ".join(old)) if old else ""
+    )
     gaps = (_LEAVE_GAP.format(name, ID_GAP) for name in LINKED_TABLES)
     last.write_text(f"RESET search_path;{''.join(gaps)}")
-    files = (f"--file={path}" for path in (first, script, last))
-    options = (
-        "--quiet",
-        "--no-psqlrc",
-        "--single-transaction",
-        "--set=ON_ERROR_STOP=1",
-    )
-    _run(url, "psql", *options, *files)
+    files = [f"--file={path}" for path in (first, script, last)]
+    options = ("--quiet", "--no-psqlrc", "--single-transaction")
+    _run(url, "psql", *options, "--set=ON_ERROR_STOP=1", *files)
+
+
+def _server_version() -> int:
+    """Return the major version of the server, such as 17."""
+    [[number]] = _rows("SELECT current_setting('server_version_num')::int")
+    return int(number) // 10000
 
 
 def _names() -> str:
@@ -152,7 +149,7 @@ def _run(url: str, program: str, *options: str, connect: bool = True) -> None:
     where = [f"--dbname={make_conninfo(**given)}"] if connect else []
     secret = {"PGPASSWORD": password} if password else {}
     process = subprocess.Popen(
-        [str(_folder(server_version()) / program), *options, *where],
+        [str(_folder(_server_version()) / program), *options, *where],
         env={**os.environ, **secret},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

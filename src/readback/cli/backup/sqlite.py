@@ -8,10 +8,10 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from readback.cli.exit_codes import Failure
 
-VERSION = sqlite3.sqlite_version
 _LOCK_SECONDS = 60
 # People, addresses and invitations: links in e-mails name them by their ids.
 LINKED_TABLES = ("cabinet_user", "account_emailaddress", "cabinet_invitation")
@@ -19,18 +19,31 @@ LINKED_TABLES = ("cabinet_user", "account_emailaddress", "cabinet_invitation")
 ID_GAP = 1_000_000
 
 
-def copy(path: Path, target: Path) -> list[str]:
-    """Copy a database that others may be using; return its migrations."""
+def copy(path: Path, target: Path) -> dict[str, Any]:
+    """Copy a database that others may be using; return what the manifest says of it."""
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True)) as database:
             # Unlike a copy of the pages, this leaves out what was deleted.
             database.execute("VACUUM INTO ?", [str(target)])
-        return check(target)
+        migrations = _migrations(target)
     except sqlite3.Error as error:
         raise Failure(f"The database cannot be copied: {error}.") from None
+    return {
+        "database": "sqlite",
+        "database_version": sqlite3.sqlite_version,
+        "migrations": migrations,
+        "roles": [],
+    }
 
 
-def check(path: Path) -> list[str]:
+def check_copy(copied: Path) -> None:
+    try:
+        _migrations(copied)
+    except sqlite3.Error as error:
+        raise Failure(f"The archive's database cannot be used: {error}.") from None
+
+
+def _migrations(path: Path) -> list[str]:
     """Return the migrations of a copy; raise sqlite3.Error if it is damaged."""
     with closing(sqlite3.connect(path)) as database:
         [(found,)] = database.execute("PRAGMA quick_check(1)")
