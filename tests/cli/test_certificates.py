@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from readback.cli import certificates
 from readback.cli.certificates import UnusableCertificate
+from readback.cli.doctor import CheckResult
 from readback.cli.doctor.network import certificate
-from readback.cli.doctor.report import CheckResult
 from readback.config import Config
 from tests.support.authority import DAY, Authority
 

@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -66,6 +67,15 @@ def report_database_errors() -> Iterator[None]:
     except PermissionError as error:
         reason = f"{error.filename}: {error.strerror}"
         raise CannotStart(f"The database cannot be used: {reason}") from None
+
+
+def rows(statement: str, values: list[Any] | None = None) -> list[Any]:
+    """Run a statement of SQL; return what it selects."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall()) if cursor.description else []
 
 
 def apply_migrations(config: Config) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from readback.cli.backup.archive import Manifest
 from readback.cli.backup.sqlite import ID_GAP, LINKED_TABLES
+from readback.cli.database import rows
 from readback.cli.exit_codes import Failure
 from readback.cli.supervisor import stop_with_parent
 
@@ -59,11 +60,11 @@ SELECT setval(pg_get_serial_sequence('{0}', 'id'),
 
 def is_in_use() -> bool:
     """Return whether a plane is connected to the database."""
-    return bool(_rows(_RUNNING)[0][0])
+    return bool(rows(_RUNNING)[0][0])
 
 
 def tables() -> list[str]:
-    return [name for (name,) in _rows(_TABLES, [_names()])]
+    return [name for (name,) in rows(_TABLES, [_names()])]
 
 
 def copy(url: str, target: Path) -> dict[str, Any]:
@@ -73,15 +74,15 @@ def copy(url: str, target: Path) -> dict[str, Any]:
     from readback.cabinet.serving import schema
 
     with transaction.atomic():
-        _rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        [[snapshot]] = _rows("SELECT pg_export_snapshot()")
+        rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        [[snapshot]] = rows("SELECT pg_export_snapshot()")
         options = ("--format=custom", f"--snapshot={snapshot}", f"--file={target}")
         _run(url, "pg_dump", *options, *(f"--table={name}" for name in tables()))
         return {
             "database": "postgresql",
             "database_version": str(_server_version()),
             "migrations": schema.applied(),
-            "roles": sorted(name for (name,) in _rows(_ROLES, [_names()])),
+            "roles": sorted(name for (name,) in rows(_ROLES, [_names()])),
         }
 
 
@@ -92,7 +93,7 @@ def prepare(url: str, copied: Path, manifest: Manifest) -> Path:
             f"The archive is of {manifest.database_name}, and this server is older "
             f"({version}): use a server of that version or a newer one."
         )
-    known = {name for (name,) in _rows("SELECT rolname FROM pg_roles")}
+    known = {name for (name,) in rows("SELECT rolname FROM pg_roles")}
     if missing := sorted(set(manifest.roles) - known):
         raise Failure(
             f"The archive has privileges for {', '.join(missing)}, which this server "
@@ -120,7 +121,7 @@ def replace(url: str, script: Path) -> None:
 
 def _server_version() -> int:
     """Return the major version of the server, such as 17."""
-    [[number]] = _rows("SELECT current_setting('server_version_num')::int")
+    [[number]] = rows("SELECT current_setting('server_version_num')::int")
     return int(number) // 10000
 
 
@@ -130,14 +131,6 @@ def _names() -> str:
 
     labels = sorted({"django", *(app.label for app in apps.get_app_configs())})
     return f"^({'|'.join(labels)})_"
-
-
-def _rows(statement: str, values: list[Any] | None = None) -> list[Any]:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return list(cursor.fetchall()) if cursor.description else []
 
 
 def _run(url: str, program: str, *options: str, connect: bool = True) -> None:

@@ -4,15 +4,37 @@ If settings are invalid, the report has one line for each of them and nothing el
 because every check depends on the settings.
 """
 
+from collections.abc import Iterator
 from dataclasses import fields
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
 
 import click
 
 from readback.cli import console, settings
-from readback.cli.doctor.report import CheckResult, CheckStatus, fail, ok
 from readback.cli.exit_codes import ExitCode
 from readback.config import read
 from readback.setting_values import ConfigError
+
+
+class CheckStatus(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class CheckResult(NamedTuple):
+    """One line: what was checked, what was found, what to do."""
+
+    status: CheckStatus
+    check: str
+    found: str
+    action: str = ""
+
+
+CheckResults = Iterator[CheckResult]
+ok, warn, fail = (partial(CheckResult, status) for status in CheckStatus)
 
 
 @click.command()

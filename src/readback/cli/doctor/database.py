@@ -7,11 +7,9 @@ in PostgreSQL, which has the privileges of deploy/postgresql/grants.sql and no o
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from readback.cli.database import report_database_errors, set_up_django
-from readback.cli.doctor import network
-from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
+from readback.cli.database import report_database_errors, rows, set_up_django
+from readback.cli.doctor import CheckResult, CheckResults, fail, network, ok, warn
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 
@@ -97,14 +95,13 @@ def _database(config: Config) -> CheckResults:
 
     if not config.sqlite_path:
         yield from database_role()
-    pending = schema.pending()
-    if pending:
+    if pending := schema.pending():
         found = f"{name}: {len(pending)} pending migrations: {_first_three(pending)}"
         yield warn("database", found, "Run `readback migrate`.")
         return
     if config.sqlite_path:
         # Reads the whole file, and returns the first damage.
-        [(found,)] = _rows("PRAGMA quick_check(1)")
+        [(found,)] = rows("PRAGMA quick_check(1)")
         if found != "ok":
             damage = " ".join(found.split())
             yield fail("database", f"{name} is damaged: {damage}", _RESTORE)
@@ -151,32 +148,22 @@ def clock() -> CheckResults:
     newest = _newest()
     if newest and newest > datetime.now(UTC) + _TOLERANCE:
         seconds = (newest - datetime.now(UTC)).total_seconds()
-        problem = warn(
-            "clock",
-            f"it is {seconds:.0f} s behind the newest time in the database",
-            f"{_SYNCHRONIZE} Ignore this if the clock was wrong before, and is right "
-            "now.",
-        )
-        problems.append(problem)
+        found = f"it is {seconds:.0f} s behind the newest time in the database"
+        ignore = "Ignore this if the clock was wrong before, and is right now."
+        problems.append(warn("clock", found, f"{_SYNCHRONIZE} {ignore}"))
     if connection.vendor == "postgresql":
-        difference = _ahead_of_the_server()
-        if abs(difference) > _TOLERANCE:
-            direction = "ahead of" if difference > timedelta() else "behind"
-            seconds = abs(difference).total_seconds()
+        asked = datetime.now(UTC)
+        [(there,)] = rows("SELECT clock_timestamp()")
+        here = asked + (datetime.now(UTC) - asked) / 2
+        if (difference := abs(here - there)) > _TOLERANCE:
+            seconds = difference.total_seconds()
+            direction = "ahead of" if here > there else "behind"
+            line = fail if difference >= _TOO_MUCH else warn
             found = (
                 f"it is {seconds:.0f} s {direction} the clock of the database server"
             )
-            line = fail if abs(difference) >= _TOO_MUCH else warn
             problems.append(line("clock", found, _SYNCHRONIZE))
     yield from problems or [ok("clock", "it agrees with the database")]
-
-
-def _ahead_of_the_server() -> timedelta:
-    asked = datetime.now(UTC)
-    [(there,)] = _rows("SELECT clock_timestamp()")
-    here = asked + (datetime.now(UTC) - asked) / 2
-    ahead: timedelta = here - there
-    return ahead
 
 
 def _newest() -> datetime | None:
@@ -200,7 +187,7 @@ def _newest() -> datetime | None:
 def database_role() -> CheckResults:
     """Check what the role may do, and whether the server or a setting prevents it."""
     yield _role()
-    [(is_standby, is_default)] = _rows(_READ_ONLY)
+    [(is_standby, is_default)] = rows(_READ_ONLY)
     if is_standby:
         yield fail(
             "database role",
@@ -216,7 +203,7 @@ def database_role() -> CheckResults:
 
 
 def _role() -> CheckResult:
-    [(name, is_superuser, version, may_create)] = _rows(_ROLE)
+    [(name, is_superuser, version, may_create)] = rows(_ROLE)
     server = f"PostgreSQL {version.split()[0]}"
     if is_superuser:
         return warn(
@@ -224,7 +211,7 @@ def _role() -> CheckResult:
             f"{name} is a superuser, who may do anything on the server ({server})",
             "Use the roles of deploy/postgresql instead.",
         )
-    owner = _rows(_OWNER)
+    owner = rows(_OWNER)
     if not owner and may_create:
         return ok("database role", f"{name} may create the tables ({server})")
     if not owner:
@@ -236,10 +223,6 @@ def _role() -> CheckResult:
     [(owner_name, is_owner)] = owner
     if is_owner:
         return ok("database role", f"{name} owns the tables ({server})")
-    return _for_the_api(name, server, owner_name)
-
-
-def _for_the_api(name: str, server: str, owner: str) -> CheckResult:
     needed = [
         (table, privilege, column)
         for table, privilege, columns in API_PRIVILEGES
@@ -248,24 +231,16 @@ def _for_the_api(name: str, server: str, owner: str) -> CheckResult:
     columns = [list(column) for column in zip(*needed, strict=True)]
     missing = [
         f"{privilege} on {table}" + (f" ({column})" if column else "")
-        for privilege, table, column in _rows(_MISSING, columns)
+        for privilege, table, column in rows(_MISSING, columns)
     ]
     if missing:
         return fail(
             "database role",
             f"{name} lacks what the API needs: {', '.join(missing)} ({server})",
-            f"Run deploy/postgresql/grants.sql as {owner}.",
+            f"Run deploy/postgresql/grants.sql as {owner_name}.",
         )
     return ok(
         "database role",
-        f"{name} has what the API needs; the cabinet and the commands need {owner}, "
-        f"who owns the tables ({server})",
+        f"{name} has what the API needs; the cabinet and the commands need "
+        f"{owner_name}, who owns the tables ({server})",
     )
-
-
-def _rows(statement: str, values: list[Any] | None = None) -> list[Any]:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return list(cursor.fetchall())

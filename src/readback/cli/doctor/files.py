@@ -7,7 +7,7 @@ import stat
 from dataclasses import fields
 from pathlib import Path
 
-from readback.cli.doctor.report import CheckResults, CheckStatus, fail, ok, warn
+from readback.cli.doctor import CheckResults, fail, ok, warn
 from readback.config import Config, variable
 
 # Less than this, and the next sign-ups may fail …
@@ -29,16 +29,16 @@ def data_directory(config: Config) -> CheckResults:
         return
     path = config.data_dir.absolute()
     existing = _existing(path)
-    if existing.is_dir() and os.access(existing, os.W_OK):
-        found = f"{path} is writable" if path.exists() else f"{path} can be created"
-        yield ok("data directory", found)
-        return
-    if existing.is_dir():
-        found = f"{existing} is not writable for this user"
-    else:
-        found = f"{existing} is a file, and must be a directory"
     action = "Set READBACK_DATA_DIR to a writable directory."
-    yield fail("data directory", found, action)
+    if not existing.is_dir():
+        found = f"{existing} is a file, and must be a directory"
+        yield fail("data directory", found, action)
+    elif not os.access(existing, os.W_OK):
+        found = f"{existing} is not writable for this user"
+        yield fail("data directory", found, action)
+    else:
+        state = "is writable" if path.exists() else "can be created"
+        yield ok("data directory", f"{path} {state}")
 
 
 def disk(config: Config) -> CheckResults:
@@ -67,32 +67,31 @@ def secret_key(config: Config) -> CheckResults:
         yield ok("secret key", "set in READBACK_SECRET_KEY")
         return
     path = config.data_dir / private_files.SECRET_KEY_NAME
-    result = ok("secret key", f"stored in {path}")
+    found = f"stored in {path}"
     try:
         private_files.read_secret_key(path)
     except FileNotFoundError:
-        result = ok("secret key", f"`readback serve` will generate one in {path}")
+        found = f"`readback serve` will generate one in {path}"
     except OSError as error:
         found = f"{path} cannot be read: {error.strerror}"
-        action = "Run Readback as the user who owns the file."
-        result = fail("secret key", found, action)
+        yield fail("secret key", found, "Run Readback as the user who owns the file.")
+        return
     except ValueError as error:
-        action = private_files.REPLACE_SECRET_KEY
-        result = fail("secret key", f"{path} {error}", action)
-    if result.status == CheckStatus.OK and not config.sqlite_path:
-        result = warn(
-            "secret key",
-            f"not set, so each machine generates its own in {path}",
-            "Set READBACK_SECRET_KEY to the same value on every replica.",
-        )
-    yield result
+        found = f"{path} {error}"
+        yield fail("secret key", found, private_files.REPLACE_SECRET_KEY)
+        return
+    if config.sqlite_path:
+        yield ok("secret key", found)
+    else:
+        found = f"not set, so each machine generates its own in {path}"
+        action = "Set READBACK_SECRET_KEY to the same value on every replica."
+        yield warn("secret key", found, action)
 
 
 def permissions(config: Config) -> CheckResults:
     from readback.cabinet.serving import private_files
 
-    exposed = [str(path) for path in private_files.exposed(config)]
-    if exposed:
+    if exposed := [str(path) for path in private_files.exposed(config)]:
         found = f"other users can access {', '.join(exposed)}"
         yield fail("permissions", found, f"Run chmod go= {shlex.join(exposed)}")
     else:
@@ -113,11 +112,11 @@ def secret_files(config: Config) -> CheckResults:
     paths = [Path(name).absolute() for name in given if name]
     if config.tls_key:
         paths.append(config.tls_key.absolute())
-    exposed = [path for path in (*paths, *ENVIRONMENT_FILES) if _is_public(path)]
-    if exposed:
-        names = [str(path) for path in exposed]
-        found = f"every user of this machine can read {', '.join(names)}"
-        yield fail("secret files", found, f"Run chmod o= {shlex.join(names)}")
+    if public := [
+        str(each) for each in (*paths, *ENVIRONMENT_FILES) if _is_public(each)
+    ]:
+        found = f"every user of this machine can read {', '.join(public)}"
+        yield fail("secret files", found, f"Run chmod o= {shlex.join(public)}")
     elif paths:
         yield ok("secret files", f"private: {', '.join(map(str, paths))}")
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from readback.api.certificate import SOON
 from readback.cli import certificates, console, listeners
 from readback.cli.database import set_up_django
-from readback.cli.doctor.report import CheckResult, CheckResults, fail, ok, warn
+from readback.cli.doctor import CheckResult, CheckResults, fail, ok, warn
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.probe.connection.certificates import Certificate, is_out_of_order
@@ -20,17 +20,14 @@ _RENEW = "Renew the certificate, then restart the API."
 
 def addresses(config: Config) -> CheckResults:
     """Warn if people on other machines would be shown an address of this machine."""
-    rows: tuple[tuple[str, str, tuple[Bind, ...]], ...] = (
+    for setting, url, used in (
         ("READBACK_PUBLIC_BASE_URL", config.public_base_url, config.api_bind),
         ("READBACK_CABINET_URL", config.cabinet_url, (config.cabinet_bind,)),
-    )
-    for setting, url, used in rows:
+    ):
         if not url and not all(bind.is_loopback for bind in used):
-            yield warn(
-                "addresses",
-                f"{setting} is empty, so users see an address of this machine",
-                f"Set {setting} to the address that clients use.",
-            )
+            found = f"{setting} is empty, so users see an address of this machine"
+            action = f"Set {setting} to the address that clients use."
+            yield warn("addresses", found, action)
     yield ok("address of the API", config.base_url)
     yield ok("address of the cabinet", config.effective_cabinet_url)
 
@@ -55,42 +52,40 @@ def provider(config: Config) -> CheckResults:
 
 
 def binds(config: Config) -> CheckResults:
-    of_api = listeners.binds_of_api(config)
+    *of_api, of_ops = listeners.binds_of_api(config)
+    of_cabinet = ("READBACK_CABINET_BIND", config.cabinet_bind)
     try:
-        listeners.check_distinct(of_api)
-        listeners.check_distinct(
-            [*of_api, ("READBACK_CABINET_BIND", config.cabinet_bind)]
-        )
+        listeners.check_distinct([*of_api, of_ops])
+        listeners.check_distinct([*of_api, of_ops, of_cabinet])
     except CannotStart as error:
-        found = error.message
+        found, action, line = error.message, "Change one of them.", fail
         if "READBACK_CABINET_BIND" in found:
-            action = "Change one of them. Ignore this if only one plane runs here."
-            yield warn("addresses to listen on", found, action)
+            action += " Ignore this if only one plane runs here."
+            line = warn
+        yield line("addresses to listen on", found, action)
+    for setting, bind in (*of_api, of_cabinet, of_ops):
+        try:
+            listeners.check_can_listen(bind)
+        except OSError as error:
+            found = f"{bind}: {listeners.reason(error)}"
+            if ignore := _harmless(error, setting, bind):
+                yield warn(setting, found, ignore)
+            else:
+                yield fail(setting, found, f"Set {setting} to another address.")
         else:
-            yield fail("addresses to listen on", found, "Change one of them.")
-    for bind in config.api_bind:
-        yield _bind("READBACK_API_BIND", bind)
-    yield _bind("READBACK_CABINET_BIND", config.cabinet_bind)
-    yield _bind("READBACK_OPS_BIND", config.ops_bind)
+            yield ok(setting, f"{bind} is free")
 
 
-def _bind(setting: str, bind: Bind) -> CheckResult:
-    try:
-        listeners.check_can_listen(bind)
-    except OSError as error:
-        found = f"{bind}: {listeners.reason(error)}"
-        if error.errno == EADDRINUSE:
-            action = f"Ignore this if Readback is running; otherwise change {setting}."
-            return warn(setting, found, action)
-        if error.errno == EACCES and bind.port:
-            action = f"Ignore this if systemd opens it; otherwise change {setting}."
-            return warn(setting, found, action)
-        if error.errno == EADDRNOTAVAIL and setting == "READBACK_OPS_BIND":
-            # A cabinet asks there for the overview, and does not listen.
-            action = "Ignore this if only the cabinet runs here, and the API there."
-            return warn(setting, found, action)
-        return fail(setting, found, f"Set {setting} to another address.")
-    return ok(setting, f"{bind} is free")
+def _harmless(error: OSError, setting: str, bind: Bind) -> str:
+    """Return when an address that cannot be listened on is no problem, if ever."""
+    if error.errno == EADDRINUSE:
+        return f"Ignore this if Readback is running; otherwise change {setting}."
+    if error.errno == EACCES and bind.port:
+        return f"Ignore this if systemd opens it; otherwise change {setting}."
+    if error.errno == EADDRNOTAVAIL and setting == "READBACK_OPS_BIND":
+        # A cabinet asks there for the overview, and does not listen.
+        return "Ignore this if only the cabinet runs here, and the API there."
+    return ""
 
 
 def mail_server(config: Config) -> CheckResults:
@@ -126,9 +121,15 @@ def outbox() -> CheckResult:
     from readback.cabinet.serving import outages
 
     try:
-        waiting, dropped = outbox.waiting(), _dropped(outbox.totals())
+        waiting, totals = outbox.waiting(), outbox.totals()
     except ProgrammingError as error:
         return ok("outbox", f"not read, because of {outages.reason(error)}")
+    # Since the beginning; the log has the reasons.
+    lost = [
+        f"{name}: {totals[name]}" for name in ("refused", "expired") if totals[name]
+    ]
+    never_sent = f"; never sent, see the log of the cabinet: {', '.join(lost)}"
+    dropped = never_sent if lost else ""
     if waiting.since is None:
         return ok("outbox", f"no e-mail is waiting{dropped}")
     seconds = (datetime.now(UTC) - waiting.since).total_seconds()
@@ -137,16 +138,6 @@ def outbox() -> CheckResult:
         return ok("outbox", found)
     action = "Check the mail server, and that a cabinet is running: it sends them."
     return warn("outbox", found, action)
-
-
-def _dropped(totals: dict[str, int]) -> str:
-    """Return how many mails were lost since the beginning; the log has the reasons."""
-    counts = ", ".join(
-        f"{outcome}: {totals[outcome]}"
-        for outcome in ("refused", "expired")
-        if totals[outcome]
-    )
-    return f"; never sent, see the log of the cabinet: {counts}" if counts else ""
 
 
 def certificate(config: Config) -> CheckResults:
@@ -161,22 +152,22 @@ def certificate(config: Config) -> CheckResults:
     host = (urlsplit(config.public_base_url).hostname or "").lower()
     if host and not certificates.is_for(host, chain[0]):
         subject = chain[0].subject
-        problem = warn(
-            "certificate",
-            f"it is for {subject}, and not for {host}, the host that clients use",
+        found = f"it is for {subject}, and not for {host}, the host that clients use"
+        action = (
             "Get a certificate for this host, or correct READBACK_PUBLIC_BASE_URL. "
-            "Ignore this if a proxy has another certificate.",
+            "Ignore this if a proxy has another certificate."
         )
-        problems.append(problem)
+        problems.append(warn("certificate", found, action))
     if is_out_of_order(chain):
-        problem = warn(
-            "certificate",
+        found = (
             "the certificates of the chain are in the wrong order, so some clients "
-            "refuse it",
-            "Sort the file: the server's own certificate, then the one that issued it, "
-            "and so on.",
+            "refuse it"
         )
-        problems.append(problem)
+        action = (
+            "Sort the file: the server's own certificate, then the one that issued it, "
+            "and so on."
+        )
+        problems.append(warn("certificate", found, action))
     until = console.format_time(chain[0].until)
     found = f"{chain[0].subject}, valid until {until}, with its private key"
     yield from problems or [ok("certificate", found)]
