@@ -2,8 +2,13 @@
 
 import pytest
 
-from readback.pytest_plugin.arrived import ArrivedRequest, Expectation, difference_ids
-from readback.pytest_plugin.server import Marker, ReadbackServer
+from readback.pytest_plugin.server import (
+    ArrivedRequest,
+    Expectation,
+    Marker,
+    ReadbackServer,
+    difference_ids,
+)
 
 ADDRESS = "http://127.0.0.1:9/v1"
 

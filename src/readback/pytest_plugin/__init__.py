@@ -67,15 +67,12 @@ def _shared(config: pytest.Config) -> SharedServer:
     if _SHARED not in config.stash:
         from readback.pytest_plugin.shared import SharedServer
 
-        config.stash[_SHARED] = SharedServer(_folder(config))
+        # The fixture tmp_path_factory, which a hook cannot ask for.
+        base: Path = getattr(config, "_tmp_path_factory").getbasetemp()  # noqa: B009
+        # A folder that all processes of the run share, and nobody else can read.
+        common = base.parent if _is_worker(config) else base
+        config.stash[_SHARED] = SharedServer(common / "readback")
     return config.stash[_SHARED]
-
-
-def _folder(config: pytest.Config) -> Path:
-    """Return a folder that all processes of the run share and nobody else can read."""
-    # The fixture tmp_path_factory, which a hook cannot ask for.
-    base: Path = getattr(config, "_tmp_path_factory").getbasetemp()  # noqa: B009
-    return (base.parent if _is_worker(config) else base) / "readback"
 
 
 def _is_worker(config: pytest.Config) -> bool:

@@ -37,23 +37,19 @@ def _run(folder: Path, errors: IO[str]) -> None:
         ) as server,
     ):
         assert server.stdout
-        _publish(folder, server.stdout.readline().decode() or _failure(errors))
+        ready = server.stdout.readline().decode()
+        if not ready:
+            errors.seek(0)
+            reason = errors.read().strip().removeprefix("Error: ")
+            ready = json.dumps({"error": reason})
+        # At once, so that no reader finds a part of it.
+        unfinished = folder / f"{READY}.new"
+        unfinished.write_text(ready)
+        unfinished.rename(folder / READY)
         fcntl.flock(users, fcntl.LOCK_EX)
         server.terminate()
         server.wait()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _publish(folder: Path, ready: str) -> None:
-    """Write the file at once, so that no reader finds a part of it."""
-    unfinished = folder / f"{READY}.new"
-    unfinished.write_text(ready)
-    unfinished.rename(folder / READY)
-
-
-def _failure(errors: IO[str]) -> str:
-    errors.seek(0)
-    return json.dumps({"error": errors.read().strip().removeprefix("Error: ")})
 
 
 if __name__ == "__main__":

@@ -39,17 +39,28 @@ class SharedServer:
         folder.mkdir(mode=0o700, exist_ok=True)
         self._users = (folder / keeper.USERS).open("w")
         fcntl.flock(self._users, fcntl.LOCK_SH)
+        self._ready = folder / keeper.READY
         self._keeper: subprocess.Popen[bytes] | None = None
 
     def server(self, settings: Mapping[str, str]) -> "ReadbackServer":
         """Return the server with a new key; start it unless it is running."""
         # Here, because the process that controls the workers never needs them.
-        from readback.pytest_plugin.database import JournalDatabase
-        from readback.pytest_plugin.server import Marker, ReadbackServer
+        from readback.pytest_plugin.server import (
+            JournalDatabase,
+            Marker,
+            ReadbackServer,
+        )
 
-        if not self._ready_file.exists():
+        if not self._ready.exists():
             self._start_keeper(settings)
-        ready = json.loads(self._wait_until_ready())
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._ready.exists():
+            if time.monotonic() > deadline:
+                raise ServerFailed(
+                    f"Readback was not ready within {_START_SECONDS} seconds."
+                )
+            time.sleep(_POLL_SECONDS)
+        ready = json.loads(self._ready.read_text())
         if "error" in ready:
             raise ServerFailed(f"Readback did not start: {ready['error']}")
         database, key = JournalDatabase(Path(ready["data_dir"])), ready["api_key"]
@@ -70,10 +81,6 @@ class SharedServer:
                 self._keeper.wait()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    @property
-    def _ready_file(self) -> Path:
-        return self._folder / keeper.READY
-
     def _start_keeper(self, settings: Mapping[str, str]) -> None:
         # As a program: importing the package would import pytest. In a session of its
         # own, so that Ctrl-C reaches only pytest. -P: nothing of the project's folder.
@@ -85,14 +92,6 @@ class SharedServer:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-
-    def _wait_until_ready(self) -> str:
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline:
-            if self._ready_file.exists():
-                return self._ready_file.read_text()
-            time.sleep(_POLL_SECONDS)
-        raise ServerFailed(f"Readback was not ready within {_START_SECONDS} seconds.")
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:
