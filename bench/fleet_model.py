@@ -33,7 +33,7 @@ from readback.api.data.store import (
     TALLIES_PER_TRANSACTION,
     TRIM_EVERY,
 )
-from readback.api.data.unmatched_table import EXPIRY_SECONDS
+from readback.api.data.unmatched import EXPIRY_SECONDS
 from readback.contract import JOURNAL_ROWS
 
 SETTINGS = config.read({})

@@ -15,7 +15,7 @@ import pytest
 
 from readback import keys
 from readback.api.data import store as store_module
-from readback.api.data import unmatched_table
+from readback.api.data import unmatched as unmatched_module
 from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
 from readback.api.data.store import TRIM_EVERY, Store
@@ -83,7 +83,7 @@ def unmatched(address: str = "192.0.2.1", **fields: str) -> UnmatchedEvent:
 def statements_of_the_store() -> list[str]:
     texts = [
         text
-        for module in (store_module, unmatched_table)
+        for module in (store_module, unmatched_module)
         for name, text in vars(module).items()
         if name.isupper() and isinstance(text, str)
     ]
@@ -263,11 +263,11 @@ def test_more_unmatched_requests_than_cells_can_be_written_at_once(store, databa
 
 
 def test_the_table_of_unmatched_requests_has_a_fixed_number_of_rows(store, database):
-    addresses = [f"10.{n >> 8}.{n & 255}.1" for n in range(2 * unmatched_table.CELLS)]
+    addresses = [f"10.{n >> 8}.{n & 255}.1" for n in range(2 * unmatched_module.CELLS)]
     for start in range(0, len(addresses), 64):
         batch = {unmatched(each): 1 for each in addresses[start : start + 64]}
         store.unmatched.write(batch, NOW + start)
-    assert len(unmatched_rows(database)) <= unmatched_table.CELLS
+    assert len(unmatched_rows(database)) <= unmatched_module.CELLS
 
 
 def test_unmatched_requests_are_deleted_after_ten_minutes(store, database):

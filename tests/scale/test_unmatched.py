@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from readback import keys
-from readback.api.data.unmatched import CAPACITY
-from readback.api.data.unmatched_table import CELLS
+from readback.api.data.unmatched import CAPACITY, CELLS
 from readback.contract import PROBE_PATH, UNMATCHED_ROWS
 from tests.scale.conftest import Site
 from tests.support.keys import mistyped

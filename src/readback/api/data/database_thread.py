@@ -33,8 +33,7 @@ from readback.api.data.store import (
     KeyRows,
     Store,
 )
-from readback.api.data.unmatched import UnmatchedEvent
-from readback.api.data.unmatched_table import UnmatchedWriter
+from readback.api.data.unmatched import UnmatchedEvent, UnmatchedWriter
 from readback.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")

@@ -2,7 +2,7 @@
 
 The tables belong to the cabinet's migrations; a test runs each statement on both
 databases. Statements are written once, with `?`; `dialects.py` has the differences,
-and `unmatched_table.py` the statements about requests without an accepted key.
+and `unmatched.py` the statements about requests without an accepted key.
 Each method runs a few statements of bounded size, and each statement works on many
 rows, so the number of statements does not follow the number of requests. Only the
 database thread uses a store.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
-from readback.api.data.unmatched_table import UnmatchedTable
+from readback.api.data.unmatched import UnmatchedTable
 from readback.config import Config
 from readback.contract import (
     JOURNAL_ADDRESS_LENGTH,

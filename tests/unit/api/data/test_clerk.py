@@ -20,8 +20,11 @@ from readback.api.data.health import BUSY_SECONDS, ROUND_ERROR_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRows, Store
-from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
-from readback.api.data.unmatched_table import UnmatchedTable
+from readback.api.data.unmatched import (
+    UnmatchedEvent,
+    UnmatchedRequests,
+    UnmatchedTable,
+)
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from readback.config import Config
@@ -238,7 +241,7 @@ def test_unmatched_requests_are_written_in_one_batch_per_round_and_at_the_end(da
 
 
 def test_unmatched_requests_that_cannot_be_written_are_dropped(data, monkeypatch):
-    retry = "readback.api.data.unmatched_table.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.05)
 
     async def work() -> None:
@@ -278,7 +281,7 @@ def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
 
 
 def test_an_error_of_unmatched_requests_ends_without_another_request(data, monkeypatch):
-    retry = "readback.api.data.unmatched_table.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.05)
 
     async def work() -> None:
@@ -293,7 +296,7 @@ def test_an_error_of_unmatched_requests_ends_without_another_request(data, monke
 
 
 def test_while_writes_fail_a_deletion_does_not_end_the_error(data, monkeypatch, caplog):
-    retry = "readback.api.data.unmatched_table.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.05)
 
     async def work() -> None:
@@ -311,7 +314,7 @@ def test_while_writes_fail_a_deletion_does_not_end_the_error(data, monkeypatch, 
 
 
 def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
-    monkeypatch.setattr("readback.api.data.unmatched_table.EXPIRY_SECONDS", 0.01)
+    monkeypatch.setattr("readback.api.data.unmatched.EXPIRY_SECONDS", 0.01)
     data = DataLayer(tmp_path / "database")
 
     async def work() -> None:
@@ -412,7 +415,7 @@ def test_a_result_that_cannot_be_applied_does_not_end_the_next_ones(data, monkey
 def test_unmatched_requests_wait_while_somebody_else_is_writing(
     data, monkeypatch, caplog
 ):
-    retry = "readback.api.data.unmatched_table.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.01)
     data.table.error = StoreError("locked", permanent=False, lost=False, busy=True)
 
