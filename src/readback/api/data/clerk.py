@@ -106,9 +106,10 @@ class Clerk:
         if counts := self._unmatched.fetch():
             self._thread.write_unmatched(counts, wall)
 
-    # The results of the database thread, which `Receiver` explains.
+    # The results of the database thread.
 
     def looked_up(self, digests: list[bytes], rows: KeyRows) -> None:
+        """Learn what the database says of keys that were unknown."""
         if not self._looked_up:
             self._loop.call_soon(self._give_answers)
         self._looked_up.append((digests, rows))
@@ -120,15 +121,18 @@ class Clerk:
         self._keyring.learn(digests, rows)
 
     def refresh_ended(self, confirmed_at: float | None) -> None:
+        """Note when the refresh of all known keys began; None if it has failed."""
         self._refreshing_since = inf
         if confirmed_at is not None:
             self._keyring.confirm(confirmed_at)
 
     def not_written(self, tallies: list[Tally]) -> None:
+        """Keep for the next round what could not be written now."""
         self._rows_sent -= len(tallies)
         self._journal.give_back(tallies)
 
     def rejected(self, tallies: list[Tally]) -> None:
+        """Drop what can never be written."""
         self._rows_sent -= len(tallies)
         self._journal.drop(tallies)
 

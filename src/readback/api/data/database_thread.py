@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from queue import Empty, SimpleQueue
-from typing import ParamSpec, Protocol
+from typing import TYPE_CHECKING, ParamSpec
 
 from readback import logs
 from readback.api.data.dialects import StoreError
@@ -30,11 +30,13 @@ from readback.api.data.store import (
     KEYS_PER_LOOK_UP,
     TALLIES_PER_TRANSACTION,
     CommitInDoubt,
-    KeyRows,
     Store,
 )
 from readback.api.data.unmatched import UnmatchedEvent, UnmatchedWriter
 from readback.shared_counters import WorkerCounters
+
+if TYPE_CHECKING:
+    from readback.api.data.clerk import Clerk
 
 log = logging.getLogger("readback.api")
 
@@ -56,31 +58,6 @@ MAX_FAILED_BATCHES = 40
 SETTLING_SECONDS = 0.5
 # While there is more to delete, and after an error, this long passes between attempts.
 RETRY_SECONDS = 0.1
-
-
-class Receiver(Protocol):
-    """What the event loop does with the results: `clerk.py`."""
-
-    def looked_up(self, digests: list[bytes], rows: KeyRows) -> None:
-        """Learn what the database says of keys that were unknown."""
-
-    def look_up_failed(self, digests: list[bytes]) -> None:
-        """Note that the database could not be asked about these keys."""
-
-    def refreshed(self, digests: list[bytes], rows: KeyRows) -> None:
-        """Learn what the database says of some of the known keys."""
-
-    def refresh_ended(self, confirmed_at: float | None) -> None:
-        """Note when the refresh of all known keys began; None if it has failed."""
-
-    def not_written(self, tallies: list[Tally]) -> None:
-        """Keep for the next round what could not be written now."""
-
-    def rejected(self, tallies: list[Tally]) -> None:
-        """Drop what can never be written."""
-
-    def write_ended(self) -> None:
-        """Note that the thread has nothing left to write."""
 
 
 class DatabaseThread:
@@ -123,7 +100,7 @@ class DatabaseThread:
 
     # Called by the event loop.
 
-    def start(self, loop: asyncio.AbstractEventLoop, receiver: Receiver) -> None:
+    def start(self, loop: asyncio.AbstractEventLoop, receiver: "Clerk") -> None:
         self._loop = loop
         self._receiver = receiver
         self._thread.start()
