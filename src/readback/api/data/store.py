@@ -9,7 +9,7 @@ database thread uses a store.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -144,12 +144,19 @@ class Store:
         for at in range(0, len(digests), size):
             among, values = dialect.among(digests[at : at + size])
             text = _KEYS.format(among=among, expires_at=dialect.expires_at)
-            for row in self._read(text, values):
-                digest = bytes(row[0])
+            for digest, expires_at, created, explains, accepted in self._read(
+                text, values
+            ):
                 try:
-                    found[digest] = self._key_row(digest, *row[1:])
+                    found[bytes(digest)] = KeyRow(
+                        bytes(digest),
+                        None if expires_at is None else dialect.seconds(expires_at),
+                        bool(accepted),
+                        created or 0,
+                        bool(explains),
+                    )
                 except Exception as error:
-                    found[digest] = error
+                    found[bytes(digest)] = error
         return found
 
     def _read(self, text: str, values: Sequence[Any]) -> list[Any]:
@@ -236,12 +243,36 @@ class Store:
         return ids, {bytes(digest) for (digest,) in rows}
 
     def _write(self, tallies: list[Tally], ids: dict[bytes, int]) -> None:
-        last = _last(tallies)
-        journal = [(ids[each.event.digest], *self._journal_row(each)) for each in last]
-        self._run_rows(_USAGE, self._usage_rows(tallies, ids))
-        self._run_rows(_JOURNAL, journal)
-        self._run_rows(_LAST_USED, self._last_used_rows(tallies, ids))
-        self._trim([key_id for key_id, *_ in journal])
+        moment = self._dialect.moment
+        # Summed up: PostgreSQL cannot update a row twice in one statement.
+        usage: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
+        used_at: dict[int, float] = {}
+        created: defaultdict[int, int] = defaultdict(int)
+        # The journal keeps the last ones; usage counts all of them.
+        journal: defaultdict[tuple[int, bool], list[Tally]] = defaultdict(list)
+        for tally in sorted(tallies, key=lambda tally: tally.at):
+            event, key_id = tally.event, ids[tally.event.digest]
+            hour = tally.at // 3600 * 3600
+            usage[key_id, hour, event.endpoint, event.code] += tally.requests
+            used_at[key_id] = tally.at
+            created[key_id] = max(created[key_id], tally.last_created)
+            journal[key_id, event.accepted].append(tally)
+        entries = [
+            (key_id, *self._journal_row(tally))
+            for (key_id, _), each in journal.items()
+            for tally in each[-JOURNAL_ROWS:]
+        ]
+        self._run_rows(
+            _USAGE,
+            [
+                (key_id, moment(hour), endpoint, code, requests)
+                for (key_id, hour, endpoint, code), requests in usage.items()
+            ],
+        )
+        self._run_rows(_JOURNAL, entries)
+        used = [(id_, moment(at), created[id_]) for id_, at in used_at.items()]
+        self._run_rows(_LAST_USED, used)
+        self._trim([key_id for key_id, *_ in entries])
 
     def _trim(self, written: list[int]) -> None:
         for key_id in written:
@@ -254,31 +285,6 @@ class Store:
         full = len(self._untrimmed) >= _MAX_UNTRIMMED
         for key_id in list(self._untrimmed) if full else due:
             del self._untrimmed[key_id]
-
-    def _usage_rows(
-        self, tallies: list[Tally], ids: dict[bytes, int]
-    ) -> list[tuple[Any, ...]]:
-        # Summed up: PostgreSQL cannot update a row twice in one statement.
-        sums: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
-        for tally in tallies:
-            event, hour = tally.event, tally.at // 3600 * 3600
-            sums[ids[event.digest], hour, event.endpoint, event.code] += tally.requests
-        moment = self._dialect.moment
-        return [
-            (key_id, moment(hour), endpoint, code, requests)
-            for (key_id, hour, endpoint, code), requests in sums.items()
-        ]
-
-    def _last_used_rows(
-        self, tallies: list[Tally], ids: dict[bytes, int]
-    ) -> list[tuple[Any, ...]]:
-        used_at = {tally.event.digest: tally.at for tally in _by_time(tallies)}
-        created: defaultdict[bytes, int] = defaultdict(int)
-        for tally in tallies:
-            digest = tally.event.digest
-            created[digest] = max(created[digest], tally.last_created)
-        moment = self._dialect.moment
-        return [(ids[key], moment(at), created[key]) for key, at in used_at.items()]
 
     def _journal_row(self, tally: Tally) -> tuple[Any, ...]:
         event = tally.event
@@ -338,32 +344,3 @@ class Store:
             self._connection.rollback()
         except self._dialect.errors:
             self.close()
-
-    def _key_row(
-        self,
-        digest: bytes,
-        expires_at: Any,
-        last_created: int | None,
-        explains_refusals: Any,
-        accepted: Any,
-    ) -> KeyRow:
-        seconds = self._dialect.seconds
-        return KeyRow(
-            digest=digest,
-            expires_at=None if expires_at is None else seconds(expires_at),
-            accepted=bool(accepted),
-            last_created=last_created or 0,
-            explains_refusals=bool(explains_refusals),
-        )
-
-
-def _by_time(tallies: Iterable[Tally]) -> list[Tally]:
-    return sorted(tallies, key=lambda tally: tally.at)
-
-
-def _last(tallies: list[Tally]) -> list[Tally]:
-    """Return what the journal keeps; usage counts all of it."""
-    rows: defaultdict[tuple[bytes, bool], list[Tally]] = defaultdict(list)
-    for tally in _by_time(tallies):
-        rows[tally.event.digest, tally.event.accepted].append(tally)
-    return [tally for each in rows.values() for tally in each[-JOURNAL_ROWS:]]
