@@ -44,13 +44,11 @@ class Listeners:
 
 
 def open_all(config: Config) -> Listeners:
-    check_distinct(
-        binds_of_api(config) + [("READBACK_CABINET_BIND", config.cabinet_bind)]
-    )
+    of_cabinet = ("READBACK_CABINET_BIND", config.cabinet_bind)
+    check_distinct([*binds_of_api(config), of_cabinet])
     inherited = _inherited()
-    cabinet = _take_or_open(inherited, config.cabinet_bind, "READBACK_CABINET_BIND")
-    api, ops = _api_and_ops(inherited, config)
-    return Listeners(api, ops, cabinet)
+    cabinet = _open(*of_cabinet, inherited)
+    return Listeners(*_api_and_ops(inherited, config), cabinet)
 
 
 def open_for_api(config: Config) -> tuple[list[socket.socket], socket.socket]:
@@ -63,7 +61,7 @@ def open_for_cabinet(config: Config) -> socket.socket:
     inherited = _inherited()
     if len(inherited) == 1:
         return inherited[0]
-    return _take_or_open(inherited, config.cabinet_bind, "READBACK_CABINET_BIND")
+    return _open("READBACK_CABINET_BIND", config.cabinet_bind, inherited)
 
 
 def binds_of_api(config: Config) -> list[tuple[str, Bind]]:
@@ -88,17 +86,12 @@ def check_distinct(binds: list[tuple[str, Bind]]) -> None:
 def _overlap(one: Bind, other: Bind) -> bool:
     if one.path or other.path:
         return one.path == other.path
-    if (
-        not one.port
-        or one.port != other.port
-        or (":" in one.host) != (":" in other.host)
-    ):
+    if not one.port or one.port != other.port:
         return False
+    hosts = {bind.host.replace("localhost", "127.0.0.1") for bind in (one, other)}
     # 0.0.0.0 is every IPv4 address, and [::] every IPv6 address.
-    hosts = {
-        "127.0.0.1" if each.host == "localhost" else each.host for each in (one, other)
-    }
-    return len(hosts) == 1 or not hosts.isdisjoint({"0.0.0.0", "::"})
+    same_family = (":" in one.host) == (":" in other.host)
+    return len(hosts) == 1 or (same_family and bool(hosts & {"0.0.0.0", "::"}))
 
 
 def bind_of(listener: socket.socket) -> Bind:
@@ -107,11 +100,15 @@ def bind_of(listener: socket.socket) -> Bind:
     return Bind("", 0, name) if isinstance(name, str) else Bind(name[0], name[1])
 
 
-def listen(bind: Bind) -> socket.socket:
+def listen(bind: Bind, *, reuse_port: bool = False) -> socket.socket:
     """Open a listening socket; raise OSError if that is not possible."""
     if bind.path:
         return _listen_unix(bind.path)
-    return _listen_tcp(bind.host, bind.port)
+    # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    return socket.create_server(
+        (bind.host, bind.port), family=family, backlog=BACKLOG, reuse_port=reuse_port
+    )
 
 
 def open_beside(first: socket.socket, bind: Bind, count: int) -> list[socket.socket]:
@@ -123,12 +120,12 @@ def open_beside(first: socket.socket, bind: Bind, count: int) -> list[socket.soc
     # Elsewhere the kernel does not distribute connections.
     if bind.path or sys.platform != "linux":
         return []
-    port: int = first.getsockname()[1]
+    same = Bind(bind.host, first.getsockname()[1])
     found: list[socket.socket] = []
     try:
         for _ in range(count):
             first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            found.append(_listen_tcp(bind.host, port, reuse_port=True))
+            found.append(listen(same, reuse_port=True))
     except OSError:  # then all workers share the first
         for listener in found:
             listener.close()
@@ -152,12 +149,12 @@ def reason(error: OSError) -> str:
 def _api_and_ops(
     inherited: list[socket.socket], config: Config
 ) -> tuple[list[socket.socket], socket.socket]:
-    ops = _take_or_open(inherited, config.ops_bind, "READBACK_OPS_BIND")
+    ops = _open("READBACK_OPS_BIND", config.ops_bind, inherited)
     if inherited:
         return inherited, ops
     api: list[socket.socket] = []
     for bind in config.api_bind:
-        first = _open(bind, "READBACK_API_BIND")
+        first = _open("READBACK_API_BIND", bind, [])
         api += [first, *open_beside(first, bind, place_count(config) - 1)]
     return api, ops
 
@@ -177,31 +174,17 @@ def _inherited() -> list[socket.socket]:
     return [socket.socket(fileno=descriptor) for descriptor in descriptors]
 
 
-def _take_or_open(
-    inherited: list[socket.socket], bind: Bind, setting: str
-) -> socket.socket:
+def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.socket:
     """Remove the socket with this address from the list, or open a new one."""
     for position, listener in enumerate(inherited):
         if bind_of(listener) == bind:
             return inherited.pop(position)
-    return _open(bind, setting)
-
-
-def _open(bind: Bind, setting: str) -> socket.socket:
     try:
         return listen(bind)
     except OSError as error:
         raise CannotStart(
             f"{setting}: cannot listen on {bind}: {reason(error)}."
         ) from None
-
-
-def _listen_tcp(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
-    # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server(
-        (host, port), family=family, backlog=BACKLOG, reuse_port=reuse_port
-    )
 
 
 def _listen_unix(path: str) -> socket.socket:

@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import click
@@ -62,43 +62,35 @@ def written_before_commit() -> Iterator[None]:
 # write and the return from Python code there would make the buffer write it again.
 
 
-class _StandardOutput(io.TextIOWrapper):
-    """Standard output. What is left in a buffer after an error is lost silently."""
-
-    _is_broken = False
+class _StandardStream(io.TextIOWrapper):
+    """A stream that calls `_failed` instead of raising the errors of the system."""
 
     def write(self, text: str, /) -> int:
-        if self._is_broken:
-            return len(text)
         try:
             return super().write(text)
         except OSError as error:
-            raise self._broken(error) from None
-
-    def flush(self) -> None:
-        if self._is_broken:
-            return
-        try:
-            super().flush()
-        except OSError as error:
-            raise self._broken(error) from None
-
-    def _broken(self, error: OSError) -> OutputError:
-        self._is_broken = True
-        return OutputError(error.errno, error.strerror)
-
-
-class _StandardError(io.TextIOWrapper):
-    """Standard error."""
-
-    def write(self, text: str, /) -> int:
-        with suppress(OSError):
-            return super().write(text)
+            self._failed(error)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError):
+        try:
             super().flush()
+        except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        """Lose what cannot be written, as standard error does."""
+
+
+class _StandardOutput(_StandardStream):
+    """Raises the first error. What is left in a buffer after it is lost silently."""
+
+    _is_broken = False
+
+    def _failed(self, error: OSError) -> None:
+        if not self._is_broken:
+            self._is_broken = True
+            raise OutputError(error.errno, error.strerror) from None
 
 
 def _guard_streams() -> None:
@@ -116,7 +108,7 @@ def _guard_streams() -> None:
     if sys.stdout is sys.__stdout__:  # a test may have replaced it
         sys.stdout = _text(_StandardOutput, 1, sys.stdout)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _text(_StandardError, 2, sys.stderr)
+        sys.stderr = _text(_StandardStream, 2, sys.stderr)
 
 
 def _text(kind: type[io.TextIOWrapper], descriptor: int, like: Any) -> TextIO:
