@@ -10,7 +10,7 @@ from bench.fleet_limits import cells
 from bench.fleet_model import Curve, Demand, Figures, ImpossibleDemand, plan
 
 from readback.api.data.journal import ROUND_SECONDS, Event, Journal
-from readback.api.shared.counters import Counters
+from readback.api.shared.memory import Counters
 
 # Round numbers, so that the expected values can be computed by hand.
 FIGURES = Figures(

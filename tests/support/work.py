@@ -34,8 +34,8 @@ from readback.api.http.connection import Connection
 from readback.api.http.head_cache import HeadCache
 from readback.api.http.known_heads import KnownHeads
 from readback.api.http.registry import ConnectionRegistry
-from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
+from readback.api.shared.memory import Counters
 from readback.api.worker import limits
 from tests.support.keys import mistyped
 from tests.support.wire import request

@@ -20,7 +20,7 @@ from readback.api.data.health import ROUND_ERROR, Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
-from readback.api.shared.counters import (
+from readback.api.shared.memory import (
     GAUGES,
     KEY_LOOK_UPS,
     REQUESTS,

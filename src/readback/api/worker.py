@@ -30,8 +30,7 @@ from readback.api.http.connection import Connection
 from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.http.tls import TlsConnection, TlsContext
 from readback.api.ops import Ops
-from readback.api.shared.counters import KEY_LOOK_UPS
-from readback.api.shared.memory import SharedMemory
+from readback.api.shared.memory import KEY_LOOK_UPS, SharedMemory
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.lifecycle import SHORT_NOTICE_SECONDS

@@ -15,7 +15,7 @@ from math import ceil, inf
 from random import uniform
 from typing import NamedTuple
 
-from readback.api.shared.counters import ACCEPTED
+from readback.api.shared.memory import ACCEPTED
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 from readback.shared_counters import WorkerCounters
 

@@ -2,16 +2,17 @@
 
 Runs only if the fast pass in `chat.py` has not accepted the body. The order of the
 checks is the order of the table in docs/contract.md; the first finding decides on the
-code. Findings name fields, limits and kinds of values (`wording.py`). The line ends
-with a hint for the program that sent the request, if it is recognised.
+code. Findings name fields, limits and kinds of values; they never quote the text, nor a
+key. The line becomes a header, so it is printable ASCII. It ends with a hint for the
+program that sent the request, if it is recognised.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from readback import programs
-from readback.api.endpoints import wording
 from readback.api.endpoints.strict_json import NotJson, Number, load
 from readback.contract import (
     JOURNAL_DIFFERENCES_LENGTH,
@@ -25,6 +26,7 @@ from readback.contract import (
     ROLE,
 )
 from readback.differences import ADVICE, UNNAMED, advice
+from readback.keys import KEY_LIKE
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
@@ -32,6 +34,11 @@ _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
 # A body may have thousands of unknown fields.
 _MAX_DIFFERENCES = 50
+# Field names and model ids are quoted only if they have this form.
+_QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
+_MAX_QUOTED_DIGITS = 20
+# How much of a long list of names is written out.
+_MAX_LISTED_LENGTH = 200
 
 
 class Finding(NamedTuple):
@@ -51,7 +58,7 @@ def examine(body: bytes) -> str | list[Finding]:
     except NotJson as error:
         return [_not_json(f"The body is not valid JSON in UTF-8: {error}.")]
     if not isinstance(request, dict):
-        got = wording.kind(request)
+        got = _kind(request)
         return [_not_json(f"The body must be a JSON object; got {got}.")]
     findings = list(_check_request(request))
     return findings or str(request["messages"][0]["content"])
@@ -66,18 +73,18 @@ def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
     if "model" in request:
         model = request["model"]
         if model != MODEL or isinstance(model, Number):
-            got = model if wording.is_quotable(model) else wording.kind(model)
+            got = model if _is_quotable(model) else _kind(model)
             yield _wrong_value("invalid_model", "model", f"model must be {MODEL}", got)
     if "messages" in request:
         yield from _check_messages(request["messages"])
     if "stream" in request and request["stream"] is not False:
-        got = wording.kind(request["stream"])
+        got = _kind(request["stream"])
         rule = "stream must be false or omitted"
         yield _wrong_value("stream_unavailable", "stream", rule, got)
     if "max_tokens" in request:
         value = request["max_tokens"]
         if not isinstance(value, Number) or str(value) != str(MAX_TOKENS):
-            got = wording.kind(value)
+            got = _kind(value)
             rule = f"max_tokens must be the integer {MAX_TOKENS} or omitted"
             yield _wrong_value("invalid_max_tokens", "max_tokens", rule, got)
 
@@ -94,29 +101,29 @@ def _check_names(
         yield Finding(
             "unknown_field",
             tuple(_difference(name, path) for name in unknown[:_MAX_DIFFERENCES]),
-            f"{wording.fields(unknown, path)} {verb} not accepted: {where} may only "
-            f"contain {wording.joined(known)}.",
-            f"{wording.listed(unknown, path)} {verb} not accepted",
+            f"{_fields(unknown, path)} {verb} not accepted: {where} may only "
+            f"contain {_joined(known)}.",
+            f"{_listed(unknown, path)} {verb} not accepted",
         )
     if missing := [name for name in required if name not in found]:
         verb = "is" if len(missing) == 1 else "are"
         yield Finding(
             "missing_field",
             tuple(_difference(name, path) for name in missing),
-            f"{wording.fields(missing, path)} {verb} missing.",
-            f"{wording.listed(missing, path)} {verb} missing",
+            f"{_fields(missing, path)} {verb} missing.",
+            f"{_listed(missing, path)} {verb} missing",
         )
 
 
 def _difference(name: str, path: str) -> str:
-    if not (_PLAIN_NAME.fullmatch(name) and wording.is_quotable(name)):
+    if not (_PLAIN_NAME.fullmatch(name) and _is_quotable(name)):
         return UNNAMED
     return f"message.{name}" if path else name
 
 
 def _check_messages(messages: Any) -> Iterator[Finding]:
     if not isinstance(messages, list):
-        yield _wrong_number(("messages",), wording.kind(messages))
+        yield _wrong_number(("messages",), _kind(messages))
         return
     if len(messages) != 1:
         yield _wrong_number(*_surplus(messages))
@@ -161,7 +168,7 @@ def _wrong_number(differences: tuple[str, ...], got: str) -> Finding:
 def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
     message, path = messages[at], f"messages[{at}]"
     if not isinstance(message, dict):
-        got, rule = wording.kind(message), f"{path} must be an object"
+        got, rule = _kind(message), f"{path} must be an object"
         yield _wrong_value("invalid_messages", "messages", rule, got)
         return
     yield from _check_names(
@@ -169,7 +176,7 @@ def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
     )
     role = message.get("role", ROLE)
     if role != ROLE or isinstance(role, Number):
-        got = role if role in _OTHER_ROLES else wording.kind(role)
+        got = role if role in _OTHER_ROLES else _kind(role)
         rule = f"{path}.role must be {ROLE}"
         yield _wrong_value("invalid_role", "message.role", rule, got)
     if "content" in message:
@@ -178,7 +185,7 @@ def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
 
 def _check_content(content: Any, path: str) -> Iterator[Finding]:
     if not isinstance(content, str) or isinstance(content, Number):
-        got, rule = wording.kind(content), f"{path}.content must be a string"
+        got, rule = _kind(content), f"{path}.content must be a string"
         yield _wrong_value("invalid_content", "message.content", rule, got)
     elif not content:
         short = f"{path}.content is empty"
@@ -236,3 +243,55 @@ def _also(shorts: Sequence[str], room: int) -> str:
         if len(also) <= room:
             return also
     return f"Also: {len(shorts)} more."
+
+
+# How a detail names fields and values.
+
+
+def _is_quotable(word: Any) -> bool:
+    is_string = isinstance(word, str) and not isinstance(word, Number)
+    return is_string and bool(_QUOTABLE.fullmatch(word)) and not KEY_LIKE.search(word)
+
+
+def _kind(value: Any) -> str:
+    """Return what kind of value it is, without quoting it."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, Number):
+        return str(value) if len(value) <= _MAX_QUOTED_DIGITS else "a number"
+    if isinstance(value, str):
+        return f"a string of {_characters(value)}"
+    return "an array" if isinstance(value, list) else "an object"
+
+
+def _fields(names: Sequence[str], path: str = "") -> str:
+    """Return the subject of a sentence about fields: "The field temperature"."""
+    if len(names) > 1:
+        several = _listed(names, path)
+        return f"The fields {several}" if any(map(_is_quotable, names)) else several
+    if _is_quotable(names[0]):
+        return f"The field {path}{names[0]}"
+    where = f"of {path[:-1]} " if path else ""
+    return f"A field {where}with a name of {_characters(names[0])}"
+
+
+def _listed(names: Sequence[str], path: str = "") -> str:
+    """Return names as a list in words, and count those that are not quoted."""
+    shown: list[str] = []
+    for name in filter(_is_quotable, names):
+        if len(", ".join([*shown, path + name])) > _MAX_LISTED_LENGTH:
+            break
+        shown.append(path + name)
+    if left := len(names) - len(shown):
+        others = "another field" if left == 1 else f"{left} other fields"
+        shown.append(f"{left} more" if shown else others)
+    return _joined(shown)
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Return words as in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+def _characters(text: str) -> str:
+    return "1 character" if len(text) == 1 else f"{len(text)} characters"

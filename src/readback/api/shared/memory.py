@@ -9,10 +9,55 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter, Rates
 from readback.config import Config
-from readback.shared_counters import rows_for
+from readback.contract import ENDPOINTS, REFUSALS
+from readback.shared_counters import (
+    WORKER_DEATHS,
+    Histogram,
+    SharedCounters,
+    rows_for,
+)
+
+# What the workers count; `readback.metrics` says what it means.
+ACCEPTED = ""
+CODES = (ACCEPTED, *REFUSALS)
+
+REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
+TOTALS = (
+    "connections",
+    "connections_refused",
+    "statements",
+    "database_errors",
+    "journal_dropped",
+    "round_errors",
+)
+GAUGES = (
+    "open_connections",
+    "max_open_connections",
+    "known_keys",
+    "waiting_keys",
+    "pending_rows",
+    "database_readable_workers",
+    "database_writable_workers",
+    "workers",
+)
+# The last one is Unix time in seconds; the others are on the monotonic clock, which all
+# processes share, in milliseconds. 0: none.
+MOMENTS = ("keys_confirmed", "round_error", "certificate_expires")
+# From an SQLite file in memory to the longest that a request waits, and a little more.
+KEY_LOOK_UPS = Histogram(
+    "key_lookup",
+    (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
+)
+_COLUMNS = (
+    *REQUESTS,
+    *TOTALS,
+    *GAUGES,
+    *MOMENTS,
+    *KEY_LOOK_UPS.columns,
+    WORKER_DEATHS,
+)
 
 # More workers than this share places: every process keeps all sockets open.
 _MOST_PLACES = 64
@@ -23,6 +68,13 @@ _SILENT_SECONDS = 1.0
 def place_count(config: Config) -> int:
     """Return how many sockets an address has: one per worker, if the system allows."""
     return min(config.worker_count, _MOST_PLACES)
+
+
+class Counters(SharedCounters):
+    """The counters of all workers of the API."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(_COLUMNS, rows, transient=(*GAUGES, *MOMENTS))
 
 
 class Places:

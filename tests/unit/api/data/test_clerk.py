@@ -25,8 +25,8 @@ from readback.api.data.unmatched import (
     UnmatchedRequests,
     UnmatchedTable,
 )
-from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
+from readback.api.shared.memory import Counters
 from readback.config import Config
 
 VALUE = "something that must not be in the log"
