@@ -70,11 +70,9 @@ def create(
                 user, is_new = find_account(email), False
         shown = _as_json(user) | {"created": is_new}
     state = "confirmed" if confirmed else "not confirmed: log in to receive the e-mail"
-    sentence = (
-        f"Created the account {user.email} ({state})."
-        if is_new
-        else f"The account {user.email} already exists."
-    )
+    sentence = f"Created the account {user.email} ({state})."
+    if not is_new:
+        sentence = f"The account {user.email} already exists."
     console.print_result(sentence, shown, as_json)
 
 
@@ -190,11 +188,8 @@ def delete(email: str, yes: bool, as_json: bool) -> None:
         from readback.cabinet.accounts import services as account_services
 
         user = find_account(email)
-        console.confirm(
-            f"Delete {user.email} with its keys ({user.keys.count()}) and their "
-            "history?",
-            yes=yes,
-        )
+        keys = f"its keys ({user.keys.count()}) and their history"
+        console.confirm(f"Delete {user.email} with {keys}?", yes=yes)
         account_services.account_delete(user)
     deleted = {"email": user.email, "deleted": True}
     console.print_result(f"Deleted {email}.", deleted, as_json)
@@ -297,32 +292,27 @@ def _invite_many(days: int, print_link: bool, as_json: bool) -> None:
         from readback.cabinet.accounts.invite_many import InvitationOutcome, invite_many
 
         results = invite_many(text, days=days, mail=not print_link)
-        shown = [
-            {
+        shown = []
+        for each in results:
+            made = each.invitation if print_link else None
+            row = {
                 "line": each.line,
                 "email": each.email,
                 "outcome": each.outcome.value,
                 "problem": each.problem or None,
-                "link": invitation_link(each.invitation)
-                if each.invitation and print_link
-                else None,
+                "link": invitation_link(made) if made else None,
             }
-            for each in results
-        ]
+            shown.append(row)
+            if made and not as_json:
+                click.echo(f"{row['email']}\t{row['link']}")
         if as_json:
             console.print_json(shown)
-        elif print_link:
-            for row in shown:
-                if row["link"]:
-                    click.echo(f"{row['email']}\t{row['link']}")
     wrong = [each for each in results if each.outcome is InvitationOutcome.WRONG]
     for each in wrong:
         click.echo(f"Line {each.line}: {each.email} {each.problem}", err=True)
     invited = sum(each.outcome is InvitationOutcome.INVITED for each in results)
-    known = len(results) - invited - len(wrong)
-    click.echo(
-        f"Invited: {invited}. Left alone: {known}. Wrong: {len(wrong)}.", err=True
-    )
+    counts = f"Left alone: {len(results) - invited - len(wrong)}. Wrong: {len(wrong)}."
+    click.echo(f"Invited: {invited}. {counts}", err=True)
     if wrong:
         raise SystemExit(ExitCode.FAILURE)
 
@@ -364,10 +354,9 @@ def uninvite(email: str, as_json: bool) -> None:
         if invitation is None:
             raise Failure(f"There is no invitation for {email}.")
         account_invitations.invitation_withdraw(invitation)
+    done = f"Withdrew the invitation for {invitation.email}."
     withdrawn = {"email": invitation.email, "withdrawn": True}
-    console.print_result(
-        f"Withdrew the invitation for {invitation.email}.", withdrawn, as_json
-    )
+    console.print_result(done, withdrawn, as_json)
 
 
 def _invitation_as_json(invitation: "Invitation") -> dict[str, Any]:

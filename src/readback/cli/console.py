@@ -18,13 +18,7 @@ from readback.cli.settings import load
 
 json_flag = partial(click.option, "--json", "as_json", is_flag=True)
 json_option = json_flag(help="Print JSON on standard output.")
-_UNITS = {
-    "d": "days",
-    "h": "hours",
-    "m": "minutes",
-    "s": "seconds",
-    "ms": "milliseconds",
-}
+_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -46,8 +40,7 @@ def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def print_json(value: Any) -> None:
     """Print one JSON object or list, with times such as 2026-11-15T04:12:00Z."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=_json_time)
-    click.echo(text)
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_json_time))
 
 
 def print_result(sentence: str, value: Any, as_json: bool) -> None:
@@ -99,8 +92,9 @@ def ask_for_password(from_stdin: bool) -> str | None:
 def print_mail_note() -> None:
     """Say who sends the e-mail: not this command, which does not wait for it."""
     if load().smtp_url:
-        note = "The owner is notified by e-mail as soon as a cabinet is running."
-        click.echo(note, err=True)
+        click.echo(
+            "The owner is notified by e-mail as soon as a cabinet is running.", err=True
+        )
 
 
 def duration(value: str) -> timedelta:
@@ -110,4 +104,4 @@ def duration(value: str) -> timedelta:
         raise click.BadParameter(
             "must be a number with a unit, such as 30d, 12h, 15m or 1s."
         )
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])

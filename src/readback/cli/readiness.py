@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from urllib.request import (
     HTTPHandler,
     HTTPSHandler,
-    OpenerDirector,
     ProxyHandler,
     Request,
     build_opener,
@@ -78,22 +77,21 @@ class Attempts:
         if self._url.endswith(VERSION_PREFIX):
             paths = (MODELS_PATH.removeprefix(VERSION_PREFIX),)
         for path in paths:
-            status, body = _get(self._opener, self._url + path)
+            status, body = self._get(self._url + path)
             self.last_seen = f"it answered {path} with status {status}"
             if status not in _ELSEWHERE:
                 is_check = path in (_READY_PATH, _HEALTH_PATH)
                 return status == 200 if is_check else _needs_key(status, body)
         return False
 
-
-def _get(opener: OpenerDirector, url: str) -> tuple[int, bytes]:
-    """Return the status and the beginning of the body, whatever the status is."""
-    try:
-        answer = opener.open(url, timeout=_ANSWER_SECONDS)
-    except HTTPError as error:
-        answer = error
-    with answer:
-        return answer.status, answer.read(MAX_BODY_BYTES)
+    def _get(self, url: str) -> tuple[int, bytes]:
+        """Return the status and the beginning of the body, whatever the status is."""
+        try:
+            answer = self._opener.open(url, timeout=_ANSWER_SECONDS)
+        except HTTPError as error:
+            answer = error
+        with answer:
+            return answer.status, answer.read(MAX_BODY_BYTES)
 
 
 class _BoundedHandler(HTTPHandler, HTTPSHandler):

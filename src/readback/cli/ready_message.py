@@ -6,7 +6,6 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -14,16 +13,12 @@ import click
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 
-# Prints the message. The second argument is the result of `startup.prepare_database`.
-PrintReady = Callable[[Config, dict[str, str]], None]
 # Podman creates this file in every container.
 _PODMAN_MARK = Path("/run/.containerenv")
 
 
-def print_text(
-    config: Config, account: dict[str, str], *, environment: str = ""
-) -> None:
-    """Print addresses and commands; these need the environment in front of them."""
+def print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:
+    """Print addresses and commands; see `startup.prepare_database` for the account."""
     click.echo("Readback is running. Press Ctrl-C to stop it.\n")
     click.echo(f"  API      {config.base_url}")
     click.echo(f"  Cabinet  {config.effective_cabinet_url}")
@@ -44,7 +39,11 @@ def print_text(
         click.echo(f"  {link}\n")
     elif link is not None:
         click.echo(f"Log in to the cabinet as {account['email']}.\n")
-    program = environment + _program()
+    program = _program()
+    if ephemeral and not config.database_url:
+        # Other commands must be told where this server has its data.
+        folder = shlex.quote(str(config.data_dir.absolute()))
+        program = f"READBACK_DATA_DIR={folder} {program}"
     email = account.get("email", "EMAIL")
     missing = account.get("missing")
     if missing == "account":
@@ -57,14 +56,6 @@ def print_text(
         )
     which = "a" if missing in ("account", "key") else "another"
     click.echo(f"To create {which} key: {program} key create {email}")
-
-
-def print_ephemeral(config: Config, account: dict[str, str]) -> None:
-    """Print the text; other commands must be told where this server has its data."""
-    folder = shlex.quote(str(config.data_dir.absolute()))
-    is_embedded = not config.database_url
-    environment = f"READBACK_DATA_DIR={folder} " if is_embedded else ""
-    print_text(config, account, environment=environment)
 
 
 def print_json(config: Config, account: dict[str, str]) -> None:
@@ -104,12 +95,12 @@ def _program() -> str:
         # The only program of a container, whose host name is its id.
         engine = "podman" if _PODMAN_MARK.exists() else "docker"
         return f"{engine} exec -it {socket.gethostname()} readback"
-    called = Path(sys.argv[0])
     if shutil.which("readback"):
         return "readback"
-    if called.name == "readback":
-        return shlex.quote(str(called))
-    return "python -m readback"
+    called = Path(sys.argv[0])
+    return (
+        shlex.quote(str(called)) if called.name == "readback" else "python -m readback"
+    )
 
 
 def _ops_url(config: Config) -> str:

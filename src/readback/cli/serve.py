@@ -20,7 +20,6 @@ from readback.api.shared.memory import SharedMemory
 from readback.cli import console, listeners, ready_message, settings, startup
 from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
-from readback.cli.ready_message import PrintReady
 from readback.cli.streams import OutputError
 from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
 from readback.config import Config
@@ -29,9 +28,6 @@ from readback.listening import ListenerHold
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
-
-# Prepares the database and returns the local account; needs Django.
-Prepare = Callable[[], dict[str, str]]
 _ANY_PORT = "127.0.0.1:0"
 
 
@@ -74,21 +70,13 @@ def serve(
         return
     if not is_ephemeral:
         config = settings.load_for_server()
-        prepare = partial(
-            startup.prepare_database,
-            config,
-            ephemeral=False,
-            shows_secrets=show_key or sys.stdout.isatty(),
-        )
-        sockets = listeners.open_all(config)
-        context.exit(_run(config, sockets, prepare, ready_message.print_text))
+        shows_secrets = show_key or sys.stdout.isatty()
+        prepare = partial(startup.prepare_database, config, shows_secrets=shows_secrets)
+        context.exit(_run(config, listeners.open_all(config), prepare))
     settings.require_server_packages()
     with _temporary_server() as (config, sockets):
-        prepare = partial(
-            startup.prepare_database, config, ephemeral=True, shows_secrets=True
-        )
-        text, line = ready_message.print_ephemeral, ready_message.print_json
-        context.exit(_run(config, sockets, prepare, line if as_json else text))
+        prepare = partial(startup.prepare_database, config, ephemeral=True)
+        context.exit(_run(config, sockets, prepare, ephemeral=True, as_json=as_json))
 
 
 @serve.command()
@@ -119,18 +107,25 @@ def cabinet(context: click.Context) -> None:
 
 
 def _run(
-    config: Config, sockets: Listeners, prepare: Prepare, print_ready: PrintReady
+    config: Config,
+    sockets: Listeners,
+    prepare: Callable[[], dict[str, str]],
+    *,
+    ephemeral: bool = False,
+    as_json: bool = False,
 ) -> int:
-    """Start both planes, print the message when they are ready, wait for their end."""
+    """Start both planes, print the message when they are ready, wait for their end.
+
+    `prepare` prepares the database and returns the local account; it needs Django.
+    """
     # Here, because no other command needs an HTTP client.
     from readback.cli.readiness import passes
 
     settings.check_certificate(config)
-    checked = (sockets.ops, "/readyz"), (sockets.cabinet, "/healthz")
     # The addresses are read now: the listeners may be closed afterwards.
     checks: list[Callable[[], bool]] = [
         partial(passes, (listener.family, listener.getsockname()), path)
-        for listener, path in checked
+        for listener, path in ((sockets.ops, "/readyz"), (sockets.cabinet, "/healthz"))
     ]
     shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
 
@@ -167,7 +162,10 @@ def _run(
         supervisor.start("API", start_api)
     if _wait_until_ready(supervisor, checks):
         try:
-            print_ready(config, account)
+            if as_json:
+                ready_message.print_json(config, account)
+            else:
+                ready_message.print_text(config, account, ephemeral=ephemeral)
             sys.stdout.flush()
         except OutputError as error:
             if "key" in account and not config.ephemeral_key:

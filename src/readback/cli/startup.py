@@ -19,7 +19,7 @@ LOCAL_ACCOUNT = "local@localhost"
 
 
 def prepare_database(
-    config: Config, *, ephemeral: bool, shows_secrets: bool
+    config: Config, *, ephemeral: bool = False, shows_secrets: bool = True
 ) -> dict[str, str]:
     """Migrate, record the API's address and return the local account, if any.
 
@@ -35,7 +35,10 @@ def prepare_database(
     with database.report_database_errors():
         is_new = schema.is_new(database.apply_migrations(config))
         _record_address(config)
-        account = _local_account(config, is_new, ephemeral, shows_secrets)
+        if ephemeral:
+            account = ephemeral_account(config)
+        else:
+            account = _local_account(config, is_new, shows_secrets)
     _disconnect()
     return account
 
@@ -71,14 +74,10 @@ def prepare_cabinet(config: Config) -> None:
     _disconnect()
 
 
-def _local_account(
-    config: Config, is_new: bool, ephemeral: bool, shows_secrets: bool
-) -> dict[str, str]:
+def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[str, str]:
     from readback.cabinet.accounts import selectors as account_selectors
     from readback.cabinet.keys import selectors as key_selectors
 
-    if ephemeral:
-        return ephemeral_account(config)
     if is_new and _is_private(config):
         _new_account(LOCAL_ACCOUNT)
     account = account_selectors.account_find(LOCAL_ACCOUNT)

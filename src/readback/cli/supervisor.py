@@ -151,12 +151,12 @@ class Supervisor:
                     self._note_exit(plane, child, os.waitstatus_to_exitcode(status))
 
     def _note_exit(self, plane: Plane, child: int, code: int) -> None:
-        if self._restarts and not self._stopping:
-            self._plan_restart(plane, child, code)
-            return
         if self._stopping:
             # A child that has no handler yet is killed by the signal, which is fine.
             code = ExitCode.OK if -code in (signal.SIGTERM, signal.SIGINT) else code
+        elif self._restarts:
+            self._plan_restart(plane, child, code)
+            return
         else:
             click.echo(
                 f"The {plane.name} exited unexpectedly; stopping Readback.", err=True
