@@ -25,7 +25,13 @@ def forwarded_address(header: str, trusted_proxies: int) -> str | None:
     entries = header.split(",") if header else []
     if not trusted_proxies or len(entries) < trusted_proxies:
         return None
-    return _address_in(entries[-trusted_proxies].strip())
+    entry = entries[-trusted_proxies].strip()
+    match = _WITH_PORT.fullmatch(entry)
+    try:
+        ip = _parse(match[1] or match[2] if match else entry)
+    except ValueError:
+        return UNKNOWN
+    return str(ip).partition("%")[0]  # without its scope id
 
 
 def shorten(address: str) -> str:
@@ -62,16 +68,6 @@ def network_digest(address: str, key: bytes) -> bytes:
     if not name:
         return b""
     return blake2b(name.encode(), key=key, digest_size=NETWORK_DIGEST_LENGTH).digest()
-
-
-def _address_in(entry: str) -> str:
-    """Return the address in an entry without its port and its scope id."""
-    match = _WITH_PORT.fullmatch(entry)
-    try:
-        ip = _parse(match[1] or match[2] if match else entry)
-    except ValueError:
-        return UNKNOWN
-    return str(ip).partition("%")[0]
 
 
 def _parse(text: str) -> IPv4Address | IPv6Address:

@@ -15,13 +15,7 @@ from typing import Any, TypeVar
 
 from readback import setting_values as values
 from readback.contract import JOURNAL_ROWS, VERSION_PREFIX
-from readback.setting_values import (
-    SQLITE,
-    VARIABLE_PREFIX,
-    Bind,
-    ConfigError,
-    SignUp,
-)
+from readback.setting_values import Bind, ConfigError, SignUp
 
 T = TypeVar("T")
 
@@ -304,14 +298,14 @@ class Config:
 
     @property
     def effective_database_url(self) -> str:
-        embedded = f"{SQLITE}{self.data_dir.absolute() / DATABASE_NAME}"
+        embedded = f"{values.SQLITE}{self.data_dir.absolute() / DATABASE_NAME}"
         return self.database_url or embedded
 
     @property
     def sqlite_path(self) -> Path | None:
         """The path of the SQLite file; None if the database is PostgreSQL."""
-        url = self.effective_database_url
-        return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+        *_, path = self.effective_database_url.partition(values.SQLITE)
+        return Path(path) if path else None
 
     @property
     def base_url(self) -> str:
@@ -334,7 +328,7 @@ class Config:
 
 def variable(setting: Field[Any]) -> str:
     """Return the name of the environment variable for a field of `Config`."""
-    return VARIABLE_PREFIX + setting.name.upper()
+    return values.VARIABLE_PREFIX + setting.name.upper()
 
 
 def read(environ: Mapping[str, str] = os.environ) -> Config:

@@ -8,14 +8,7 @@ import platform
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
+from prometheus_client import CollectorRegistry, Metric, core, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
@@ -70,18 +63,20 @@ _MEANINGS = BOTH_PLANES | API | CABINET
 
 
 def gauge(name: str, value: float) -> Metric:
-    return GaugeMetricFamily(PREFIX + name, _MEANINGS[name], value)
+    return core.GaugeMetricFamily(PREFIX + name, _MEANINGS[name], value)
 
 
 def counter(name: str, value: float) -> Metric:
-    return CounterMetricFamily(PREFIX + name, _MEANINGS[name], value)
+    return core.CounterMetricFamily(PREFIX + name, _MEANINGS[name], value)
 
 
 def counters_by(
     name: str, label_names: Labels, values: Iterable[tuple[Labels, float]]
 ) -> Metric:
     """Return one counter for each combination of labels."""
-    family = CounterMetricFamily(PREFIX + name, _MEANINGS[name], labels=label_names)
+    family = core.CounterMetricFamily(
+        PREFIX + name, _MEANINGS[name], labels=label_names
+    )
     for labels, value in values:
         family.add_metric(labels, value)
     return family
@@ -94,7 +89,9 @@ def histograms(
     counters: SharedCounters,
 ) -> Metric:
     """Return one histogram for each combination of labels that has occurred."""
-    family = HistogramMetricFamily(PREFIX + name, _MEANINGS[name], labels=label_names)
+    family = core.HistogramMetricFamily(
+        PREFIX + name, _MEANINGS[name], labels=label_names
+    )
     for labels, histogram in found:
         counts = histogram.buckets(counters)
         if counts[-1][1] or not labels:
@@ -117,7 +114,7 @@ def of_both_planes(
         "database": "sqlite" if config.sqlite_path else "postgresql",
     }
     # The class adds the suffix to the name.
-    yield InfoMetricFamily(f"{PREFIX}build", _MEANINGS["build_info"], build)
+    yield core.InfoMetricFamily(f"{PREFIX}build", _MEANINGS["build_info"], build)
     yield gauge("start_time_seconds", lifecycle.started_at)
     yield counter("worker_deaths_total", counters.total(WORKER_DEATHS))
 

@@ -18,16 +18,9 @@ from gunicorn import arbiter
 from gunicorn.app.base import BaseApplication
 from gunicorn.workers.base import Worker
 
-from readback import logs
+from readback import listening, logs
 from readback.config import Config
 from readback.lifecycle import Lifecycle
-from readback.listening import (
-    ListenerHold,
-    is_anyone_waiting,
-    is_listening,
-    is_ours,
-    refuse,
-)
 from readback.shared_counters import WORKER_DEATHS, SharedCounters
 
 # gunicorn kills a worker that has not reported for this long.
@@ -52,13 +45,13 @@ class PlaneApplication(BaseApplication):
         self,
         config: Config,
         listeners: list[socket.socket],
-        hold: ListenerHold | None,
+        hold: listening.ListenerHold | None,
         margin_seconds: int,
         **settings: Any,
     ) -> None:
         self.config = config
         self.lifecycle = Lifecycle(settings["workers"])
-        self._are_ours = all(map(is_ours, listeners))
+        self._are_ours = all(map(listening.is_ours, listeners))
         self._hold = hold
         self._settings = {
             # gunicorn closes the descriptors that it receives, so it must own them.
@@ -141,12 +134,12 @@ class Arbiter(arbiter.Arbiter):
         """Note which workers have ended; a stop calls this ten times a second."""
         super().reap_workers()
         # Not only once: a worker that goes on after all may listen again.
-        for listener in filter(is_listening, self._closing):
+        for listener in filter(listening.is_listening, self._closing):
             allowed = _SILENT_SECONDS
-            if is_anyone_waiting(listener):
+            if listening.is_anyone_waiting(listener):
                 allowed = _SILENT_SECONDS_WITH_QUEUE
             if self._lifecycle.accepting_silence() > allowed:
-                refuse(listener)
+                listening.refuse(listener)
 
     def handle_int(self) -> None:
         """Stop soon, but as for SIGTERM: Ctrl-C must not cut off a running request."""

@@ -7,7 +7,7 @@ requests always have. Nothing here knows about HTTP, databases or pages.
 
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -187,22 +187,15 @@ def recognise(
     if not most:
         # The library, which is the first in the table; the others are built on it.
         best = best[:1]
+    # The others that may have sent this, the likeliest first.
+    rest = [row for row in matching if row not in best and most < _TELLING]
+    by_default = [row for row in rest if row.unless_set & found]
+    others = [row for row in rest if not (row.sends or row.unless_set & found)]
     return RecognisedProgram(
         best=tuple(best),
-        others=tuple(_others(matching, best, found)) if most < _TELLING else (),
+        others=(*by_default, *others),
         alone=len(matching) == 1 and not (most or best[0].library),
     )
-
-
-def _others(
-    matching: Sequence[Program], best: Sequence[Program], found: set[str]
-) -> list[Program]:
-    """Return the other programs that may have sent this, the likeliest first."""
-    rest = [row for row in matching if row not in best]
-    by_default = [row for row in rest if row.unless_set & found]
-    return by_default + [
-        row for row in rest if not (row.sends or row.unless_set & found)
-    ]
 
 
 def _program(row: dict[str, Any]) -> Program:

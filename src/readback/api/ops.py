@@ -20,13 +20,7 @@ from readback.api.data.health import ROUND_ERROR, Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
-from readback.api.shared.memory import (
-    GAUGES,
-    KEY_LOOK_UPS,
-    REQUESTS,
-    TOTALS,
-    Counters,
-)
+from readback.api.shared import memory
 from readback.config import Config
 from readback.contract import REFUSALS
 from readback.lifecycle import Lifecycle
@@ -44,7 +38,7 @@ class ApiMetrics(Collector):
     """All metrics of the API, as prometheus_client collects them."""
 
     def __init__(
-        self, counters: Counters, config: Config, lifecycle: Lifecycle
+        self, counters: memory.Counters, config: Config, lifecycle: Lifecycle
     ) -> None:
         self._counters = counters
         self._config = config
@@ -59,14 +53,14 @@ class ApiMetrics(Collector):
         # values, would not notice the first internal error.
         requests = [
             ((endpoint, code or "ok"), counters.total((endpoint, code)))
-            for endpoint, code in REQUESTS
+            for endpoint, code in memory.REQUESTS
         ]
         yield metrics.counters_by("requests_total", ("endpoint", "code"), requests)
-        for name in TOTALS:
+        for name in memory.TOTALS:
             yield metrics.counter(f"{name}_total", counters.total(name))
-        for name in GAUGES:
+        for name in memory.GAUGES:
             yield metrics.gauge(name, counters.total(name))
-        look_ups = [((), KEY_LOOK_UPS)]
+        look_ups = [((), memory.KEY_LOOK_UPS)]
         yield metrics.histograms("key_lookup_seconds", (), look_ups, counters)
         yield from self._known_only_sometimes()
 
@@ -87,7 +81,7 @@ class Ops:
 
     def __init__(
         self,
-        counters: Counters,
+        counters: memory.Counters,
         health: Health,
         keyring: Keyring,
         lifecycle: Lifecycle,

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import uvloop
 
+from readback import listening
 from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import ExpiryLog, expiry
 from readback.api.data.clerk import Clerk
@@ -34,13 +35,6 @@ from readback.api.shared.memory import KEY_LOOK_UPS, SharedMemory
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.lifecycle import SHORT_NOTICE_SECONDS
-from readback.listening import (
-    BACKLOG,
-    is_anyone_waiting,
-    is_listening,
-    let_in,
-    turn_away,
-)
 from readback.plane import PlaneWorker
 from readback.shared_counters import WorkerCounters
 
@@ -198,24 +192,25 @@ class ApiWorker(PlaneWorker):
         """
         pause = self._handshake_seconds()
         # If this worker has been hanging, the master may have refused all clients.
-        listeners = list(filter(is_listening, self._accepting.sockets))
+        listeners = list(filter(listening.is_listening, self._accepting.sockets))
         is_last = self._lifecycle.is_stopping and self._application.owns_listeners
         if listeners and is_last:
             for listener in listeners:
-                turn_away(listener)
+                listening.turn_away(listener)
             # A worker that hangs, or ends before this one, may leave a queue.
             await self._accepting.accept_from_all()
             await asyncio.sleep(pause)
             # The loop accepts one in each iteration.
             end = time.monotonic() + _HANDSHAKE_SECONDS
-            while any(map(is_anyone_waiting, listeners)) and time.monotonic() < end:
+            is_waiting = listening.is_anyone_waiting
+            while any(map(is_waiting, listeners)) and time.monotonic() < end:
                 await asyncio.sleep(0)
             pause = _MOMENT_SECONDS
         self._accepting.close()
         self._lifecycle.note_closed(self.counters_row)
         # What was accepted last is not registered before the loop has gone on.
         await asyncio.sleep(pause)
-        let_in()
+        listening.let_in()
 
     def _handshake_seconds(self) -> float:
         if self._lifecycle.is_hurried:
@@ -278,7 +273,7 @@ async def _accept(
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # connections inherit them
         listener.setsockopt(socket.SOL_SOCKET, option, _KERNEL_BUFFER_BYTES)
     return await asyncio.get_running_loop().create_server(
-        connection, sock=listener, backlog=BACKLOG, **options
+        connection, sock=listener, backlog=listening.BACKLOG, **options
     )
 
 

@@ -97,10 +97,8 @@ def _program() -> str:
         return f"{engine} exec -it {socket.gethostname()} readback"
     if shutil.which("readback"):
         return "readback"
-    called = Path(sys.argv[0])
-    return (
-        shlex.quote(str(called)) if called.name == "readback" else "python -m readback"
-    )
+    is_script = Path(sys.argv[0]).name == "readback"
+    return shlex.quote(sys.argv[0]) if is_script else "python -m readback"
 
 
 def _ops_url(config: Config) -> str:

@@ -13,17 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from readback import contract
 from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
 from readback.api.data.unmatched import UnmatchedTable
 from readback.config import Config
-from readback.contract import (
-    JOURNAL_ADDRESS_LENGTH,
-    JOURNAL_DIFFERENCES_LENGTH,
-    JOURNAL_ROWS,
-    JOURNAL_USER_AGENT_LENGTH,
-    MAX_DETAIL_LENGTH,
-)
 
 KEYS_PER_LOOK_UP = 500
 TALLIES_PER_TRANSACTION = 500
@@ -260,7 +254,7 @@ class Store:
         entries = [
             (key_id, *self._journal_row(tally))
             for (key_id, _), each in journal.items()
-            for tally in each[-JOURNAL_ROWS:]
+            for tally in each[-contract.JOURNAL_ROWS :]
         ]
         self._run_rows(
             _USAGE,
@@ -280,7 +274,7 @@ class Store:
         due = [id_ for id_, rows in self._untrimmed.items() if rows >= TRIM_EVERY]
         if due:
             text = _TRIM.format(marks=marks(due))
-            self._run(text, (*due, JOURNAL_ROWS))
+            self._run(text, (*due, contract.JOURNAL_ROWS))
         # Rarely used keys must not accumulate here.
         full = len(self._untrimmed) >= _MAX_UNTRIMMED
         for key_id in list(self._untrimmed) if full else due:
@@ -293,13 +287,13 @@ class Store:
             event.endpoint,
             event.status,
             event.code,
-            event.detail[:MAX_DETAIL_LENGTH],
-            event.differences[:JOURNAL_DIFFERENCES_LENGTH],
+            event.detail[: contract.MAX_DETAIL_LENGTH],
+            event.differences[: contract.JOURNAL_DIFFERENCES_LENGTH],
             event.accepted,
             tally.request_bytes,
             tally.answer_bytes,
-            event.user_agent[:JOURNAL_USER_AGENT_LENGTH],
-            event.address[:JOURNAL_ADDRESS_LENGTH],
+            event.user_agent[: contract.JOURNAL_USER_AGENT_LENGTH],
+            event.address[: contract.JOURNAL_ADDRESS_LENGTH],
             tally.requests,
         )
 

@@ -12,19 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from readback import programs
+from readback import contract, programs
 from readback.api.endpoints.strict_json import NotJson, Number, load
-from readback.contract import (
-    JOURNAL_DIFFERENCES_LENGTH,
-    MAX_CONTENT_BYTES,
-    MAX_DETAIL_LENGTH,
-    MAX_TOKENS,
-    MESSAGE_FIELDS,
-    MODEL,
-    REQUEST_FIELDS,
-    REQUIRED_FIELDS,
-    ROLE,
-)
 from readback.differences import ADVICE, UNNAMED, advice
 from readback.keys import KEY_LIKE
 
@@ -69,12 +58,15 @@ def _not_json(sentence: str) -> Finding:
 
 
 def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
-    yield from _check_names(request, REQUEST_FIELDS, REQUIRED_FIELDS, "the body")
+    yield from _check_names(
+        request, contract.REQUEST_FIELDS, contract.REQUIRED_FIELDS, "the body"
+    )
     if "model" in request:
         model = request["model"]
-        if model != MODEL or isinstance(model, Number):
+        if model != contract.MODEL or isinstance(model, Number):
             got = model if _is_quotable(model) else _kind(model)
-            yield _wrong_value("invalid_model", "model", f"model must be {MODEL}", got)
+            rule = f"model must be {contract.MODEL}"
+            yield _wrong_value("invalid_model", "model", rule, got)
     if "messages" in request:
         yield from _check_messages(request["messages"])
     if "stream" in request and request["stream"] is not False:
@@ -83,9 +75,9 @@ def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
         yield _wrong_value("stream_unavailable", "stream", rule, got)
     if "max_tokens" in request:
         value = request["max_tokens"]
-        if not isinstance(value, Number) or str(value) != str(MAX_TOKENS):
+        if not isinstance(value, Number) or str(value) != str(contract.MAX_TOKENS):
             got = _kind(value)
-            rule = f"max_tokens must be the integer {MAX_TOKENS} or omitted"
+            rule = f"max_tokens must be the integer {contract.MAX_TOKENS} or omitted"
             yield _wrong_value("invalid_max_tokens", "max_tokens", rule, got)
 
 
@@ -133,7 +125,7 @@ def _check_messages(messages: Any) -> Iterator[Finding]:
 
 def _kept(messages: list[Any]) -> int:
     """Return the place of the message that is left when the others are removed."""
-    places = [at for at, each in enumerate(messages) if _role(each) == ROLE]
+    places = [at for at, each in enumerate(messages) if _role(each) == contract.ROLE]
     return places[-1] if places else len(messages) - 1
 
 
@@ -171,13 +163,12 @@ def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
         got, rule = _kind(message), f"{path} must be an object"
         yield _wrong_value("invalid_messages", "messages", rule, got)
         return
-    yield from _check_names(
-        message, MESSAGE_FIELDS, MESSAGE_FIELDS, "a message", f"{path}."
-    )
-    role = message.get("role", ROLE)
-    if role != ROLE or isinstance(role, Number):
+    names = contract.MESSAGE_FIELDS
+    yield from _check_names(message, names, names, "a message", f"{path}.")
+    role = message.get("role", contract.ROLE)
+    if role != contract.ROLE or isinstance(role, Number):
         got = role if role in _OTHER_ROLES else _kind(role)
-        rule = f"{path}.role must be {ROLE}"
+        rule = f"{path}.role must be {contract.ROLE}"
         yield _wrong_value("invalid_role", "message.role", rule, got)
     if "content" in message:
         yield from _check_content(message["content"], path)
@@ -190,10 +181,9 @@ def _check_content(content: Any, path: str) -> Iterator[Finding]:
     elif not content:
         short = f"{path}.content is empty"
         yield Finding("empty_content", ("message.empty",), f"{short}.", short)
-    elif (size := len(content.encode())) > MAX_CONTENT_BYTES:
-        rule = f"{path}.content may have at most {MAX_CONTENT_BYTES} bytes in UTF-8"
-        got = str(size)
-        yield _wrong_value("content_too_large", "message.too_large", rule, got)
+    elif (size := len(content.encode())) > (limit := contract.MAX_CONTENT_BYTES):
+        rule = f"{path}.content may have at most {limit} bytes in UTF-8"
+        yield _wrong_value("content_too_large", "message.too_large", rule, str(size))
 
 
 def _wrong_value(code: str, difference: str, rule: str, got: str) -> Finding:
@@ -223,12 +213,12 @@ def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     if program := programs.recognise(user_agent, ids):
         special = program.hint(ids, connected=True)
         hint = special or hint if program.alone else f"{hint} {special}".rstrip()
-    room = MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
+    room = contract.MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
     also = _also([other.short for other in others], room)
     detail = " ".join(filter(None, (first.sentence, also, hint)))
     stored = " ".join(ids)
-    if len(stored) > JOURNAL_DIFFERENCES_LENGTH:
-        stored = stored[: JOURNAL_DIFFERENCES_LENGTH + 1].rpartition(" ")[0]
+    if len(stored) > contract.JOURNAL_DIFFERENCES_LENGTH:
+        stored = stored[: contract.JOURNAL_DIFFERENCES_LENGTH + 1].rpartition(" ")[0]
     return Explanation(first.code, detail, stored)
 
 

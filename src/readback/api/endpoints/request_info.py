@@ -7,7 +7,7 @@ at the database or at the clock.
 import re
 from dataclasses import dataclass
 
-from readback import keys
+from readback import contract, keys
 from readback.api.endpoints.near_misses import (
     WITHOUT_ADVICE,
     NearMiss,
@@ -16,14 +16,6 @@ from readback.api.endpoints.near_misses import (
 from readback.api.endpoints.presented_key import Credentials, credentials_in, times
 from readback.api.http.head import Head
 from readback.client_address import forwarded_address
-from readback.contract import (
-    CHAT,
-    CHAT_PATH,
-    JOURNAL_USER_AGENT_LENGTH,
-    MODELS,
-    MODELS_PATH,
-    OTHER,
-)
 from readback.programs import recognise
 
 # The same in every program that is built on a browser; its name comes after this.
@@ -32,8 +24,8 @@ _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 # possessive, because a client chooses the text: no part of it is read twice.
 _QUOTED = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _ENDPOINTS = {
-    (b"GET", MODELS_PATH.encode()): MODELS,
-    (b"POST", CHAT_PATH.encode()): CHAT,
+    (b"GET", contract.MODELS_PATH.encode()): contract.MODELS,
+    (b"POST", contract.CHAT_PATH.encode()): contract.CHAT,
 }
 # The fields that are read here, besides those that every head is examined for.
 READ_FIELDS = frozenset(
@@ -61,7 +53,9 @@ class RequestInfo:
 def describe(head: Head, trusted_proxies: int) -> RequestInfo:
     endpoint = endpoint_of(head)
     user_agent = _user_agent(head)
-    miss = _FOUND if endpoint != OTHER else _explain_not_found(head, user_agent)
+    miss = (
+        _FOUND if endpoint != contract.OTHER else _explain_not_found(head, user_agent)
+    )
     return RequestInfo(
         endpoint=endpoint,
         not_found_detail=miss.sentence,
@@ -77,7 +71,7 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
 
 
 def endpoint_of(head: Head) -> str:
-    return _ENDPOINTS.get((head.method, head.target), OTHER)
+    return _ENDPOINTS.get((head.method, head.target), contract.OTHER)
 
 
 def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
@@ -114,7 +108,7 @@ def _user_agent(head: Head) -> str:
     agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
     telling = _BROWSER_ENGINE.sub("", printable, count=1)
-    return keys.hidden(telling)[:JOURNAL_USER_AGENT_LENGTH]
+    return keys.hidden(telling)[: contract.JOURNAL_USER_AGENT_LENGTH]
 
 
 def _prefers(head: Head, preference: bytes) -> bool:
@@ -127,16 +121,13 @@ def _prefers(head: Head, preference: bytes) -> bool:
     if not values:
         return False
     # What is quoted may contain commas, but nothing that matters here.
-    unquoted = _QUOTED.sub(_without_text, b",".join(values))
+    joined = b",".join(values)
+    unquoted = _QUOTED.sub(lambda text: b"" if text[0] == b'""' else b'"', joined)
     for member in unquoted.lower().split(b","):
         name, _, value = member.partition(b";")[0].partition(b"=")
         if name.strip(b" \t") == preference:
             return not value.strip(b" \t")
     return False
-
-
-def _without_text(quoted: re.Match[bytes]) -> bytes:
-    return b"" if quoted[0] == b'""' else b'"'
 
 
 def forwarded(value: bytes, trusted_proxies: int) -> str | None:
