@@ -73,9 +73,9 @@ class Refusal:
     """One row of the table of refusals: what a client is told, and how to fix it."""
 
     code: str
-    status: HTTPStatus
     sentence: str
     hint: str
+    status: HTTPStatus = HTTPStatus.BAD_REQUEST
 
     @property
     def reason(self) -> str:
@@ -86,7 +86,6 @@ class Refusal:
 _ROWS = (
     Refusal(
         "malformed_request",
-        HTTPStatus.BAD_REQUEST,
         "The request is not well-formed HTTP/1.1.",
         "Use an HTTP client library. If you do, look for a proxy that "
         "rewrites requests, or for https:// where the port expects http://, or "
@@ -94,147 +93,132 @@ _ROWS = (
     ),
     Refusal(
         "unsupported_transfer_coding",
-        HTTPStatus.NOT_IMPLEMENTED,
         "The Transfer-Encoding of the request is not supported.",
         "Send the body with a Content-Length, or with Transfer-Encoding: "
         "chunked and no other coding.",
+        HTTPStatus.NOT_IMPLEMENTED,
     ),
     Refusal(
         "target_too_long",
-        HTTPStatus.REQUEST_URI_TOO_LONG,
         f"The request line is longer than {MAX_HEAD_BYTES} bytes.",
         "Send the text in the body; URL parameters are not accepted.",
+        HTTPStatus.REQUEST_URI_TOO_LONG,
     ),
     Refusal(
         "headers_too_large",
-        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
         f"The head of the request is larger than {MAX_HEAD_BYTES} bytes or "
         f"has more than {MAX_HEAD_FIELDS} header fields.",
         "Remove headers that are not needed, such as large cookies or those "
         "that a proxy adds.",
+        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     ),
     Refusal(
         "not_found",
-        HTTPStatus.NOT_FOUND,
         "This path, method or URL parameter is not part of the API.",
         f"Use GET {MODELS_PATH} or POST {CHAT_PATH}, without URL parameters.",
+        HTTPStatus.NOT_FOUND,
     ),
     Refusal(
         "invalid_key",
-        HTTPStatus.UNAUTHORIZED,
         "The key is not accepted.",
         "Send exactly one header 'Authorization: Bearer <key>' with a key "
         "from the cabinet. The key must not be revoked or expired, and its "
         "account must be active with a confirmed e-mail address.",
+        HTTPStatus.UNAUTHORIZED,
     ),
     Refusal(
         "rate_limited",
-        HTTPStatus.TOO_MANY_REQUESTS,
         "Too many requests in a short time.",
         "Wait for the number of seconds in the Retry-After header, then send "
         "requests more slowly.",
+        HTTPStatus.TOO_MANY_REQUESTS,
     ),
     Refusal(
         "request_too_large",
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"The body of the request is larger than {MAX_BODY_BYTES} bytes.",
         f"Shorten the text; it may have at most {MAX_CONTENT_BYTES} bytes in UTF-8.",
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     ),
     Refusal(
         "unsupported_media_type",
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         "The body is not declared as application/json.",
         "Send the header 'Content-Type: application/json' once, and no "
         "Content-Encoding.",
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     ),
     Refusal(
         "invalid_json",
-        HTTPStatus.BAD_REQUEST,
         "The body is not a JSON object in UTF-8.",
         "Write the body with a JSON library, in UTF-8 without a byte order "
         "mark, and use each field name once.",
     ),
     Refusal(
         "unknown_field",
-        HTTPStatus.BAD_REQUEST,
         "The body contains a field that is not part of the contract.",
         "Send only model, messages, stream and max_tokens, and in the message"
         " only role and content.",
     ),
     Refusal(
         "missing_field",
-        HTTPStatus.BAD_REQUEST,
         "A required field is missing.",
         "Send model and messages, and in the message role and content.",
     ),
-    Refusal(
-        "invalid_model",
-        HTTPStatus.BAD_REQUEST,
-        "The model does not exist.",
-        f"Set model to {MODEL}.",
-    ),
+    Refusal("invalid_model", "The model does not exist.", f"Set model to {MODEL}."),
     Refusal(
         "invalid_messages",
-        HTTPStatus.BAD_REQUEST,
         "messages is not an array of exactly one message.",
         "Send one message with the role user, without a system prompt or "
         "earlier messages.",
     ),
     Refusal(
         "invalid_role",
-        HTTPStatus.BAD_REQUEST,
         "The role of the message is not user.",
         "Set role to user; system and assistant messages are not accepted.",
     ),
     Refusal(
         "invalid_content",
-        HTTPStatus.BAD_REQUEST,
         "The content of the message is not a string.",
         "Send content as one string, not as a list of parts.",
     ),
     Refusal(
         "empty_content",
-        HTTPStatus.BAD_REQUEST,
         "The content of the message is empty.",
         "Send at least one character.",
     ),
     Refusal(
         "content_too_large",
-        HTTPStatus.BAD_REQUEST,
         f"The content of the message is larger than {MAX_CONTENT_BYTES} bytes "
         "in UTF-8.",
         "Shorten the text; characters outside ASCII take two to four bytes each.",
     ),
     Refusal(
         "stream_unavailable",
-        HTTPStatus.BAD_REQUEST,
         "stream is not false.",
         "Turn off streaming in your program, or omit stream.",
     ),
     Refusal(
         "invalid_max_tokens",
-        HTTPStatus.BAD_REQUEST,
         f"max_tokens is not the integer {MAX_TOKENS}.",
         f"Set max_tokens to {MAX_TOKENS}, or omit it.",
     ),
     Refusal(
         "request_timeout",
-        HTTPStatus.REQUEST_TIMEOUT,
         "The request did not arrive completely in time.",
         "Look for a slow or interrupted network path, or for a Content-Length"
         " that is larger than the body.",
+        HTTPStatus.REQUEST_TIMEOUT,
     ),
     Refusal(
         "unavailable",
-        HTTPStatus.SERVICE_UNAVAILABLE,
         "The service cannot answer this request at the moment.",
         "Wait for the number of seconds in the Retry-After header, then try again.",
+        HTTPStatus.SERVICE_UNAVAILABLE,
     ),
     Refusal(
         "internal_error",
-        HTTPStatus.INTERNAL_SERVER_ERROR,
         "An error occurred in the service.",
         "Try again. If the error persists, give the X-Request-Id to the operator.",
+        HTTPStatus.INTERNAL_SERVER_ERROR,
     ),
 )
 
