@@ -1,7 +1,6 @@
 """`readback account`: manage one account, named by its e-mail address, or invite."""
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -105,11 +104,8 @@ def show(email: str, as_json: bool) -> None:
 @click.argument("email")
 @console.json_option
 def deactivate(email: str, as_json: bool) -> None:
-    with open_cabinet():
-        from readback.cabinet.accounts import services as account_services
-
-        shown = _changed(email, account_services.account_deactivate)
-    console.print_result(f"Deactivated {email}.", shown, as_json)
+    services = ["accounts.services.account_deactivate"]
+    _change(email, services, f"Deactivated {email}.", as_json)
 
 
 @account.command()
@@ -118,13 +114,9 @@ def deactivate(email: str, as_json: bool) -> None:
 @console.json_option
 def activate(email: str, confirmed: bool, as_json: bool) -> None:
     """Activate an account again; its keys work as before."""
-    with open_cabinet():
-        from readback.cabinet.accounts import services as account_services
-
-        changes = [account_services.account_activate]
-        changes += [account_services.account_confirm] if confirmed else []
-        shown = _changed(email, *changes)
-    console.print_result(f"Activated {email}.", shown, as_json)
+    services = ["accounts.services.account_activate"]
+    services += ["accounts.services.account_confirm"] if confirmed else []
+    _change(email, services, f"Activated {email}.", as_json)
 
 
 @account.command("reset-second-factor")
@@ -136,12 +128,8 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     Its passkeys, authenticator app and recovery codes stop working, and all its
     sessions end. Make sure first that it is the owner who asks.
     """
-    with open_cabinet():
-        from readback.cabinet.second_factor import services as second_factor_services
-
-        shown = _changed(email, second_factor_services.second_factor_reset)
     done = f"Removed the second factor of {email} and ended its sessions."
-    console.print_result(done, shown, as_json)
+    _change(email, ["second_factor.services.second_factor_reset"], done, as_json)
     console.print_mail_note()
 
 
@@ -150,11 +138,8 @@ def reset_second_factor(email: str, as_json: bool) -> None:
 @console.json_option
 def end_sessions(email: str, as_json: bool) -> None:
     """End all sessions of an account: whoever is logged in has to log in again."""
-    with open_cabinet():
-        from readback.cabinet.accounts import sessions as account_sessions
-
-        shown = _changed(email, account_sessions.sessions_end_by_operator)
-    console.print_result(f"Ended all sessions of {email}.", shown, as_json)
+    services = ["accounts.sessions.sessions_end_by_operator"]
+    _change(email, services, f"Ended all sessions of {email}.", as_json)
 
 
 @account.command()
@@ -166,12 +151,8 @@ def disconnect(email: str, as_json: bool) -> None:
     All its sessions end. The next person who logs in there with the same address gets
     the account with its keys: make sure first that it is the same person.
     """
-    with open_cabinet():
-        from readback.cabinet.single_sign_on import services as single_sign_on_services
-
-        shown = _changed(email, single_sign_on_services.account_disconnect)
     done = f"Disconnected {email} from single sign-on and ended its sessions."
-    console.print_result(done, shown, as_json)
+    _change(email, ["single_sign_on.services.account_disconnect"], done, as_json)
     console.print_mail_note()
 
 
@@ -205,12 +186,16 @@ def find_account(email: str) -> "User":
     return user
 
 
-def _changed(email: str, *changes: "Callable[[User], object]") -> dict[str, Any]:
-    """Apply the changes to an account; return what `--json` prints of it."""
-    user = find_account(email)
-    for change in changes:
-        change(user)
-    return _as_json(user)
+def _change(email: str, services: list[str], done: str, as_json: bool) -> None:
+    """Call services of the cabinet with an account, and print what was done."""
+    with open_cabinet():
+        from django.utils.module_loading import import_string
+
+        user = find_account(email)
+        for name in services:
+            import_string(f"readback.cabinet.{name}")(user)
+        shown = _as_json(user)
+    console.print_result(done, shown, as_json)
 
 
 def _as_json(user: "User") -> dict[str, Any]:
