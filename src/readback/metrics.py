@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
-from prometheus_client import CollectorRegistry, Metric, core, generate_latest
+from prometheus_client import Metric, core, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
@@ -21,7 +21,7 @@ Labels = tuple[str, ...]
 
 PREFIX = "readback_"
 # How to write a format, and its name.
-_Format = tuple[Callable[[CollectorRegistry], bytes], str]
+_Format = tuple[Callable[[Collector], bytes], str]
 _PLAIN_TEXT: _Format = (generate_latest, "text/plain; version=0.0.4; charset=utf-8")
 _OPENMETRICS: _Format = (openmetrics.generate_latest, openmetrics.CONTENT_TYPE_LATEST)
 BOTH_PLANES = {
@@ -125,11 +125,9 @@ def encode(collector: Collector, accept: str) -> tuple[bytes, str]:
     Prometheus asks for OpenMetrics. We choose ourselves, because the choice of
     prometheus_client promises any version that the client names, and repeats its words.
     """
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(collector)
     asks_for_openmetrics = any(map(_is_openmetrics, accept.split(",")))
     generate, content_type = _OPENMETRICS if asks_for_openmetrics else _PLAIN_TEXT
-    return generate(registry), content_type
+    return generate(collector), content_type
 
 
 def _is_openmetrics(accepted: str) -> bool:

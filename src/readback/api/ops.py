@@ -34,50 +34,8 @@ log = logging.getLogger("readback.api")
 STRICT_SECONDS = 5.0
 
 
-class ApiMetrics(Collector):
-    """All metrics of the API, as prometheus_client collects them."""
-
-    def __init__(
-        self, counters: memory.Counters, config: Config, lifecycle: Lifecycle
-    ) -> None:
-        self._counters = counters
-        self._config = config
-        self._lifecycle = lifecycle
-
-    def collect(self) -> Iterator[Metric]:
-        counters = self._counters
-        yield from metrics.of_both_planes(
-            "api", self._config, self._lifecycle, counters
-        )
-        # Also those that have not happened yet: otherwise Prometheus, which compares
-        # values, would not notice the first internal error.
-        requests = [
-            ((endpoint, code or "ok"), counters.total((endpoint, code)))
-            for endpoint, code in memory.REQUESTS
-        ]
-        yield metrics.counters_by("requests_total", ("endpoint", "code"), requests)
-        for name in memory.TOTALS:
-            yield metrics.counter(f"{name}_total", counters.total(name))
-        for name in memory.GAUGES:
-            yield metrics.gauge(name, counters.total(name))
-        look_ups = [((), memory.KEY_LOOK_UPS)]
-        yield metrics.histograms("key_lookup_seconds", (), look_ups, counters)
-        yield from self._known_only_sometimes()
-
-    def _known_only_sometimes(self) -> Iterator[Metric]:
-        if confirmed := self._counters.earliest("keys_confirmed"):
-            age = time.monotonic() - confirmed / 1000
-            yield metrics.gauge("database_contact_age_seconds", age)
-        if expires := self._counters.earliest("certificate_expires"):
-            yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
-        if path := self._config.sqlite_path:
-            with suppress(OSError):
-                free = shutil.disk_usage(path.parent).free
-                yield metrics.gauge("database_disk_free_bytes", free)
-
-
-class Ops:
-    """Serves five paths to the operator."""
+class Ops(Collector):
+    """Serves five paths to the operator, and collects the metrics for one of them."""
 
     def __init__(
         self,
@@ -91,7 +49,7 @@ class Ops:
         self._keyring = keyring
         self._lifecycle = lifecycle
         self._counters = counters
-        self._metrics = ApiMetrics(counters, config, lifecycle)
+        self._config = config
 
     read_fields = frozenset([b"accept"])
 
@@ -130,7 +88,7 @@ class Ops:
             return self._status()
         if head.target == b"/metrics":
             accept = b",".join(head.all(b"accept")).decode("latin-1")
-            return _render(200, *metrics.encode(self._metrics, accept))
+            return _render(200, *metrics.encode(self, accept))
         return self.refuse("not_found", "")
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
@@ -183,6 +141,35 @@ class Ops:
                 open_connections=self._counters.total("open_connections"),
             ),
         )
+
+    def collect(self) -> Iterator[Metric]:
+        counters = self._counters
+        yield from metrics.of_both_planes(
+            "api", self._config, self._lifecycle, counters
+        )
+        # Also those that have not happened yet: otherwise Prometheus, which compares
+        # values, would not notice the first internal error.
+        requests = [
+            ((endpoint, code or "ok"), counters.total((endpoint, code)))
+            for endpoint, code in memory.REQUESTS
+        ]
+        yield metrics.counters_by("requests_total", ("endpoint", "code"), requests)
+        for name in memory.TOTALS:
+            yield metrics.counter(f"{name}_total", counters.total(name))
+        for name in memory.GAUGES:
+            yield metrics.gauge(name, counters.total(name))
+        look_ups = [((), memory.KEY_LOOK_UPS)]
+        yield metrics.histograms("key_lookup_seconds", (), look_ups, counters)
+        # The others are known only sometimes.
+        if confirmed := counters.earliest("keys_confirmed"):
+            age = time.monotonic() - confirmed / 1000
+            yield metrics.gauge("database_contact_age_seconds", age)
+        if expires := counters.earliest("certificate_expires"):
+            yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
+        if path := self._config.sqlite_path:
+            with suppress(OSError):
+                free = shutil.disk_usage(path.parent).free
+                yield metrics.gauge("database_disk_free_bytes", free)
 
 
 def _json(**members: object) -> bytes:
