@@ -154,7 +154,12 @@ class Keyring:
         """Apply what time has changed, and return the digests to refresh."""
         self.now = now
         self._absent.clear()
-        unused_since = self._unused_since()
+        # While the database is unavailable, unused records stay: a forgotten key could
+        # not be looked up again. Once none is trusted any more, all are forgotten.
+        unused_since = inf
+        if self.is_trusted:
+            unavailable = now - self.confirmed_at > UNAVAILABLE_SECONDS
+            unused_since = -inf if unavailable else now - IDLE_SECONDS
         for digest, record in list(self._records.items()):
             try:
                 if record.used_at < unused_since:
@@ -201,17 +206,6 @@ class Keyring:
         self._forget(digest)
         self._note_error(error)
         self._tell(digest, UNAVAILABLE)
-
-    def _unused_since(self) -> float:
-        """Return since when a record must not have been used to be forgotten.
-
-        While the database is unavailable, unused records stay: a forgotten key could
-        not be looked up again. Once no record is trusted any more, all are forgotten.
-        """
-        if not self.is_trusted:
-            return inf
-        unavailable = self.now - self.confirmed_at > UNAVAILABLE_SECONDS
-        return -inf if unavailable else self.now - IDLE_SECONDS
 
     def _is_up_to_date(self, record: Record, row: KeyRow) -> bool:
         """Return whether a row would change nothing, like most of them."""

@@ -102,7 +102,7 @@ class Rates:
         owner, place = self._recent.get(party, (0, 0))
         if owner and self._owner[place] == owner:
             return place
-        owner = _fingerprint(party)
+        owner = int.from_bytes(blake2b(party, digest_size=8).digest(), "little") or 1
         place = self._find(owner)
         if len(self._recent) >= _RECENT:
             self._recent.clear()
@@ -115,23 +115,18 @@ class Rates:
         return place == slot and self._owner[slot] == owner
 
     def _find(self, owner: int) -> int:
-        places = self._places(owner)
+        width = self._width
+        places = [(owner + step) % self._slots * width for step in range(_PROBES)]
         for place in places:
             if self._owner[place] == owner:
                 return place
         free = min(places, key=self._full_at)  # an empty slot has 0
         if self._owner[free]:
-            self._clear(free)
+            for number in range(free, free + width - 1):  # all but the owner
+                self.turn[number] = 0
         self._owner[free] = owner
         self.turn[free] = self.worker
         return free
-
-    def _clear(self, slot: int) -> None:
-        for number in range(self._width - 1):
-            self.turn[slot + number] = 0
-
-    def _places(self, owner: int) -> list[int]:
-        return [(owner + step) % self._slots * self._width for step in range(_PROBES)]
 
     def take(self, slot: int, now: float) -> bool:
         """Count one request; return False if it is beyond the rate."""
@@ -335,7 +330,3 @@ class Limiter(Rates):
             if end - CREATED_REPEATS_AFTER < created <= end:
                 created = end + 1
         return created if created <= self._latest else present
-
-
-def _fingerprint(party: bytes) -> int:
-    return int.from_bytes(blake2b(party, digest_size=8).digest(), "little") or 1
