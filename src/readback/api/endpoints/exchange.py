@@ -1,9 +1,11 @@
 """The requests of one known key with one head from one address.
 
-The base of the two endpoints. An exchange answers requests on all connections: those
-that were read line by line, and the repetitions of a head on one connection.
+The base of the two endpoints, and the simpler one of them. An exchange answers requests
+on all connections: those that were read line by line, and the repetitions of a head on
+one connection.
 """
 
+import json
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,12 +23,13 @@ from readback.api.http.refused import REQUEST_TOO_LARGE
 from readback.api.http.repeat import Repetition
 from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
-from readback.contract import MAX_BODY_BYTES, REFUSALS
+from readback.contract import MAX_BODY_BYTES, MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE
 
 log = logging.getLogger("readback.api")
 
 _shorten = lru_cache(1024)(shorten)
+_MODELS = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,15 @@ class Exchange:
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
         digest, info, address = self._record.digest, self.info, self.address
         return journal_event(digest, info, address, code, detail, differences)
+
+
+class ModelList(Exchange):
+    """GET /v1/models: lists the one model. A body is read, but its content ignored."""
+
+    __slots__ = ()
+
+    def answer(self, body: bytes) -> bytes:
+        return self._count_success(self._replies.ok(_MODELS), len(body))
 
 
 def internal_error(replies: Replies, error: Exception) -> bytes:

@@ -15,11 +15,11 @@ from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
     Exchange,
+    ModelList,
     Services,
     internal_error,
     journal_event,
 )
-from readback.api.endpoints.models import ModelList
 from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import PresentedKey, presented_key
 from readback.api.endpoints.request_info import (
