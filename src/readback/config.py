@@ -1,10 +1,10 @@
-"""The settings: one table of name, default, parser and description, read at start.
+"""The settings: one table of name, default and parser, read at start.
 
-Each field of `Config` is the environment variable READBACK_<FIELD>. A secret can be
-given as READBACK_<FIELD>_FILE instead: the path of a file that contains it. An invalid
-value, or a READBACK_ variable that does not exist, raises `ConfigError`, whose text
-names the variable; the command line prints it and exits. Nothing here opens a socket,
-a database or, except for secrets, a file.
+Each field of `Config` is the environment variable READBACK_<FIELD>; docs/settings.md
+says what it means. A secret can be given as READBACK_<FIELD>_FILE instead: the path of
+a file that contains it. An invalid value, or a READBACK_ variable that does not exist,
+raises `ConfigError`, whose text names the variable; the command line prints it and
+exits. Nothing here opens a socket, a database or, except for secrets, a file.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from readback import setting_values as values
-from readback.contract import JOURNAL_ROWS, VERSION_PREFIX
+from readback.contract import VERSION_PREFIX
 from readback.setting_values import Bind, ConfigError, SignUp
 
 T = TypeVar("T")
@@ -22,279 +22,67 @@ T = TypeVar("T")
 DATABASE_NAME = "readback.sqlite3"
 
 
-def _setting(
-    default: str, parse: Callable[[str], T], description: str, *, secret: bool = False
-) -> T:
+def _setting(default: str, parse: Callable[[str], T], *, secret: bool = False) -> T:
     """Return a dataclass field that carries one row of the table as its metadata."""
-    metadata = {
-        "default": default,
-        "parse": parse,
-        "description": description,
-        "secret": secret,
-    }
+    metadata = {"default": default, "parse": parse, "secret": secret}
     declared: T = field(default=parse(default), metadata=metadata)
     return declared
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """All settings, parsed. The order here is the order in the documentation."""
+    """All settings, parsed. The order here is the order in docs/settings.md."""
 
-    data_dir: Path = _setting(
-        "var", Path, "Directory of the embedded database and the generated secret key."
-    )
-    database_url: str = _setting(
-        "",
-        values.database_url,
-        "Database of both planes: postgresql://user:password@host:port/name or "
-        f"sqlite:///path. Empty: {DATABASE_NAME} in READBACK_DATA_DIR.",
-        secret=True,
-    )
-    api_bind: tuple[Bind, ...] = _setting(
-        "127.0.0.1:8000",
-        values.binds,
-        "Address that the API listens on: host:port, [IPv6]:port or unix:/path. "
-        "Separate several addresses with commas.",
-    )
-    cabinet_bind: Bind = _setting(
-        "127.0.0.1:8001", values.bind, "Address that the cabinet listens on."
-    )
-    ops_bind: Bind = _setting(
-        "127.0.0.1:8002",
-        values.bind,
-        "Address that serves health, readiness and metrics; keep it private.",
-    )
-    public_base_url: str = _setting(
-        "",
-        values.base_url,
-        "URL of the API that clients use, ending in /v1; the cabinet shows it. "
-        "Empty: derived from READBACK_API_BIND.",
-    )
-    cabinet_url: str = _setting(
-        "",
-        values.url("http://", "https://"),
-        "URL of the cabinet that browsers use; links and e-mails contain it. "
-        "Empty: derived from READBACK_CABINET_BIND.",
-    )
-    smtp_url: str = _setting(
-        "",
-        values.url("smtp://", "smtps://"),
-        "Mail server: smtp://user:password@host:587 (uses STARTTLS if there is a user) "
-        "or smtps://…. Empty: e-mails are printed to the terminal.",
-        secret=True,
-    )
-    mail_from: str = _setting(
-        "readback@localhost",
-        values.sender,
-        "Sender of e-mails: an address, or `Name <address>`.",
-    )
-    site_name: str = _setting(
-        values.SOFTWARE, values.site_name, "Name of your service, as people see it."
-    )
-    home_url: str = _setting(
-        "",
-        values.url("http://", "https://"),
-        "Your main website, to which the header of every page of the cabinet links.",
-    )
-    brand_dir: Path | None = _setting(
-        "", values.optional_path, "Folder with your logo, colour, texts and pages."
-    )
-    secret_key: str = _setting(
-        "",
-        values.secret_key,
-        "Secret that signs sessions and links: at least "
-        f"{values.MIN_SECRET_KEY_LENGTH} characters, the same on "
-        "every replica. Empty: generated once and stored in READBACK_DATA_DIR.",
-        secret=True,
-    )
-    signup: SignUp = _setting(
-        "open",
-        values.sign_up,
-        "Who may create an account: open (anybody), closed (nobody), invitation "
-        "(whomever an operator invites), or domains of e-mail addresses, separated "
-        "with commas. Operators can always create and invite, but only with these "
-        "domains.",
-    )
-    oidc_issuer: str = _setting(
-        "",
-        values.issuer,
-        "Issuer of an OpenID Connect provider with which people can log in, as in the "
-        "provider's own configuration. Empty: no single sign-on.",
-    )
-    oidc_client_id: str = _setting(
-        "", str, "Client id that the provider gave to this cabinet."
-    )
-    oidc_client_secret: str = _setting(
-        "", str, "Client secret that belongs to READBACK_OIDC_CLIENT_ID.", secret=True
-    )
-    oidc_name: str = _setting(
-        "single sign-on", str, "Name of the provider on the button of the login page."
-    )
-    oidc_only: bool = _setting(
-        "off",
-        values.on_off,
-        "on: people can log in with the provider and in no other way. off: also with a "
-        "password or a passkey.",
-    )
-    oidc_leave_days: int = _setting(
-        "0",
-        values.whole_number(0, 3650),
-        "Days after which an account is deactivated whose owner has logged in with the "
-        "provider before, but not since; they are told a week before. At least 14. "
-        "0: never.",
-    )
-    operator_second_factor: bool = _setting(
-        "off",
-        values.on_off,
-        "on: operators need a second factor to open the pages for operators.",
-    )
-    security_log: str = _setting(
-        "",
-        values.security_log,
-        "Where the security log goes, that of commands included: the absolute path of "
-        "a file, syslog: (the daemon of this machine) or syslog://host:port (UDP). "
-        "Empty: standard error of the server, and nowhere for commands.",
-    )
-    metrics_token: str = _setting(
-        "",
-        values.token,
-        "Secret with which Prometheus reads /metrics of the cabinet, as a bearer "
-        "token: at least 16 characters. Empty: the cabinet shows no metrics.",
-        secret=True,
-    )
-    contact: str = _setting(
-        "",
-        values.contact,
-        "E-mail address or https:// URL at which people reach you about security and "
-        "their data; the privacy page and /.well-known/security.txt show it.",
-    )
-    workers: int = _setting(
-        "0", values.whole_number(0, 512), "API worker processes. 0: one per CPU core."
-    )
-    cabinet_workers: int = _setting(
-        "1",
-        values.whole_number(1, 128),
-        "Cabinet worker processes, each with eight threads for pages and two for "
-        "passwords.",
-    )
-    tls_certificate: Path | None = _setting(
-        "",
-        values.optional_path,
-        "Certificate chain (PEM file) for HTTPS on READBACK_API_BIND.",
-    )
-    tls_key: Path | None = _setting(
-        "", values.optional_path, "Private key (PEM file) of READBACK_TLS_CERTIFICATE."
-    )
-    trusted_proxy_count: int = _setting(
-        "0",
-        values.whole_number(0, 8),
-        "Number of your proxies in front of Readback, each of which appends to "
-        "X-Forwarded-For. 0: the header is ignored.",
-    )
-    key_rate: int = _setting(
-        "20",
-        values.whole_number(1, 10_000_000),
-        "Requests per second that one key may make.",
-    )
-    key_burst: int = _setting(
-        "1000",
-        values.whole_number(1, 10_000_000),
-        "Requests that one key may make in a burst.",
-    )
-    auth_failure_rate: int = _setting(
-        "30",
-        values.whole_number(1, 10_000_000),
-        "Requests per second without an accepted key, per client address.",
-    )
-    auth_failure_burst: int = _setting(
-        "300",
-        values.whole_number(1, 10_000_000),
-        "Requests without an accepted key in a burst, per client address.",
-    )
-    error_messages: bool = _setting(
-        "off",
-        values.on_off,
-        "on: every refusal has error.message in its body. off: refusals have exactly "
-        "the body that the contract specifies.",
-    )
-    unmatched_requests: bool = _setting(
-        "on",
-        values.on_off,
-        "on: people who wait for a first request see requests without an accepted key "
-        "from their own network address, for ten minutes. off: these are not kept.",
-    )
-    max_connections: int = _setting(
-        "16384",
-        values.whole_number(1, 1_000_000),
-        "Maximum open connections per API worker.",
-    )
+    data_dir: Path = _setting("var", Path)
+    database_url: str = _setting("", values.database_url, secret=True)
+    api_bind: tuple[Bind, ...] = _setting("127.0.0.1:8000", values.binds)
+    cabinet_bind: Bind = _setting("127.0.0.1:8001", values.bind)
+    ops_bind: Bind = _setting("127.0.0.1:8002", values.bind)
+    public_base_url: str = _setting("", values.base_url)
+    cabinet_url: str = _setting("", values.url("http://", "https://"))
+    smtp_url: str = _setting("", values.url("smtp://", "smtps://"), secret=True)
+    mail_from: str = _setting("readback@localhost", values.sender)
+    site_name: str = _setting(values.SOFTWARE, values.site_name)
+    home_url: str = _setting("", values.url("http://", "https://"))
+    brand_dir: Path | None = _setting("", values.optional_path)
+    secret_key: str = _setting("", values.secret_key, secret=True)
+    signup: SignUp = _setting("open", values.sign_up)
+    oidc_issuer: str = _setting("", values.issuer)
+    oidc_client_id: str = _setting("", str)
+    oidc_client_secret: str = _setting("", str, secret=True)
+    oidc_name: str = _setting("single sign-on", str)
+    oidc_only: bool = _setting("off", values.on_off)
+    oidc_leave_days: int = _setting("0", values.whole_number(0, 3650))
+    operator_second_factor: bool = _setting("off", values.on_off)
+    security_log: str = _setting("", values.security_log)
+    metrics_token: str = _setting("", values.token, secret=True)
+    contact: str = _setting("", values.contact)
+    workers: int = _setting("0", values.whole_number(0, 512))
+    cabinet_workers: int = _setting("1", values.whole_number(1, 128))
+    tls_certificate: Path | None = _setting("", values.optional_path)
+    tls_key: Path | None = _setting("", values.optional_path)
+    trusted_proxy_count: int = _setting("0", values.whole_number(0, 8))
+    key_rate: int = _setting("20", values.whole_number(1, 10_000_000))
+    key_burst: int = _setting("1000", values.whole_number(1, 10_000_000))
+    auth_failure_rate: int = _setting("30", values.whole_number(1, 10_000_000))
+    auth_failure_burst: int = _setting("300", values.whole_number(1, 10_000_000))
+    error_messages: bool = _setting("off", values.on_off)
+    unmatched_requests: bool = _setting("on", values.on_off)
+    max_connections: int = _setting("16384", values.whole_number(1, 1_000_000))
     max_connections_per_address: int = _setting(
-        "1024",
-        values.whole_number(0, 1_000_000),
-        "Maximum open connections per client address and API worker. 0: no limit. "
-        "Does not apply behind trusted proxies or on unix sockets.",
+        "1024", values.whole_number(0, 1_000_000)
     )
-    head_timeout: float = _setting(
-        "15",
-        values.seconds,
-        "Seconds from the first byte to the end of a request's headers.",
-    )
-    body_timeout: float = _setting(
-        "30",
-        values.seconds,
-        "Seconds from the end of the headers to the end of the body.",
-    )
-    idle_timeout: float = _setting(
-        "75",
-        values.seconds,
-        "Seconds that a keep-alive connection may be idle; set it higher than your "
-        "proxy's.",
-    )
-    drain_timeout: float = _setting(
-        "30", values.seconds, "Seconds that a client may take to read its responses."
-    )
-    stop_timeout: float = _setting(
-        "30",
-        values.seconds,
-        "Seconds that running requests get to finish when the service stops.",
-    )
-    stop_notice: float = _setting(
-        "5",
-        values.seconds,
-        "Seconds that clients and balancers get to notice a stop: an idle connection "
-        "may send one more request, and if /readyz is being checked, it answers 503 "
-        "before the API stops accepting connections. At most half of "
-        "READBACK_STOP_TIMEOUT.",
-    )
-    database_grace: float = _setting(
-        "900",
-        values.seconds,
-        "Seconds that known keys keep working while the database is unavailable.",
-    )
-    usage_days: int = _setting(
-        "400", values.whole_number(1, 36_500), "Days that request counts are kept."
-    )
-    journal_days: int = _setting(
-        "30",
-        values.whole_number(1, 36_500),
-        f"Days that a key's journal is kept; it holds at most the last {JOURNAL_ROWS} "
-        f"accepted and the last {JOURNAL_ROWS} refused requests.",
-    )
-    journal_interval: int = _setting(
-        "10",
-        values.whole_number(0, 30),
-        "Longest time in seconds between two writes of the usage and journal of a key "
-        "in constant use; a killed worker loses what it has counted since the last "
-        "one. 0: half a second, which is how soon a new outcome is written in any "
-        "case.",
-    )
-    ephemeral_key: str = _setting(
-        "",
-        values.key,
-        "Key that `readback serve --ephemeral` creates; every other server refuses to "
-        "start with it. `readback key generate` prints one. Empty: a random key.",
-        secret=True,
-    )
+    head_timeout: float = _setting("15", values.seconds)
+    body_timeout: float = _setting("30", values.seconds)
+    idle_timeout: float = _setting("75", values.seconds)
+    drain_timeout: float = _setting("30", values.seconds)
+    stop_timeout: float = _setting("30", values.seconds)
+    stop_notice: float = _setting("5", values.seconds)
+    database_grace: float = _setting("900", values.seconds)
+    usage_days: int = _setting("400", values.whole_number(1, 36_500))
+    journal_days: int = _setting("30", values.whole_number(1, 36_500))
+    journal_interval: int = _setting("10", values.whole_number(0, 30))
+    ephemeral_key: str = _setting("", values.key, secret=True)
 
     @property
     def effective_database_url(self) -> str:
