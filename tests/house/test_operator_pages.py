@@ -59,4 +59,4 @@ def test_the_command_line_page_has_every_command_and_option(word):
 def test_the_command_line_page_has_every_exit_code(code):
     page = (ROOT / "docs" / "cli.md").read_text()
 
-    assert f"| {code.value} | {code.sentence} |" in page
+    assert f"\n| {code.value} | " in page

@@ -6,24 +6,12 @@ import click
 
 
 class ExitCode(IntEnum):
-    """The exit codes of every command except `readback probe`, which adds its own."""
+    """Those of every command except `readback probe`; docs/cli.md explains them."""
 
-    sentence: str
-
-    def __new__(cls, code: int, sentence: str) -> "ExitCode":
-        member = int.__new__(cls, code)
-        member._value_ = code
-        member.sentence = sentence
-        return member
-
-    OK = 0, "The command succeeded, or the server stopped because it was asked to."
-    FAILURE = 1, "The command or one of its checks failed."
-    USAGE = 2, "The command line is invalid."
-    CANNOT_START = (
-        3,
-        "A setting is invalid, an address cannot be listened on, or the database "
-        "cannot be used.",
-    )
+    OK = 0
+    FAILURE = 1
+    USAGE = 2  # of click
+    CANNOT_START = 3
 
 
 class Failure(click.ClickException):
