@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from email.utils import formatdate
 
 from prometheus_client import Metric
@@ -34,22 +35,15 @@ log = logging.getLogger("readback.api")
 STRICT_SECONDS = 5.0
 
 
+@dataclass(eq=False)
 class Ops(Collector):
     """Serves five paths to the operator, and collects the metrics for one of them."""
 
-    def __init__(
-        self,
-        counters: memory.Counters,
-        health: Health,
-        keyring: Keyring,
-        lifecycle: Lifecycle,
-        config: Config,
-    ) -> None:
-        self._health = health
-        self._keyring = keyring
-        self._lifecycle = lifecycle
-        self._counters = counters
-        self._config = config
+    _counters: memory.Counters
+    _health: Health
+    _keyring: Keyring
+    _lifecycle: Lifecycle
+    _config: Config
 
     read_fields = frozenset([b"accept"])
 

@@ -8,6 +8,7 @@ here decides what becomes of a request.
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 
 from readback import logs
@@ -22,15 +23,15 @@ BUSY_SECONDS = 5.0
 ROUND_ERROR = "unexpected error in the periodic work of a worker"
 
 
+@dataclass(eq=False)
 class DependencyStatus:
     """Whether one use of the database works, and if not, why."""
 
-    def __init__(self, counters: WorkerCounters, gauge: str, complaint: str) -> None:
-        self._counters = counters
-        self._gauge = gauge
-        self._complaint = complaint
-        self._busy_since = inf
-        self.error = ""
+    _counters: WorkerCounters
+    _gauge: str
+    _complaint: str
+    _busy_since: float = inf
+    error: str = ""
 
     def succeeded(self) -> None:
         self._busy_since = inf

@@ -15,6 +15,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -110,15 +111,13 @@ class Cell(NamedTuple):
     at: Any  # as the column stores it; of two, the later one is greater
 
 
+@dataclass(eq=False)
 class UnmatchedTable:
     """Writes and deletes rows, with the `run` of a store."""
 
-    def __init__(
-        self, dialect: Dialect, run: Callable[[str, Sequence[Any]], Any]
-    ) -> None:
-        self._dialect = dialect
-        self._run = run
-        self._key = b""
+    _dialect: Dialect
+    _run: Callable[[str, Sequence[Any]], Any]
+    _key: bytes = b""
 
     def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
         """Write how often each request has occurred since the last time."""
