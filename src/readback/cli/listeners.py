@@ -21,8 +21,6 @@ from readback.config import Config
 from readback.listening import BACKLOG
 from readback.setting_values import Bind
 
-# The first descriptor that systemd passes, see sd_listen_fds(3).
-_FIRST_INHERITED = 3
 _REASONS = {
     errno.EADDRINUSE: "in use by another process",
     errno.EADDRNOTAVAIL: "not an address of this machine",
@@ -162,15 +160,13 @@ def _api_and_ops(
 def _inherited() -> list[socket.socket]:
     """Return the sockets of systemd's socket activation, if there are any.
 
-    The variables are removed: gunicorn would read them again and take the sockets
-    of the other plane, too.
+    This removes the variables: gunicorn would read them again and take the sockets of
+    the other plane, too.
     """
-    process = os.environ.pop("LISTEN_PID", "")
-    count = os.environ.pop("LISTEN_FDS", "")
-    os.environ.pop("LISTEN_FDNAMES", None)
-    if process != str(os.getpid()) or not count.isdigit():
-        return []
-    descriptors = range(_FIRST_INHERITED, _FIRST_INHERITED + int(count))
+    from gunicorn import systemd
+
+    first = systemd.SD_LISTEN_FDS_START
+    descriptors = range(first, first + systemd.listen_fds())
     return [socket.socket(fileno=descriptor) for descriptor in descriptors]
 
 
