@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import click
 
 from readback.api.shared.memory import SharedMemory
-from readback.cli import console, listeners, ready_message, settings, startup
+from readback.cli import console, listeners, ready_message, settings
+from readback.cli.database import set_up_django
 from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.streams import OutputError
@@ -71,12 +73,11 @@ def serve(
     if not is_ephemeral:
         config = settings.load_for_server()
         shows_secrets = show_key or sys.stdout.isatty()
-        prepare = partial(startup.prepare_database, config, shows_secrets=shows_secrets)
-        context.exit(_run(config, listeners.open_all(config), prepare))
+        sockets = listeners.open_all(config)
+        context.exit(_run(config, sockets, shows_secrets=shows_secrets))
     settings.require_server_packages()
     with _temporary_server() as (config, sockets):
-        prepare = partial(startup.prepare_database, config, ephemeral=True)
-        context.exit(_run(config, sockets, prepare, ephemeral=True, as_json=as_json))
+        context.exit(_run(config, sockets, ephemeral=True, as_json=as_json))
 
 
 @serve.command()
@@ -86,7 +87,7 @@ def api(context: click.Context) -> None:
     config = settings.load_for_server()
     settings.check_certificate(config)
     api_listeners, ops_listener = listeners.open_for_api(config)
-    run_in_child(lambda: startup.check_database(config))
+    run_in_child(lambda: _startup(needs_secret_key=False).check_database(config))
     click.echo(f"Serving the API at {config.base_url}.", err=True)
     from readback.api import server
 
@@ -99,7 +100,7 @@ def cabinet(context: click.Context) -> None:
     """Serve only the cabinet; run `readback migrate` first."""
     config = settings.load_for_server()
     listener = listeners.open_for_cabinet(config)
-    startup.prepare_cabinet(config)
+    _startup().prepare_cabinet(config)
     click.echo(f"Serving the cabinet at {config.effective_cabinet_url}.", err=True)
     from readback.cabinet import server
 
@@ -109,15 +110,12 @@ def cabinet(context: click.Context) -> None:
 def _run(
     config: Config,
     sockets: Listeners,
-    prepare: Callable[[], dict[str, str]],
     *,
     ephemeral: bool = False,
+    shows_secrets: bool = True,
     as_json: bool = False,
 ) -> int:
-    """Start both planes, print the message when they are ready, wait for their end.
-
-    `prepare` prepares the database and returns the local account; it needs Django.
-    """
+    """Start both planes, print the message when they are ready, wait for their end."""
     # Here, because no other command needs an HTTP client.
     from readback.cli.readiness import passes
 
@@ -139,7 +137,11 @@ def _run(
     def start_cabinet() -> int:
         # The database is prepared in this process because it needs Django anyway, and
         # importing Django takes most of the time that a start takes.
-        code = pipe.send_result_of(prepare)
+        code = pipe.send_result_of(
+            lambda: _startup().prepare_database(
+                config, ephemeral=ephemeral, shows_secrets=shows_secrets
+            )
+        )
         return code or _run_cabinet(config, sockets, hold)
 
     def start_api() -> int:
@@ -172,11 +174,19 @@ def _run(
                 # Nobody would ever learn the new key.
                 supervisor.stop()
                 supervisor.wait()
-                run_in_child(partial(startup.discard_key, account["key"]))
+                run_in_child(lambda: _startup().discard_key(account["key"]))
                 raise
             click.echo(f"{error.sentence} Readback is running.", err=True)
         supervisor.restart_from_now_on()
     return supervisor.wait()
+
+
+def _startup(*, needs_secret_key: bool = True) -> ModuleType:
+    """Set Django up, and return the module that cannot be imported without it."""
+    set_up_django(needs_secret_key=needs_secret_key)
+    from readback.cli import startup
+
+    return startup
 
 
 def _run_cabinet(config: Config, sockets: Listeners, hold: ListenerHold) -> int:

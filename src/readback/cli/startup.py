@@ -1,19 +1,26 @@
 """What happens in the database before the service starts.
 
-All of it needs Django, so it runs in the cabinet's process or in a child process of
-its own. The parent process receives the results as a dictionary of strings.
+Import this once Django is set up, in the cabinet's process or in a child process of its
+own. The parent process receives the results as a dictionary of strings.
 """
 
 import secrets
-from typing import TYPE_CHECKING
 
+from django.db import connections
+
+from readback.api.data.dialects import StoreError
+from readback.api.data.store import Store
+from readback.cabinet.accounts import selectors as account_selectors
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.accounts.mail_rendering import password_reset_link
+from readback.cabinet.keys import selectors as key_selectors
+from readback.cabinet.keys import services as key_services
+from readback.cabinet.models import User
+from readback.cabinet.serving import schema
 from readback.cli import database
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.keys import DIGEST_LENGTH
-
-if TYPE_CHECKING:
-    from readback.cabinet.models import User
 
 LOCAL_ACCOUNT = "local@localhost"
 
@@ -29,9 +36,6 @@ def prepare_database(
     and `missing` says what the account needs first: a key, a password or nothing. If
     there is no account at all, `missing` is "account".
     """
-    database.set_up_django()
-    from readback.cabinet.serving import schema
-
     with database.report_database_errors():
         is_new = schema.is_new(database.apply_migrations(config))
         _record_address(config)
@@ -39,18 +43,15 @@ def prepare_database(
             account = ephemeral_account(config)
         else:
             account = _local_account(config, is_new, shows_secrets)
-    _disconnect()
+    # gunicorn forks next, and two processes must not share a connection.
+    connections.close_all()
     return account
 
 
 def check_database(config: Config) -> dict[str, str]:
     """Raise `CannotStart` unless the API can use the database; change nothing in it."""
-    database.set_up_django(needs_secret_key=False)
     with database.report_database_errors():
         database.require_migrated(config)
-    from readback.api.data.dialects import StoreError
-    from readback.api.data.store import Store
-
     store = Store(config)
     try:
         # As the API does: its role may not have been granted a column.
@@ -67,17 +68,13 @@ def check_database(config: Config) -> dict[str, str]:
 
 def prepare_cabinet(config: Config) -> None:
     """Raise `CannotStart` unless the database is migrated; record the API's address."""
-    database.set_up_django()
     with database.report_database_errors():
         database.require_migrated(config)
         _record_address(config)
-    _disconnect()
+    connections.close_all()
 
 
 def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[str, str]:
-    from readback.cabinet.accounts import selectors as account_selectors
-    from readback.cabinet.keys import selectors as key_selectors
-
     if is_new and _is_private(config):
         _new_account(LOCAL_ACCOUNT)
     account = account_selectors.account_find(LOCAL_ACCOUNT)
@@ -96,9 +93,6 @@ def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[st
 
 def ephemeral_account(config: Config) -> dict[str, str]:
     """Return a new account, or the one that has the chosen key from an earlier run."""
-    from readback.cabinet.keys import selectors as key_selectors
-    from readback.cabinet.keys import services as key_services
-
     preset = config.ephemeral_key
     known = key_selectors.key_find(preset) if preset else None
     if known is None:
@@ -116,19 +110,12 @@ def ephemeral_account(config: Config) -> dict[str, str]:
     return {"key": preset, **_login(known.owner)}
 
 
-def _new_account(email: str) -> "User":
-    from readback.cabinet.accounts import services as account_services
-
+def _new_account(email: str) -> User:
     return account_services.account_create(email, confirmed=True, any_domain=True)
 
 
-def _first_key(account: "User") -> dict[str, str]:
+def _first_key(account: User) -> dict[str, str]:
     """Create a key for an account that has never had one, and return it."""
-    from readback.cabinet.accounts import services as account_services
-    from readback.cabinet.keys import selectors as key_selectors
-    from readback.cabinet.keys import services as key_services
-    from readback.cabinet.serving import schema
-
     # Without the lock, two starts at the same time would each create one.
     with schema.locked():
         if key_selectors.keys_of(account).exists():
@@ -143,22 +130,15 @@ def _first_key(account: "User") -> dict[str, str]:
 
 def discard_key(text: str) -> dict[str, str]:
     """Delete a key of the local account that could not be shown."""
-    database.set_up_django()
-    from readback.cabinet.keys import selectors as key_selectors
-    from readback.cabinet.keys import services as key_services
-
     with database.report_database_errors():
         if key := key_selectors.key_find(text):
             key_services.key_discard(key)
     return {}
 
 
-def _login(account: "User") -> dict[str, str]:
+def _login(account: User) -> dict[str, str]:
     """Return how to log in: the address, and a link until a password is set."""
-    from readback.cabinet.accounts.mail_rendering import password_reset_link
-
-    has_password = account.has_usable_password()
-    link = "" if has_password else password_reset_link(account)
+    link = "" if account.has_usable_password() else password_reset_link(account)
     return {"email": account.email, "link": link}
 
 
@@ -168,26 +148,12 @@ def _is_private(config: Config) -> bool:
     That means the embedded database, loopback addresses, and no public address set:
     a public address implies a proxy. Only then is a key created without being asked.
     """
-    binds = (*config.api_bind, config.cabinet_bind)
-    public = config.public_base_url or config.cabinet_url
-    return (
-        config.sqlite_path is not None
-        and all(bind.is_loopback for bind in binds)
-        and not public
-    )
+    if not config.sqlite_path or config.public_base_url or config.cabinet_url:
+        return False
+    return all(bind.is_loopback for bind in (*config.api_bind, config.cabinet_bind))
 
 
 def _record_address(config: Config) -> None:
-    from readback.cabinet.keys import services as key_services
-    from readback.cabinet.serving import schema
-
     # Without the lock, replicas that start at the same time would each add a row.
     with schema.locked():
         key_services.address_record(config.base_url)
-
-
-def _disconnect() -> None:
-    # gunicorn forks next, and two processes must not share a connection.
-    from django.db import connections
-
-    connections.close_all()
