@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import click
+from django.db import Error
 
 from readback.cabinet.serving import private_files, schema
 from readback.cli.backup import archive, postgresql, sqlite
@@ -102,8 +103,6 @@ def _brand_files(config: Config) -> list[Path]:
 
 def remember(manifest: Manifest) -> None:
     """Store when the backup was made, for the overview and the metric."""
-    from django.db import Error
-
     from readback.cabinet.models import LastBackup
 
     at = datetime.fromtimestamp(manifest.created_at, UTC)

@@ -12,6 +12,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
+from django.db import transaction
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from readback.cabinet.serving import schema
 from readback.cli.backup.archive import Manifest
 from readback.cli.backup.sqlite import ID_GAP, LINKED_TABLES
 from readback.cli.database import rows
@@ -69,10 +74,6 @@ def tables() -> list[str]:
 
 def copy(url: str, target: Path) -> dict[str, Any]:
     """Dump the tables; return what the manifest says of the same moment."""
-    from django.db import transaction
-
-    from readback.cabinet.serving import schema
-
     with transaction.atomic():
         rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         [[snapshot]] = rows("SELECT pg_export_snapshot()")
@@ -127,15 +128,11 @@ def _server_version() -> int:
 
 def _names() -> str:
     """Return the pattern of our tables' names, in older and newer versions, too."""
-    from django.apps import apps
-
     labels = sorted({"django", *(app.label for app in apps.get_app_configs())})
     return f"^({'|'.join(labels)})_"
 
 
 def _run(url: str, program: str, *options: str, connect: bool = True) -> None:
-    from psycopg.conninfo import conninfo_to_dict, make_conninfo
-
     given: dict[str, Any] = dict(conninfo_to_dict(url))
     # Every user of this machine can read the arguments of a process.
     password = str(given.pop("password", "") or "")

@@ -8,6 +8,9 @@ in PostgreSQL, which has the privileges of deploy/postgresql/grants.sql and no o
 
 from datetime import UTC, datetime, timedelta
 
+from django.db import Error, ProgrammingError, connection
+
+from readback.cabinet.serving import outages, schema
 from readback.cli.database import report_database_errors, rows, set_up_django
 from readback.cli.doctor import CheckResult, CheckResults, fail, network, ok, warn
 from readback.cli.exit_codes import CannotStart
@@ -91,8 +94,6 @@ def _database(config: Config) -> CheckResults:
         yield ok("database", f"`readback serve` will create {name}")
         return
     set_up_django(needs_secret_key=False)
-    from readback.cabinet.serving import schema
-
     if not config.sqlite_path:
         yield from database_role()
     if pending := schema.pending():
@@ -125,10 +126,6 @@ def _first_three(names: list[str]) -> str:
 
 
 def _storage() -> CheckResult:
-    from django.db import Error, ProgrammingError
-
-    from readback.cabinet.serving import outages
-
     try:
         outages.try_to_write()
     except ProgrammingError as error:
@@ -142,8 +139,6 @@ def _storage() -> CheckResult:
 
 def clock() -> CheckResults:
     """Compare the clock with the migrated database."""
-    from django.db import connection
-
     problems = []
     newest = _newest()
     if newest and newest > datetime.now(UTC) + _TOLERANCE:
@@ -168,8 +163,6 @@ def clock() -> CheckResults:
 
 def _newest() -> datetime | None:
     """Return when the newest request was made or the newest key was created."""
-    from django.db import ProgrammingError
-
     from readback.cabinet.models import JournalEntry, Key
 
     found: list[datetime] = []

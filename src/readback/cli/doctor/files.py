@@ -7,6 +7,7 @@ import stat
 from dataclasses import fields
 from pathlib import Path
 
+from readback.cabinet.serving import private_files
 from readback.cli.doctor import CheckResults, fail, ok, warn
 from readback.config import Config, variable
 
@@ -61,8 +62,6 @@ def _existing(path: Path) -> Path:
 
 
 def secret_key(config: Config) -> CheckResults:
-    from readback.cabinet.serving import private_files
-
     if config.secret_key:
         yield ok("secret key", "set in READBACK_SECRET_KEY")
         return
@@ -89,8 +88,6 @@ def secret_key(config: Config) -> CheckResults:
 
 
 def permissions(config: Config) -> CheckResults:
-    from readback.cabinet.serving import private_files
-
     if exposed := [str(path) for path in private_files.exposed(config)]:
         found = f"other users can access {', '.join(exposed)}"
         yield fail("permissions", found, f"Run chmod go= {shlex.join(exposed)}")

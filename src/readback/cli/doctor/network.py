@@ -4,7 +4,14 @@ from datetime import UTC, datetime
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL
 from urllib.parse import urlsplit
 
+from django.core.mail import get_connection
+from django.db import ProgrammingError
+
 from readback.api.certificate import SOON
+from readback.cabinet.account_rules import CALLBACK_PATH
+from readback.cabinet.mail import backends
+from readback.cabinet.serving import outages
+from readback.cabinet.single_sign_on import provider_documents
 from readback.cli import certificates, console, listeners
 from readback.cli.database import set_up_django
 from readback.cli.doctor import CheckResult, CheckResults, fail, ok, warn
@@ -35,9 +42,6 @@ def addresses(config: Config) -> CheckResults:
 def provider(config: Config) -> CheckResults:
     if not config.oidc_issuer:
         return
-    from readback.cabinet.account_rules import CALLBACK_PATH
-    from readback.cabinet.single_sign_on import provider_documents
-
     try:
         provider_documents.keys(config.oidc_issuer)
     except provider_documents.ProviderError as error:
@@ -89,8 +93,6 @@ def _harmless(error: OSError, setting: str, bind: Bind) -> str:
 
 
 def mail_server(config: Config) -> CheckResults:
-    from readback.cabinet.mail import backends
-
     if not config.smtp_url:
         line = warn if backends.server_is_missing(config) else ok
         found = "no mail server set; e-mails are printed to the terminal"
@@ -100,8 +102,6 @@ def mail_server(config: Config) -> CheckResults:
         set_up_django(needs_secret_key=False)
     except CannotStart:  # the check of the database says why
         return
-    from django.core.mail import get_connection
-
     try:
         with get_connection():
             yield ok("mail", "connected to the mail server")
@@ -115,10 +115,7 @@ def mail_server(config: Config) -> CheckResults:
 
 def outbox() -> CheckResult:
     """Report what waits in the migrated database, and what will never arrive."""
-    from django.db import ProgrammingError
-
     from readback.cabinet.mail import outbox
-    from readback.cabinet.serving import outages
 
     try:
         waiting, totals = outbox.waiting(), outbox.totals()
