@@ -15,10 +15,8 @@ from readback.contract import INVITATION_DAYS, REVOCATION_SECONDS
 if TYPE_CHECKING:
     from readback.cabinet.models import Invitation, User
 
-_confirmed_option = click.option(
-    "--confirmed",
-    is_flag=True,
-    help="Mark the address as confirmed without sending an e-mail.",
+_confirmed_option = console.flag(
+    "--confirmed", help="Mark the address as confirmed without sending an e-mail."
 )
 # In characters; the services limit the addresses.
 _MAX_LIST_LENGTH = 1 << 20
@@ -33,13 +31,9 @@ def account() -> None:
 @account.command()
 @click.argument("email")
 @_confirmed_option
-@click.option(
-    "--password-stdin", is_flag=True, help="Read the password from standard input."
-)
-@click.option(
-    "--if-missing",
-    is_flag=True,
-    help="Succeed without a change if the account already exists.",
+@console.flag("--password-stdin", help="Read the password from standard input.")
+@console.flag(
+    "--if-missing", help="Succeed without a change if the account already exists."
 )
 @console.json_option
 def create(
@@ -158,7 +152,7 @@ def disconnect(email: str, as_json: bool) -> None:
 
 @account.command()
 @click.argument("email")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@console.flag("--yes", help="Do not ask for confirmation.")
 @console.json_option
 def delete(email: str, yes: bool, as_json: bool) -> None:
     """Delete an account.
@@ -223,10 +217,9 @@ def _as_json(user: "User") -> dict[str, Any]:
     show_default=True,
     help="For how many days the link works.",
 )
-@click.option(
+@console.flag(
     "--link",
     "print_link",
-    is_flag=True,
     help="Print the link instead of sending it by e-mail. It is a secret.",
 )
 @console.json_option

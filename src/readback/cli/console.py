@@ -16,7 +16,8 @@ import click
 
 from readback.cli.settings import load
 
-json_flag = partial(click.option, "--json", "as_json", is_flag=True)
+flag = partial(click.option, is_flag=True)
+json_flag = partial(flag, "--json", "as_json")
 json_option = json_flag(help="Print JSON on standard output.")
 _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 

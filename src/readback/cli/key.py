@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _id_argument = click.argument("id", type=int)
-_yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+_yes_option = console.flag("--yes", help="Do not ask for confirmation.")
 
 
 def overlap(value: str) -> timedelta:

@@ -34,19 +34,17 @@ _ANY_PORT = "127.0.0.1:0"
 
 
 @click.group(invoke_without_command=True)
-@click.option(
+@console.flag(
     "--ephemeral",
     "is_ephemeral",
-    is_flag=True,
     help="Use free ports and a temporary database with one account and one key, "
     "unless settings name others; delete the database when stopped.",
 )
 @console.json_flag(
     help="With --ephemeral: when ready, print addresses and key as one line of JSON."
 )
-@click.option(
+@console.flag(
     "--show-key",
-    is_flag=True,
     help="Print the first key and the link to set a password even if standard output "
     "is not a terminal.",
 )

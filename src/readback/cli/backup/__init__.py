@@ -27,10 +27,8 @@ _STANDARD_STREAM = "-"
 
 @click.command()
 @click.argument("file")
-@click.option(
-    "--verify", is_flag=True, help="Check that an archive is complete; write nothing."
-)
-@click.option("--yes", is_flag=True, help="Replace FILE if it exists.")
+@console.flag("--verify", help="Check that an archive is complete; write nothing.")
+@console.flag("--yes", help="Replace FILE if it exists.")
 def backup(file: str, verify: bool, yes: bool) -> None:
     """Write everything of this installation to an archive.
 
@@ -62,8 +60,8 @@ def backup(file: str, verify: bool, yes: bool) -> None:
 
 @click.command()
 @click.argument("file")
-@click.option("--yes", is_flag=True, help="Do not ask before something is replaced.")
-@click.option("--online", is_flag=True, help="Restore while Readback is running.")
+@console.flag("--yes", help="Do not ask before something is replaced.")
+@console.flag("--online", help="Restore while Readback is running.")
 @click.pass_context
 def restore(context: click.Context, file: str, yes: bool, online: bool) -> None:
     """Restore what `readback backup` has written to FILE; - is standard input.
