@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, ParamSpec
+from typing import ParamSpec, Protocol
 
 from readback import logs
 from readback.api.data.dialects import StoreError
@@ -30,13 +30,11 @@ from readback.api.data.store import (
     KEYS_PER_LOOK_UP,
     TALLIES_PER_TRANSACTION,
     CommitInDoubt,
+    KeyRows,
     Store,
 )
 from readback.api.data.unmatched import UnmatchedEvent, UnmatchedWriter
 from readback.shared_counters import WorkerCounters
-
-if TYPE_CHECKING:
-    from readback.api.data.clerk import Clerk
 
 log = logging.getLogger("readback.api")
 
@@ -58,6 +56,18 @@ MAX_FAILED_BATCHES = 40
 SETTLING_SECONDS = 0.5
 # While there is more to delete, and after an error, this long passes between attempts.
 RETRY_SECONDS = 0.1
+
+
+class Receiver(Protocol):
+    """What the event loop does with the results; `Clerk` explains each."""
+
+    def looked_up(self, digests: list[bytes], rows: KeyRows) -> None: ...
+    def look_up_failed(self, digests: list[bytes]) -> None: ...
+    def refreshed(self, digests: list[bytes], rows: KeyRows) -> None: ...
+    def refresh_ended(self, confirmed_at: float | None) -> None: ...
+    def not_written(self, tallies: list[Tally]) -> None: ...
+    def rejected(self, tallies: list[Tally]) -> None: ...
+    def write_ended(self) -> None: ...
 
 
 class DatabaseThread:
@@ -100,7 +110,7 @@ class DatabaseThread:
 
     # Called by the event loop.
 
-    def start(self, loop: asyncio.AbstractEventLoop, receiver: "Clerk") -> None:
+    def start(self, loop: asyncio.AbstractEventLoop, receiver: Receiver) -> None:
         self._loop = loop
         self._receiver = receiver
         self._thread.start()
@@ -143,8 +153,13 @@ class DatabaseThread:
             try:
                 self._take_tasks()
                 self._work()
-            except Exception as error:
-                self._recover(error)
+            except Exception as error:  # which nothing else has caught: carry on
+                self._note_error(self._health.reading, error)
+                self._unmatched.counts.clear()
+                self._end_refresh()
+                self._set_aside_all()
+                self._end_write()
+                time.sleep(RETRY_SECONDS)
         self._store.close()
         if lost := sum(tally.requests for tally in self._tallies + self._doubtful):
             log.error("stopped before the usage of %d requests was written", lost)
@@ -162,20 +177,18 @@ class DatabaseThread:
 
     def _take_tasks(self) -> None:
         """Wait until there is something to do, and take all tasks that have arrived."""
-        with suppress(Empty):
-            if not (self._known or self._can_write):
-                self._wait()
-            while True:
-                self._tasks.get_nowait()()
-
-    def _wait(self) -> None:
         now = time.monotonic()
         due = min(self._next_cleaning, self._next_settling, self._unmatched.due)
-        if self._unknown:
-            # Asleep, not in the queue: a flood of keys must not wake this thread.
-            time.sleep(max(0.0, min(due, self._next_look_up) - now))
-        else:
-            self._tasks.get(timeout=max(0.0, due - now))()
+        with suppress(Empty):
+            if self._known or self._can_write:
+                pass
+            elif self._unknown:
+                # Asleep, not in the queue: a flood of keys must not wake this thread.
+                time.sleep(max(0.0, min(due, self._next_look_up) - now))
+            else:
+                self._tasks.get(timeout=max(0.0, due - now))()
+            while True:
+                self._tasks.get_nowait()()
 
     def _begin_refresh(self, digests: list[bytes], asked_at: float) -> None:
         self._known_asked_at = asked_at
@@ -328,15 +341,6 @@ class DatabaseThread:
         if status.failed(type(error).__name__):
             log.error("error in the database thread: %s", logs.describe_error(error))
         self._store.close()
-
-    def _recover(self, error: Exception) -> None:
-        """Carry on after an exception that nothing else has caught."""
-        self._note_error(self._health.reading, error)
-        self._unmatched.counts.clear()
-        self._end_refresh()
-        self._set_aside_all()
-        self._end_write()
-        time.sleep(RETRY_SECONDS)
 
     def _deliver(
         self, receive: Callable[P, None], *values: P.args, **named: P.kwargs
