@@ -101,6 +101,17 @@ _WHOLE_ENDPOINT = NearMiss(
 )
 
 
+_POST_TO_BASE_URL = NearMiss(
+    "The request was sent to the base URL itself. If this program wants the "
+    f"whole address of an endpoint, enter the one that ends in {CHAT_PATH}.",
+    BASE_URL,
+)
+_BASE_URL_ALONE = NearMiss(
+    "This is the address of an API for programs; it has no page. In a program, "
+    f"enter it as the base URL, which ends in {VERSION_PREFIX}. {_AVAILABLE}."
+)
+
+
 def _wrong_base_urls() -> dict[str, NearMiss]:
     """Return the paths that a wrong base URL leads to."""
     endpoints = (*_METHODS, *_TAILS)
@@ -157,33 +168,15 @@ def _explain(verb: str, target: str) -> NearMiss:
                 "everything after it."
             )
         return NearMiss(f"{path} only accepts {_METHODS[path]}.")
-    if miss := (
-        _base_url_alone(path, verb)
-        or _WRONG_BASE_URL.get(path)
-        or _wrong_form(path)
-        or _elsewhere(path)
-    ):
+    if path in ("/", VERSION_PREFIX, VERSION_PREFIX + "/"):
+        return _BASE_URL_ALONE if verb != "POST" else _POST_TO_BASE_URL
+    if miss := _WRONG_BASE_URL.get(path) or _wrong_form(path) or _elsewhere(path):
         return miss
     if verb == "OPTIONS":
         return NearMiss(
             f"OPTIONS is not available, so browsers cannot use CORS. {_AVAILABLE}."
         )
     return NearMiss(f"Nothing is served at this path. {_AVAILABLE}.")
-
-
-def _base_url_alone(path: str, verb: str) -> NearMiss | None:
-    if path not in ("/", VERSION_PREFIX, VERSION_PREFIX + "/"):
-        return None
-    if verb == "POST":
-        return NearMiss(
-            "The request was sent to the base URL itself. If this program wants the "
-            f"whole address of an endpoint, enter the one that ends in {CHAT_PATH}.",
-            BASE_URL,
-        )
-    return NearMiss(
-        "This is the address of an API for programs; it has no page. In a program, "
-        f"enter it as the base URL, which ends in {VERSION_PREFIX}. {_AVAILABLE}."
-    )
 
 
 def _wrong_form(path: str) -> NearMiss | None:

@@ -170,11 +170,9 @@ def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
         got = role if role in _OTHER_ROLES else _kind(role)
         rule = f"{path}.role must be {contract.ROLE}"
         yield _wrong_value("invalid_role", "message.role", rule, got)
-    if "content" in message:
-        yield from _check_content(message["content"], path)
-
-
-def _check_content(content: Any, path: str) -> Iterator[Finding]:
+    if "content" not in message:
+        return
+    content = message["content"]
     if not isinstance(content, str) or isinstance(content, Number):
         got, rule = _kind(content), f"{path}.content must be a string"
         yield _wrong_value("invalid_content", "message.content", rule, got)
