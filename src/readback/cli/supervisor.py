@@ -155,7 +155,16 @@ class Supervisor:
             # A child that has no handler yet is killed by the signal, which is fine.
             code = ExitCode.OK if -code in (signal.SIGTERM, signal.SIGINT) else code
         elif self._restarts:
-            self._plan_restart(plane, child, code)
+            # Workers whose master was killed must not answer beside those of the next.
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            now = time.monotonic()
+            pause = plane.pause_after(now - plane.started_at)
+            plane.due_at = now + pause
+            self._dead.append(plane)
+            reason = f"exited with code {code}" if code >= 0 else f"got signal {-code}"
+            again = f"starting it again in {pause:.0f} s"
+            click.echo(f"The {plane.name} {reason}; {again}.", err=True)
             return
         else:
             click.echo(
@@ -164,19 +173,6 @@ class Supervisor:
             self.stop()
         # Like a shell: a process killed by signal 9 has exit code 137.
         self._exit_codes.append(code if code >= 0 else 128 - code)
-
-    def _plan_restart(self, plane: Plane, child: int, code: int) -> None:
-        # Workers whose master was killed must not answer beside those of the next one.
-        with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)
-        now = time.monotonic()
-        pause = plane.pause_after(now - plane.started_at)
-        plane.due_at = now + pause
-        self._dead.append(plane)
-        reason = f"exited with code {code}" if code >= 0 else f"got signal {-code}"
-        click.echo(
-            f"The {plane.name} {reason}; starting it again in {pause:.0f} s.", err=True
-        )
 
 
 class ResultPipe:

@@ -103,7 +103,15 @@ def read(source: IO[bytes], folder: Path | None = None) -> Manifest:
 
 def _read(tar: tarfile.TarFile, folder: Path | None) -> Manifest:
     text = b"".join(_content(tar, _MANIFEST, _MAX_MANIFEST_BYTES))
-    manifest = _parse(text)
+    facts = json.loads(text)
+    if _release(facts["version"]) > _release(__version__) or facts["format"] > FORMAT:
+        raise newer_version(facts["version"])
+    manifest = Manifest(**{field.name: facts[field.name] for field in fields(Manifest)})
+    names = [name for name, _, _ in manifest.members]
+    if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
+        raise ValueError("names that are not ours")
+    if not {DATABASE, SECRET_KEY} <= set(names):
+        raise ValueError("not everything that belongs to a backup")
     if folder:
         (folder / BRAND).mkdir()
     for name, size, digest in manifest.members:
@@ -133,19 +141,6 @@ def _content(tar: tarfile.TarFile, name: str, size: int) -> Iterator[bytes]:
     assert file is not None  # it is a regular file
     while chunk := file.read(_CHUNK):  # raises an error if it was cut off
         yield chunk
-
-
-def _parse(text: bytes) -> Manifest:
-    found = json.loads(text)
-    if _release(found["version"]) > _release(__version__) or found["format"] > FORMAT:
-        raise newer_version(found["version"])
-    manifest = Manifest(**{field.name: found[field.name] for field in fields(Manifest)})
-    names = [name for name, _, _ in manifest.members]
-    if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
-        raise ValueError("names that are not ours")
-    if not {DATABASE, SECRET_KEY} <= set(names):
-        raise ValueError("not everything that belongs to a backup")
-    return manifest
 
 
 def newer_version(version: str) -> ArchiveError:

@@ -211,14 +211,10 @@ class Restore:
         if self._brand_place:
             shutil.copytree(self._brand, self._brand_place, dirs_exist_ok=True)
         if os.geteuid() == 0:
+            # Let the service read what root has created, and the files beside it.
             for path in filter(None, (self._key_path, database)):
-                _give_to_owner_of_directory(path)
+                owner = path.parent.stat()
+                for file in path.parent.glob(f"{path.name}*"):
+                    os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
         if not schema.pending():
             remember(self.manifest)
-
-
-def _give_to_owner_of_directory(path: Path) -> None:
-    """Let the service read what root has created: the file and those beside it."""
-    owner = path.parent.stat()
-    for file in path.parent.glob(f"{path.name}*"):
-        os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)

@@ -9,6 +9,7 @@ import glob
 import os
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -165,10 +166,13 @@ def _folder(version: int) -> Path:
     beside = [folder for pattern in _INSTALLED for folder in glob.glob(pattern)]
     found = set()
     for folder in dict.fromkeys([*os.get_exec_path(), *sorted(beside)]):
-        if other := _version_in(Path(folder)):
-            if other == version:
-                return Path(folder)
-            found.add(str(other))
+        command = [f"{folder}/pg_dump", "--version"]
+        with suppress(OSError):  # there are none
+            told = subprocess.run(command, capture_output=True, text=True).stdout
+            if match := re.search(r"\) (\d+)", told):
+                if int(match[1]) == version:
+                    return Path(folder)
+                found.add(match[1])
     known = f"only those of {' and '.join(sorted(found))}" if found else "none"
     raise Failure(
         f"The database server is PostgreSQL {version}. This needs pg_dump, pg_restore "
@@ -176,15 +180,3 @@ def _folder(version: int) -> Path:
         f"Debian with `apt install postgresql-client-{version}`, or add their folder "
         "to the PATH."
     )
-
-
-def _version_in(folder: Path) -> int:
-    """Return the major version of the programs in a folder; 0 if there are none."""
-    try:
-        told = subprocess.run(
-            [str(folder / "pg_dump"), "--version"], capture_output=True, text=True
-        ).stdout
-    except OSError:
-        return 0
-    match = re.search(r"\) (\d+)", told)
-    return int(match[1]) if match else 0
