@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from readback.contract import MAX_TOKENS, MODEL, VERSION_PREFIX
 from readback.differences import BASE_URL
@@ -165,8 +165,20 @@ def names(rows: Iterable[Program]) -> str:
 
 @cache
 def table() -> tuple[Program, ...]:
-    rows = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["program"]
-    return tuple(map(_program, rows))
+    """Return the rows of the file; a name that is missing or unknown is an error."""
+    rows = []
+    for row in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["program"]:
+        switches = row.get("switches", {})
+        parsed = {
+            "user_agent": re.compile(row["user_agent"]),
+            "sends": frozenset(row.get("sends", ())),
+            "unless_set": frozenset(row.get("unless_set", ())),
+            "cannot": frozenset(row.get("cannot", ())),
+            "switches": {id: _filled_in(text) for id, text in switches.items()},
+            "setup": _filled_in(row.get("setup", "")),
+        }
+        rows.append(Program(**(row | parsed)))
+    return tuple(rows)
 
 
 def recognise(
@@ -196,20 +208,6 @@ def recognise(
         others=(*by_default, *others),
         alone=len(matching) == 1 and not (most or best[0].library),
     )
-
-
-def _program(row: dict[str, Any]) -> Program:
-    """Return a row of the file; a name that is missing or unknown is an error."""
-    switches = row.get("switches", {})
-    parsed = {
-        "user_agent": re.compile(row["user_agent"]),
-        "sends": frozenset(row.get("sends", ())),
-        "unless_set": frozenset(row.get("unless_set", ())),
-        "cannot": frozenset(row.get("cannot", ())),
-        "switches": {id: _filled_in(text) for id, text in switches.items()},
-        "setup": _filled_in(row.get("setup", "")),
-    }
-    return Program(**(row | parsed))
 
 
 def _filled_in(text: str) -> str:

@@ -269,16 +269,6 @@ class ReadbackServer:
     def _wait_for_journal(self) -> None:
         """Wait until everything that was answered until now is written."""
         __tracebackhide__ = True
-        self._send_marker()
-        deadline = time.monotonic() + _JOURNAL_SECONDS
-        while self._database.outcomes(self._marker.key).total() < self._marker.sent:
-            if time.monotonic() > deadline:
-                raise RuntimeError(
-                    f"Readback has not written its journal for {_JOURNAL_SECONDS} s."
-                )
-            time.sleep(_POLL_SECONDS)
-
-    def _send_marker(self) -> None:
         # Not with urllib, which would use the proxies of the environment.
         address = urlsplit(self.base_url).netloc
         headers = {"Authorization": f"Bearer {self._marker.key}"}
@@ -289,3 +279,10 @@ class ReadbackServer:
             except (OSError, HTTPException) as error:
                 raise RuntimeError(f"Readback does not answer: {error}") from None
         self._marker.sent += 1
+        deadline = time.monotonic() + _JOURNAL_SECONDS
+        while self._database.outcomes(self._marker.key).total() < self._marker.sent:
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"Readback has not written its journal for {_JOURNAL_SECONDS} s."
+                )
+            time.sleep(_POLL_SECONDS)

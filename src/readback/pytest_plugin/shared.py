@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from readback.pytest_plugin import keeper
 
@@ -74,8 +74,13 @@ class SharedServer:
         """Let the keeper stop the server; the last process waits until it has."""
         with (self._folder / keeper.KEEPER).open("a") as running:
             self._users.close()
-            if is_last:
-                _wait_for_lock(running)
+            deadline = time.monotonic() + _STOP_SECONDS
+            while is_last and time.monotonic() < deadline:
+                try:
+                    fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(_POLL_SECONDS)
         if is_last:
             if self._keeper:
                 self._keeper.wait()
@@ -108,12 +113,3 @@ def _environment(settings: Mapping[str, str]) -> dict[str, str]:
     # an interval, all of them twice a second.
     ours = {"READBACK_WORKERS": "1", "READBACK_JOURNAL_INTERVAL": "0"}
     return {**inherited, **settings, **ours}
-
-
-def _wait_for_lock(file: TextIO) -> None:
-    deadline = time.monotonic() + _STOP_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_POLL_SECONDS)
