@@ -21,10 +21,10 @@ from readback import __version__, config
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
 BASE, PRODUCTION = FOLDER / "base", FOLDER / "production"
-PAGE = (ROOT / "docs" / "deploy.md").read_text()
+PAGE = (ROOT / "docs" / "deploy-kubernetes.md").read_text()
 HAPROXY = (ROOT / "deploy" / "haproxy" / "haproxy.cfg").read_text()
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
-# The oldest that docs/deploy.md names, and the newest that we have a schema for.
+# The oldest that the page names, and the newest that we have a schema for.
 OLDEST = "1.27"
 VERSIONS = [OLDEST, kubernetes_validate.latest_version()]
 COMPONENT = "app.kubernetes.io/component"
@@ -206,13 +206,11 @@ def test_secrets_are_those_that_the_page_creates():
 
 
 def test_the_page_names_objects_that_exist_and_this_version():
-    section = PAGE[PAGE.index("## On Kubernetes") :]
-
-    found = re.findall(r"\b(deployment|service|job)/([\w-]+)", section)
+    found = re.findall(r"\b(deployment|service|job)/([\w-]+)", PAGE)
     assert len(set(found)) == 5
     for kind, name in found:
         assert named(kind.title(), name)
-    assert set(re.findall(r"readback:(\d[\w.]*)", section)) == {__version__}
+    assert set(re.findall(r"readback:(\d[\w.]*)", PAGE)) == {__version__}
 
 
 def test_the_api_gets_no_secret_of_the_cabinet():

@@ -1,4 +1,4 @@
-"""docs/deploy.md with Compose: from the start to a restore on another machine."""
+"""docs/deploy-containers.md with Compose: from the start to a restore elsewhere."""
 
 import pytest
 

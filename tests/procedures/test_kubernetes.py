@@ -1,4 +1,4 @@
-"""docs/deploy.md on Kubernetes: the trial certificate and what checks it."""
+"""docs/deploy-kubernetes.md: the trial certificate and what checks it."""
 
 import pytest
 
