@@ -1,0 +1,50 @@
+"""Every page can be read in one go and is found from the index, with a sentence."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+INDEXES = [DOCS / "README.md", DOCS / "ru" / "README.md"]
+# In characters, because a Cyrillic letter takes two bytes.
+MAX_CHARACTERS = 15_500
+MAX_LINES_OF_README = 150
+# Reference that a script writes as a whole: people search it, and do not read it.
+GENERATED = {"architecture-modules.md", "findings.md"}
+# Tables that a script writes into a page grow with what was measured.
+GENERATED_PART = re.compile(
+    r"\[//\]: # \((\w+): (?!end)[\w-]+\).*?\[//\]: # \(\1: end\)", re.S
+)
+ROW = re.compile(r"^\| \[[^]]+\]\((?:\.\./)?([a-z-]+\.md)\) \| (.+) \|$", re.M)
+
+
+def test_no_page_is_too_long_to_read_in_one_go() -> None:
+    lengths = {
+        str(path.relative_to(DOCS)): len(GENERATED_PART.sub("", text))
+        for path in DOCS.rglob("*.md")
+        if (text := path.read_text(encoding="utf-8")) and path.name not in GENERATED
+    }
+
+    assert len(lengths) > 40
+    assert {name: n for name, n in lengths.items() if n > MAX_CHARACTERS} == {}
+
+
+def test_every_generated_page_exists() -> None:
+    assert {path.name for path in DOCS.glob("*.md")} >= GENERATED
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+    assert len(lines) <= MAX_LINES_OF_README
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=["English", "Russian"])
+def test_the_index_has_every_page_with_a_sentence(index: Path) -> None:
+    rows = ROW.findall(index.read_text(encoding="utf-8"))
+    pages = {path.name for path in DOCS.glob("*.md")} - {"README.md", "why.md"}
+
+    assert {name for name, _ in rows} >= pages
+    assert all(len(sentence.split()) > 2 for _, sentence in rows), rows
