@@ -28,15 +28,10 @@ _LONG = (
     "journeys/",
     "probe/test_scenarios.py",
     "probe/test_hostile_peers.py",
-    "cabinet/single_sign_on/test_single_sign_on.py",
     "cli/test_serve.py",
-    "clients/test_snippets.py",
+    "cabinet/single_sign_on/test_single_sign_on.py",
     "cli/test_backup.py",
-    "pytest_plugin/test_plugin.py",
-    "clients/test_table_of_programs.py",
-    "probe/test_late_answers.py",
-    "probe/test_zipapp.py",
-    "wire/test_tls.py",
+    "probe/test_command.py",
     "scale/",
     "cabinet/",
     "cli/",
@@ -44,8 +39,22 @@ _LONG = (
     "probe/",
     "house/",
 )
-# Its tests also take long, but mostly wait: for an outage to end, for a time-out.
-_WAITING = "faults/"
+# What also takes long but mostly waits, for an outage to end or for a time-out.
+_WAITING = (
+    "faults/test_created.py",
+    "faults/database/test_postgresql_outages.py",
+    "faults/",
+    "pytest_plugin/test_plugin.py",
+    "probe/test_late_answers.py",
+    "scale/test_roles.py",
+    "clients/test_table_of_programs.py",
+    "wire/test_tls.py",
+    "probe/test_namespace.py",
+    "probe/test_interruption.py",
+    "conformance/test_rates.py",
+    "cli/test_wait.py",
+    "cli/test_restarts.py",
+)
 
 # So that a failing assertion in a helper shows its values.
 pytest.register_assert_rewrite("tests.support", "tests.cli.program")
@@ -126,14 +135,17 @@ def _import_in_turn(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") or config.args != config.getini("testpaths"):
         return
     worker = config.workerinput
-    files = sorted(_HERE.glob("**/test_*.py"))
-    first = len(files) * int(worker["workerid"][2:]) // worker["workercount"]
-    for file in [*files[first:], *files[:first]]:
+    modules = [
+        ".".join(file.relative_to(_HERE.parent).with_suffix("").parts)
+        for file in sorted(_HERE.glob("**/test_*.py"))
+        # Clients that other tests have installed bring their own.
+        if not {".venv", "node_modules"}.intersection(file.relative_to(_HERE).parts)
+    ]
+    first = len(modules) * int(worker["workerid"][2:]) // worker["workercount"]
+    for module in [*modules[first:], *modules[:first]]:
         # pytest collects it again, and reports an error.
         with suppress(Exception, pytest.skip.Exception):
-            import_module(
-                ".".join(file.relative_to(_HERE.parent).with_suffix("").parts)
-            )
+            import_module(module)
 
 
 def pytest_collection_modifyitems(
@@ -149,22 +161,24 @@ def pytest_collection_modifyitems(
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    waiting = [file for file in files if _begins(file, _WAITING)]
-    working = sorted((file for file in files if file not in waiting), key=_rank)
-    # None of them is among the last.
-    distance = 0.8 * len(working) / max(1, len(waiting))
+    ranks = {file: _rank(file, _WAITING) for file in files}
+    waiting = sorted(
+        (file for file in files if ranks[file] < len(_WAITING)), key=ranks.get
+    )
+    working = [file for file in files if ranks[file] == len(_WAITING)]
+    working.sort(key=lambda file: _rank(file, _LONG))
+    # The files at the end are short, so this is most of the time.
+    distance = 0.6 * len(working) / max(1, len(waiting))
     places = {file: float(number) for number, file in enumerate(working)}
     places |= {file: number * distance for number, file in enumerate(waiting)}
     items[:] = [item for file in sorted(places, key=places.get) for item in files[file]]
 
 
-def _rank(file: Path) -> int:
-    found = (number for number, path in enumerate(_LONG) if _begins(file, path))
-    return next(found, len(_LONG))
-
-
-def _begins(file: Path, path: str) -> bool:
-    return file.relative_to(_HERE).as_posix().startswith(path)
+def _rank(file: Path, beginnings: tuple[str, ...]) -> int:
+    """Return the number of the first of these with which its path begins."""
+    path = file.relative_to(_HERE).as_posix()
+    found = (number for number, one in enumerate(beginnings) if path.startswith(one))
+    return next(found, len(beginnings))
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,9 @@ def test_the_first_key_is_created_by_the_first_start_that_may_show_it(program):
     "public",
     [
         {"READBACK_PUBLIC_BASE_URL": "https://api.example/v1"},
-        {"READBACK_CABINET_URL": "https://readback.example"},
+        pytest.param(
+            {"READBACK_CABINET_URL": "https://readback.example"}, marks=pytest.mark.long
+        ),
     ],
 )
 def test_no_key_is_created_where_other_machines_could_use_it(program, public):

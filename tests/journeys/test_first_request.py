@@ -1,5 +1,7 @@
 """From the landing page to the first answered request."""
 
+import pytest
+
 from tests.journeys.conftest import PHONE
 from tests.journeys.person import MODEL, TEXT, Person
 
@@ -39,6 +41,7 @@ def test_a_new_user_gets_an_answer(a_person):
     make_first_request(a_person(), "accepted", "Your text came back unchanged.")
 
 
+@pytest.mark.long
 def test_a_new_user_gets_an_answer_in_russian_on_a_phone_in_dark_mode(a_person):
     alice = a_person(locale="ru-RU", viewport=PHONE, color_scheme="dark")
 
