@@ -505,3 +505,21 @@ def test_a_data_directory_that_is_a_file_fails(tmp_path):
     [result] = files.data_directory(Config(data_dir=tmp_path / "file"))
     assert result.status == "fail"
     assert result.found == f"{tmp_path}/file is a file, and must be a directory"
+
+
+def test_a_security_log_that_cannot_be_written_fails(tmp_path):
+    def check(path: Path) -> list[tuple[str, str]]:
+        results = files.security_log(Config(security_log=str(path)))
+        return [(result.status, result.found) for result in results]
+
+    log = tmp_path / "security.jsonl"
+    assert check(log) == [("ok", f"{log} can be created")]
+    assert not log.exists()
+    log.touch()
+    assert check(log) == [("ok", f"{log} is writable")]
+    missing = tmp_path / "missing"
+    found = f"the directory {missing} does not exist"
+    assert check(missing / "log") == [("fail", found)]
+    assert check(tmp_path) == [("fail", f"{tmp_path} is not a regular file")]
+    assert not list(files.security_log(Config(security_log="syslog:")))
+    assert not list(files.security_log(Config()))

@@ -75,6 +75,7 @@ def _results() -> list[CheckResult]:
     for check in (
         files.data_directory,
         files.disk,
+        files.security_log,
         files.secret_key,
         files.permissions,
         files.secret_files,

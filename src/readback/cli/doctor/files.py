@@ -1,4 +1,4 @@
-"""Checks of `readback doctor`: the data directory, its disk, who can read secrets."""
+"""Checks of `readback doctor`: data directory, disk, logs, who can read secrets."""
 
 import os
 import shlex
@@ -54,6 +54,28 @@ def disk(config: Config) -> CheckResults:
         yield warn("disk", found, "Free some space on it before it is full.")
     else:
         yield ok("disk", found)
+
+
+def security_log(config: Config) -> CheckResults:
+    """Check the file that READBACK_SECURITY_LOG names, if it names one."""
+    path = Path(config.security_log)
+    if not path.is_absolute():
+        return
+    folder, check = path.parent, "security log"
+    if not os.path.isdir(folder):
+        found = f"the directory {folder} does not exist"
+    elif os.path.exists(path) and not os.path.isfile(path):
+        found = f"{path} is not a regular file"
+    elif os.path.exists(path) and os.access(path, os.W_OK):
+        yield ok(check, f"{path} is writable")
+        return
+    elif not os.path.exists(path) and os.access(folder, os.W_OK | os.X_OK):
+        yield ok(check, f"{path} can be created")
+        return
+    else:
+        found = f"{path} is not writable for this user"
+    action = "Create the directory, and let the user of the service write to it."
+    yield fail(check, found, action)
 
 
 def _existing(path: Path) -> Path:
