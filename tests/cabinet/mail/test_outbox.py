@@ -49,7 +49,7 @@ def log(monkeypatch) -> list[str]:
 
 
 def add(address: str = ALICE, lifetime: timedelta = DAY) -> None:
-    outbox.add(NOTICE, address, lifetime, details={"ip": ""})
+    outbox.add(NOTICE, address, lifetime, details={"ip": "", "account": "7"})
 
 
 def test_a_mail_arrives_soon_after_the_commit(mails):
@@ -163,7 +163,8 @@ def test_a_refused_mail_is_dropped_and_others_are_sent(log):
         assert len(box.to(BOB)) == 1
     assert (outbox.totals()["refused"], outbox.totals()["sent"]) == (1, 1)
     [line] = log
-    assert "refused it: 550" in line and ALICE not in line
+    assert "of account 7: the mail server refused it: 550" in line
+    assert ALICE not in line
 
 
 @ON_SQLITE

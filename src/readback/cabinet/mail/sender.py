@@ -148,7 +148,9 @@ def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int
 
 def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
     outbox.finish(mail, outcome)
-    _log.error("Dropped mail %s: %s.", mail, reason)
+    # By its id, operators find the account; invitations have none.
+    account = mail.account_id or mail.details.get("account", "none")
+    _log.error("Dropped mail %s of account %s: %s.", mail, account, reason)
 
 
 def _postpone(mail: OutgoingMail) -> None:
