@@ -15,6 +15,8 @@ from readback.cabinet.serving import announcements
 def site(request: HttpRequest) -> dict[str, object]:
     is_only_way = account_rules.provider_is_only_way()
     return {
+        # The part of the site, for the entry of the header that is current.
+        "nav": request.path.split("/")[1],
         # Lazy, so that templates that do not show the address run no query.
         "address": SimpleLazyObject(selectors.address_current),
         # The name and the look of this installation.

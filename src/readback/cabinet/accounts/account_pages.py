@@ -28,7 +28,6 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_page
 @login_required
 def overview(request: AccountRequest) -> HttpResponse:
     context = {
-        "nav": "account",
         "pending_email": EmailAddress.objects.get_new(request.user),
         "is_connected": selectors.account_is_connected(request.user),
         "language_form": forms.LanguageForm(
@@ -73,8 +72,7 @@ def delete(request: AccountRequest) -> HttpResponse:
         request.session.flush()
         messages.success(request, _("Your account and all its data have been deleted."))
         return redirect("landing")
-    context = {"nav": "account", "form": form}
-    return render(request, "accounts/account_delete.html", context)
+    return render(request, "accounts/account_delete.html", {"form": form})
 
 
 # allauth asks nobody to log in again who has no password yet, so whoever finds an open
@@ -101,8 +99,7 @@ def session_list(request: AccountRequest) -> HttpResponse:
     ]
     # This browser first; the others stay in their order.
     rows.sort(key=lambda row: not row[2])
-    context = {"nav": "account", "sessions": rows}
-    return render(request, "accounts/sessions.html", context)
+    return render(request, "accounts/sessions.html", {"sessions": rows})
 
 
 @require_POST

@@ -189,7 +189,7 @@ def iso(moment: datetime) -> str:
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
     """Ask for the password here: a file after it would leave its form on the screen."""
-    return render(request, "accounts/account_data.html", {"nav": "account"})
+    return render(request, "accounts/account_data.html")
 
 
 # Not HEAD: it would write to the security log. Compressed, because the whole answer

@@ -58,7 +58,6 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     test = send_test.from_post(request, key)
     base_url = settings.CONFIG.base_url
     context = {
-        "nav": "keys",
         "text": text,
         "replaced": selectors.key_replaced_by(key),
         "test": test,
@@ -105,8 +104,8 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
 @personal_page
 def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
     key = _asked_for(request, key_id)
-    context = {**unmatched(request), **snippets.probe_offer(), "nav": "keys"}
-    return render(request, "keys/key_unmatched.html", {"key": key, **context})
+    context = {"key": key, **unmatched(request), **snippets.probe_offer()}
+    return render(request, "keys/key_unmatched.html", context)
 
 
 @personal_page

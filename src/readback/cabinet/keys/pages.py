@@ -116,7 +116,6 @@ def key_list(request: AccountRequest) -> HttpResponse:
     current = [key for key in active if not key.replaced_by_id]
     inactive, inactive_count = selectors.keys_inactive(request.user, _INACTIVE_SHOWN)
     context = {
-        "nav": "keys",
         "form": form,
         "active": active,
         "inactive": inactive,
@@ -139,8 +138,7 @@ def rename(request: AccountRequest, key_id: int) -> HttpResponse:
         else:
             messages.success(request, _("The name has been saved."))
             return redirect("key", key_id=key.pk)
-    context = {"nav": "keys", "key": key, "form": form}
-    return render(request, "keys/rename.html", context)
+    return render(request, "keys/rename.html", {"key": key, "form": form})
 
 
 @personal_form
@@ -158,7 +156,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
             return redirect("new_key", key_id=key.replaced_by_id)
         except ServiceError as error:
             form.add_error(None, str(error))
-    context = {"nav": "keys", "key": key, "form": form, "seconds": REVOCATION_SECONDS}
+    context = {"key": key, "form": form, "seconds": REVOCATION_SECONDS}
     return render(request, "keys/rotate.html", context)
 
 
@@ -168,7 +166,6 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     test = send_test.from_post(request, key)
     context = {
-        "nav": "keys",
         "unmatched_is_on": settings.CONFIG.unmatched_requests,
         "test": test,
         **_activity(request, key),
@@ -191,7 +188,7 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
         message = _("%(key)s is revoked. The API no longer accepts it.") % {"key": key}
         messages.success(request, message)
         return redirect("keys")
-    context = {"nav": "keys", "key": key, "seconds": REVOCATION_SECONDS}
+    context = {"key": key, "seconds": REVOCATION_SECONDS}
     return render(request, "keys/revoke.html", context)
 
 

@@ -56,8 +56,7 @@ class OperatorSite(admin.AdminSite):
         return redirect("admin:index")
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        own = {"nav": "operators", "site_title": settings.BRAND.name}
-        return super().each_context(request) | own
+        return super().each_context(request) | {"site_title": settings.BRAND.name}
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether an operator is logged in, with a second factor if needed."""

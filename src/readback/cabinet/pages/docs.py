@@ -159,7 +159,6 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404
     base_url = settings.CONFIG.base_url
     context = {
-        "nav": "docs",
         "document": load(name, language()),
         "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
     }

@@ -46,7 +46,6 @@ def docs_index(request: HttpRequest) -> HttpResponse:
     language = docs.language()
     query = request.GET.get("q", "").strip()[:_MAX_QUERY]
     context = {
-        "nav": "docs",
         "document": docs.load(docs.INDEX, language),
         "query": query,
         "found": search(query, language) if query else [],

@@ -59,7 +59,7 @@ def _protected(view: View) -> View:
 
 @personal_page
 def overview(request: AccountRequest) -> HttpResponse:
-    context = {"nav": "account", "factors": second_factors_of(request.user)}
+    context = {"factors": second_factors_of(request.user)}
     return render(request, "second_factor/overview.html", context)
 
 
@@ -80,7 +80,6 @@ def app_add(request: AccountRequest) -> HttpResponse:
             return _added(request, new, _("Your authenticator app has been added."))
     link = totp.link(request.user.email, secret)
     context = {
-        "nav": "account",
         "form": form,
         "secret": " ".join(secret[i : i + 4] for i in range(0, len(secret), 4)),
         "link": link,
@@ -128,8 +127,7 @@ def passkey_add(request: AccountRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return _added(request, new, _("Your passkey has been added."))
-    context = {"nav": "account", "form": form}
-    return render(request, "second_factor/passkey_add.html", context)
+    return render(request, "second_factor/passkey_add.html", {"form": form})
 
 
 @_protected
@@ -143,8 +141,8 @@ def passkey_rename(request: AccountRequest, pk: int) -> HttpResponse:
             form.add_error("name", str(error))
         else:
             return redirect("second_factor")
-    context = {"nav": "account", "form": form, "passkey": row}
-    return render(request, "second_factor/passkey_rename.html", context)
+    shown = {"form": form, "passkey": row}
+    return render(request, "second_factor/passkey_rename.html", shown)
 
 
 @_protected
@@ -166,8 +164,7 @@ def recovery_codes(request: AccountRequest) -> HttpResponse:
     if request.method == "POST":
         codes = services.recovery_codes_create(request.user)
         return _redirect_to_codes(request, codes)
-    context = {"nav": "account", "factors": factors}
-    return render(request, "second_factor/recovery_codes.html", context)
+    return render(request, "second_factor/recovery_codes.html", {"factors": factors})
 
 
 # Not HEAD: it would use up the one time that the codes are shown.
@@ -186,7 +183,6 @@ def new_recovery_codes(request: AccountRequest) -> HttpResponse:
         )
         return redirect("second_factor")
     context = {
-        "nav": "account",
         "text": text,
         "codes": text.split(),
         "next": request.session.pop(AFTER_SECOND_FACTOR, reverse("second_factor")),
@@ -216,8 +212,7 @@ def _redirect_to_codes(request: AccountRequest, codes: list[str]) -> HttpRespons
 def _ask_to_remove(request: AccountRequest, factor: dict[str, object]) -> HttpResponse:
     factors = second_factors_of(request.user)
     is_last = len(factors.passkeys) + (factors.app is not None) == 1
-    context = {"nav": "account", "is_last": is_last, **factor}
-    return render(request, "second_factor/remove.html", context)
+    return render(request, "second_factor/remove.html", {"is_last": is_last, **factor})
 
 
 def _owned_passkey(request: AccountRequest, pk: int) -> Authenticator:
