@@ -4,7 +4,7 @@ Accounts that already exist are not affected, except that they cannot change to 
 address of another domain. Nothing here asks the database: the tables use these rules.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -72,18 +72,10 @@ def refusal_for_operators() -> str:
     return text % {"domains": domains()}
 
 
-class SingleSignOn(NamedTuple):
-    """What the pages show of a provider."""
-
-    name: str
-    is_only_way: bool
-
-
-def offered_provider() -> SingleSignOn | None:
+def provider_name() -> str:
+    """Return the name of the provider with which people can log in, or nothing."""
     config: Config = settings.CONFIG
-    if not config.oidc_issuer:
-        return None
-    return SingleSignOn(config.oidc_name, config.oidc_only)
+    return config.oidc_name if config.oidc_issuer else ""
 
 
 def provider_is_only_way() -> bool:

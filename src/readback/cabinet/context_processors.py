@@ -36,6 +36,7 @@ def site(request: HttpRequest) -> dict[str, object]:
         "passkeys_work": partial(passkeys.is_available, request),
         "passkeys_log_in": partial(passkeys.can_log_in, request),
         "passkeys_at": partial(passkeys.local_address, request),
-        # The provider with which people can log in; None if there is none.
-        "single_sign_on": account_rules.offered_provider(),
+        # The provider with which people can log in, if there is one.
+        "provider": account_rules.provider_name(),
+        "provider_is_only_way": is_only_way,
     }

@@ -252,7 +252,7 @@ def _is_first(form: forms.Form) -> bool:
 
     The button of a provider is above it. A form with an error has been chosen.
     """
-    return form.is_bound or account_rules.offered_provider() is None
+    return form.is_bound or not account_rules.provider_name()
 
 
 def _allowed(email: str) -> str:

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from readback.cabinet.account_rules import offered_provider, provider_is_only_way
+from readback.cabinet.account_rules import provider_is_only_way, provider_name
 from readback.cabinet.accounts import selectors
 from readback.cabinet.serving.allauth_internals import (
     get_reauthentication_flows,
@@ -53,16 +53,14 @@ def reauthentication_methods(
     user: Any, methods: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return allauth's methods with the provider; without the password if need be."""
-    provider = offered_provider()
     if provider_is_only_way():
         methods = [each for each in methods if each["id"] != "reauthenticate"]
-    if not provider or not user.is_authenticated:
-        return methods
-    if not selectors.account_is_connected(user):
+    is_offered = provider_name() and user.is_authenticated
+    if not is_offered or not selectors.account_is_connected(user):
         return methods
     again = {
         "id": "single_sign_on",
-        "description": _("Log in with %(name)s") % {"name": provider.name},
+        "description": _("Log in with %(name)s") % {"name": provider_name()},
         "url": reverse("single_sign_on_again"),
     }
     return [again, *methods] if provider_is_only_way() else [*methods, again]

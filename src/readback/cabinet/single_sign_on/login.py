@@ -20,7 +20,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from readback.cabinet.account_rules import offered_provider
+from readback.cabinet.account_rules import provider_name
 from readback.cabinet.accounts import reauthentication, sessions
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.serving import security_log
@@ -87,7 +87,7 @@ def _leave(
 
 
 def _require_provider() -> None:
-    if offered_provider() is None:
+    if not provider_name():
         raise Http404
 
 

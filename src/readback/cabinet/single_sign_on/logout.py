@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from readback.cabinet.account_rules import offered_provider
+from readback.cabinet.account_rules import provider_name
 from readback.cabinet.accounts import sessions
 from readback.cabinet.mail import notices
 from readback.cabinet.single_sign_on.services import LEEWAY_SECONDS
@@ -51,7 +51,7 @@ class InvalidTokenError(Exception):
 @never_cache
 def backchannel_logout(request: HttpRequest) -> HttpResponse:
     """End the sessions that the token is about; answer as section 2.8 says."""
-    if offered_provider() is None:
+    if not provider_name():
         raise Http404
     try:
         ended = end_sessions(_read(request.POST.get("logout_token", "")))
