@@ -1,10 +1,12 @@
-"""A login with the provider: leave for it, return, and what the login may do.
+"""A login with the provider: leave for it, return, what it may do, and if it fails.
 
 Only a button starts it. The visitor chooses nothing but where to continue afterwards,
 which is always a page of the cabinet. How the provider is asked is in
 `openid_connect.py`, and `services.py` decides which account is a person's.
 """
 
+import logging
+from http import HTTPStatus
 from typing import Any
 
 from allauth.account.utils import get_next_redirect_url
@@ -14,9 +16,11 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapt
 from allauth.socialaccount.models import SocialLogin
 from allauth.socialaccount.providers.base.constants import AuthError, AuthProcess
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -25,7 +29,7 @@ from readback.cabinet.accounts import reauthentication, sessions
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import personal_form
-from readback.cabinet.single_sign_on import errors, leavers
+from readback.cabinet.single_sign_on import leavers
 from readback.cabinet.single_sign_on.services import (
     AGAIN,
     Identity,
@@ -33,6 +37,8 @@ from readback.cabinet.single_sign_on.services import (
     LoginRefusedError,
     account_of_person,
 )
+
+_log = logging.getLogger("readback.cabinet.single_sign_on")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -62,8 +68,12 @@ def callback(request: HttpRequest) -> HttpResponse:
     """Finish the login when the provider sends the visitor back."""
     _require_provider()
     from readback.cabinet.single_sign_on.openid_connect import finish_login
+    from readback.cabinet.single_sign_on.provider_documents import ProviderError
 
-    response: HttpResponse = finish_login(request)
+    try:
+        response: HttpResponse = finish_login(request)
+    except ProviderError as error:
+        return _failed(request, str(error))
     return response
 
 
@@ -80,10 +90,17 @@ def _leave(
     try:
         away = provider.redirect(request, process, next_url, auth_params=auth_params)
     except ProviderError as error:
-        return errors.failed(request, str(error))
+        return _failed(request, str(error))
     # Not a redirect: `form-action 'self'` of our Content-Security-Policy forbids a form
     # whose answer leads to another site, and the provider may lead to yet others.
     return render(request, "single_sign_on/leave.html", {"url": away.url})
+
+
+def _failed(request: HttpRequest, reason: str) -> HttpResponse:
+    """Log the reason for the operator, and show that the provider failed."""
+    _log.warning("A login with the OpenID Connect provider failed: %s", reason)
+    status = HTTPStatus.BAD_GATEWAY
+    return render(request, "single_sign_on/failed.html", status=status)
 
 
 def _require_provider() -> None:
@@ -111,7 +128,9 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         except LoginRefusedError as refused:
             account = refused.account.pk if refused.account else None
             security_log.record(refused.refusal, account=account)
-            page = errors.refused(request, refused.refusal)
+            template = refused.refusal.replace("provider_", "single_sign_on/")
+            status = HTTPStatus.FORBIDDEN
+            page = render(request, f"{template}.html", status=status)
             raise ImmediateHttpResponse(page) from None
 
     def _admit(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
@@ -146,11 +165,18 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
     ) -> None:
         """Show our pages; allauth's would show or keep what the provider sent."""
         if error == AuthError.CANCELLED:
-            raise ImmediateHttpResponse(errors.cancelled(request))
+            messages.info(request, _("You cancelled the login. Nothing was changed."))
+            raise ImmediateHttpResponse(redirect("account_login"))
+        # This browser is not waiting for the answer, or no longer.
         if exception is None and "state_id" in (extra_context or {}):
-            raise ImmediateHttpResponse(errors.started_elsewhere(request))
+            message = _(
+                "This login took too long, was already used, or began in another "
+                "browser. Log in again."
+            )
+            messages.error(request, message)
+            raise ImmediateHttpResponse(redirect("account_login"))
         reason = str(exception or "it answered with an error")
-        raise ImmediateHttpResponse(errors.failed(request, reason))
+        raise ImmediateHttpResponse(_failed(request, reason))
 
 
 def _verified_address(sociallogin: SocialLogin) -> str:

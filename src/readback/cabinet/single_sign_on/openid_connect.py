@@ -29,7 +29,7 @@ from django.utils.crypto import get_random_string
 from requests import RequestException
 
 from readback.cabinet.account_rules import CALLBACK_PATH
-from readback.cabinet.single_sign_on import errors, provider_documents
+from readback.cabinet.single_sign_on import provider_documents
 from readback.cabinet.single_sign_on.provider_documents import (
     BoundedSession,
     ProviderError,
@@ -192,12 +192,6 @@ class CabinetProvider(OpenIDConnectProvider):
 class CallbackView(OAuth2CallbackView):
     adapter: CabinetClient
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().dispatch(request, *args, **kwargs)
-        except ProviderError as error:
-            return errors.failed(request, str(error))
-
     def _get_state(self, request: HttpRequest, provider: Any) -> Any:
         """Let the client compare the ID token with what the session remembers."""
         state, response = super()._get_state(request, provider)
@@ -206,7 +200,7 @@ class CallbackView(OAuth2CallbackView):
 
 
 def finish_login(request: HttpRequest) -> Any:
-    """Let allauth finish the login, with our checks and pages."""
+    """Let allauth finish the login; raise `ProviderError` if a check of ours fails."""
     client = CabinetClient(request, settings.CONFIG.oidc_issuer)
     view = CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
     return view(request)

@@ -34,7 +34,10 @@ class Identity(NamedTuple):
 
 
 class LoginRefusal(StrEnum):
-    """Why a person whom the provider knows is not let in; also the log's event."""
+    """Why a person whom the provider knows is not let in; the event of the log.
+
+    Each has a page in templates/single_sign_on.
+    """
 
     UNVERIFIED = "provider_refused_unverified"
     CLOSED = "provider_refused_closed"
