@@ -12,8 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import etag, require_safe
 
@@ -63,53 +61,14 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "mail_days": outbox.NOTICE_LIFETIME.days,
         "invitation_days": invitations.KEPT.days,
         "limit_hours": int(longest_limit) // 3600,
-        "cookies": _cookies(),
+        "settings": settings,  # which has the names of the cookies
+        "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,
+        "browser_days": login_limits.COOKIE_DAYS,
+        "new_key_minutes": shown_once.LIFETIME_SECONDS // 60,
         "contact": config.contact,
         "contact_name": config.contact.removeprefix("mailto:"),
     }
     return render(request, "pages/privacy.html", context)
-
-
-def _cookies() -> list[tuple[str, str, str]]:
-    """Return the name, the purpose and the lifetime of each."""
-    session = _("%(unused)s after the last use, %(total)s after the login") % {
-        "unused": _days(settings.SESSION_COOKIE_AGE),
-        "total": _days(settings.SESSION_ABSOLUTE_AGE),
-    }
-    minutes = shown_once.LIFETIME_SECONDS // 60
-    return [
-        (
-            settings.SESSION_COOKIE_NAME,
-            _("keeps you logged in and shows you messages"),
-            session,
-        ),
-        (
-            settings.CSRF_COOKIE_NAME,
-            _("makes sure that a form comes from this site"),
-            _days(settings.CSRF_COOKIE_AGE),
-        ),
-        (
-            settings.KNOWN_BROWSER_COOKIE_NAME,
-            _("lets you log in here even if strangers try passwords"),
-            _days(login_limits.COOKIE_DAYS * _DAY),
-        ),
-        (
-            settings.LANGUAGE_COOKIE_NAME,
-            _("remembers the language that you choose at the bottom of a page"),
-            _("until you close the browser"),
-        ),
-        (
-            f"{settings.NEW_KEY_COOKIE_NAME}-…",
-            _("hands a new key to the page that shows it"),
-            ngettext("%(number)d minute", "%(number)d minutes", minutes)
-            % {"number": minutes},
-        ),
-    ]
-
-
-def _days(seconds: int) -> str:
-    days = seconds // _DAY
-    return ngettext("%(number)d day", "%(number)d days", days) % {"number": days}
 
 
 @require_safe
