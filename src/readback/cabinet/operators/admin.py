@@ -64,11 +64,11 @@ class AccountAdmin(ReadOnlyAdmin):
     )
     list_filter = (
         "is_active",
-        filters.ConfirmedFilter,
-        filters.ActiveFilter,
-        filters.JoinedFilter,
+        filters.CONFIRMED,
+        filters.ACTIVE,
+        filters.JOINED,
         "is_staff",
-        filters.LeaverFilter,
+        filters.LEAVER,
     )
     search_fields = ("email",)
     search_help_text = _("By e-mail address.")
@@ -180,7 +180,7 @@ class AccountAdmin(ReadOnlyAdmin):
 @admin.register(Key, site=operator_site)
 class KeyAdmin(ReadOnlyAdmin):
     list_display = ("__str__", "owner", "label", "state", "created_at", "last_used_at")
-    list_filter = (filters.StateFilter, filters.UsedFilter)
+    list_filter = (filters.STATE, filters.USED)
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
     search_help_text = _("By e-mail address, name or last four characters of a key.")
@@ -248,7 +248,7 @@ class KeyRowAdmin(ReadOnlyAdmin):
 @admin.register(Usage, site=operator_site)
 class UsageAdmin(KeyRowAdmin):
     list_display = ("hour", "key", "owner", "endpoint", "outcome", "requests")
-    list_filter = (filters.HourFilter, filters.CodeFilter, "endpoint")
+    list_filter = (filters.HOUR, filters.CODE, "endpoint")
 
 
 @admin.register(JournalEntry, site=operator_site)
@@ -263,7 +263,7 @@ class JournalAdmin(KeyRowAdmin):
         "detail",
         "requests",
     )
-    list_filter = (filters.CodeFilter, "accepted", "endpoint")
+    list_filter = (filters.CODE, "accepted", "endpoint")
 
 
 @admin.register(LogEntry, site=operator_site)
@@ -272,7 +272,7 @@ class AuditAdmin(ReadOnlyAdmin):
 
     change_list_template = "operators/audit.html"
     list_display = ("action_time", "user", "content_type", "object_repr", "change")
-    list_filter = (filters.DoneFilter, filters.ObjectFilter)
+    list_filter = (filters.DONE, filters.OBJECT)
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
     search_help_text = _("By e-mail address or name of the object.")

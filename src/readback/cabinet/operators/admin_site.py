@@ -233,10 +233,14 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             messages.success(request, f"{gettext(operation.message)}: {changed}.")
 
 
-class ChoiceFilter(admin.SimpleListFilter):
-    """A filter with fixed choices: the value in the URL, the title, the condition."""
+# The value in the URL, the title, and the condition, which may depend on the time.
+Choice = tuple[str, Any, Callable[[], Q]]
 
-    choice_list: Iterable[tuple[str, Any, Callable[[], Q]]]
+
+class ChoiceFilter(admin.SimpleListFilter):
+    """A filter with fixed choices."""
+
+    choice_list: Iterable[Choice]
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return [(value, title) for value, title, _condition in self.choice_list]
@@ -248,15 +252,26 @@ class ChoiceFilter(admin.SimpleListFilter):
         return queryset
 
 
-def _periods(since: Callable[[datetime], Q]) -> Iterable[Any]:
-    """Return the choices of a filter by how long ago something happened."""
-    for days, title in (
-        (1, _("last 24 hours")),
-        (7, _("last 7 days")),
-        (30, _("last 30 days")),
-    ):
-        age = timedelta(days=days)
-        yield str(days), title, lambda age=age: since(timezone.now() - age)
+def choice_filter(title: Any, parameter: str, *choices: Choice) -> type[ChoiceFilter]:
+    fields = {"title": title, "parameter_name": parameter, "choice_list": choices}
+    return type(f"{parameter.title()}Filter", (ChoiceFilter,), fields)
+
+
+def period_filter(
+    title: Any, parameter: str, since: Callable[[datetime], Q]
+) -> type[ChoiceFilter]:
+    """Return a filter by how long ago something happened."""
+
+    def choice(days: int, title: Any) -> Choice:
+        return str(days), title, lambda: since(timezone.now() - timedelta(days=days))
+
+    return choice_filter(
+        title,
+        parameter,
+        choice(1, _("last 24 hours")),
+        choice(7, _("last 7 days")),
+        choice(30, _("last 30 days")),
+    )
 
 
 def confirmed() -> Q:
@@ -265,89 +280,57 @@ def confirmed() -> Q:
 
 
 def _active_since(start: datetime) -> Q:
+    """Return who has logged in since then, or sent a request with one of their keys."""
     used = Key.objects.filter(owner=OuterRef("pk"), last_used_at__gte=start)
     return Q(last_login__gte=start) | Q(Exists(used))
 
 
-class JoinedFilter(ChoiceFilter):
-    title, parameter_name = _("joined"), "joined"
-    choice_list = tuple(_periods(lambda start: Q(date_joined__gte=start)))
+def _state(state: KeyState, condition: Callable[[], Q]) -> Choice:
+    return state.value, state.label, condition
 
 
-class ActiveFilter(ChoiceFilter):
-    """By the last login, or the last request with one of the account's keys."""
-
-    title, parameter_name = _("last active"), "active"
-    choice_list = tuple(_periods(_active_since))
-
-
-class ConfirmedFilter(ChoiceFilter):
-    title, parameter_name = _("confirmed"), "confirmed"
-    choice_list = (
-        ("yes", _("yes"), confirmed),
-        ("no", _("no"), lambda: ~confirmed()),
-    )
-
-
-class LeaverFilter(ChoiceFilter):
-    """By whether people were told, or deactivated, who no longer log in there."""
-
-    title, parameter_name = _("leaver"), "leaver"
-    choice_list = (
-        ("told", _("told"), lambda: Q(pk__in=leavers.waiting())),
-        ("left", _("deactivated"), lambda: Q(pk__in=leavers.left())),
-    )
-
-
-class StateFilter(ChoiceFilter):
-    title, parameter_name = _("state"), "state"
-    choice_list = (
-        (KeyState.ACTIVE.value, KeyState.ACTIVE.label, key_is_active),
-        (
-            "expiring",
-            _("expires within 7 days"),
-            lambda: key_is_active() & Q(expires_at__lte=timezone.now() + _WEEK),
-        ),
-        (
-            KeyState.EXPIRED.value,
-            KeyState.EXPIRED.label,
-            lambda: Q(revoked_at=None, expires_at__lte=timezone.now()),
-        ),
-        (
-            KeyState.REVOKED.value,
-            KeyState.REVOKED.label,
-            lambda: Q(revoked_at__isnull=False),
-        ),
-    )
-
-
-class UsedFilter(ChoiceFilter):
-    title, parameter_name = _("last used"), "used"
-    choice_list = tuple(_periods(lambda start: Q(last_used_at__gte=start)))
-
-
-class HourFilter(ChoiceFilter):
-    title, parameter_name = _("time"), "time"
-    choice_list = tuple(_periods(lambda start: Q(hour__gte=start)))
-
-
-class DoneFilter(ChoiceFilter):
-    title, parameter_name = _("time"), "time"
-    choice_list = tuple(_periods(lambda start: Q(action_time__gte=start)))
-
-
-class ObjectFilter(ChoiceFilter):
-    title, parameter_name = _("object"), "object"
-    choice_list = (
-        ("account", _("account"), lambda: Q(content_type__model="user")),
-        ("key", _("key"), lambda: Q(content_type__model="key")),
-        ("invitation", _("invitation"), lambda: Q(content_type__model="invitation")),
-    )
-
-
-class CodeFilter(ChoiceFilter):
-    title, parameter_name = _("code"), "code"
-    choice_list = (
-        ("accepted", _("accepted"), lambda: Q(code="")),
-        *((code, code, lambda code=code: Q(code=code)) for code in REFUSALS),
-    )
+JOINED = period_filter(_("joined"), "joined", lambda start: Q(date_joined__gte=start))
+ACTIVE = period_filter(_("last active"), "active", _active_since)
+USED = period_filter(_("last used"), "used", lambda start: Q(last_used_at__gte=start))
+HOUR = period_filter(_("time"), "time", lambda start: Q(hour__gte=start))
+DONE = period_filter(_("time"), "time", lambda start: Q(action_time__gte=start))
+CONFIRMED = choice_filter(
+    _("confirmed"),
+    "confirmed",
+    ("yes", _("yes"), confirmed),
+    ("no", _("no"), lambda: ~confirmed()),
+)
+# By whether people were told, or deactivated, who no longer log in with the provider.
+LEAVER = choice_filter(
+    _("leaver"),
+    "leaver",
+    ("told", _("told"), lambda: Q(pk__in=leavers.waiting())),
+    ("left", _("deactivated"), lambda: Q(pk__in=leavers.left())),
+)
+STATE = choice_filter(
+    _("state"),
+    "state",
+    _state(KeyState.ACTIVE, key_is_active),
+    (
+        "expiring",
+        _("expires within 7 days"),
+        lambda: key_is_active() & Q(expires_at__lte=timezone.now() + _WEEK),
+    ),
+    _state(
+        KeyState.EXPIRED, lambda: Q(revoked_at=None, expires_at__lte=timezone.now())
+    ),
+    _state(KeyState.REVOKED, lambda: Q(revoked_at__isnull=False)),
+)
+OBJECT = choice_filter(
+    _("object"),
+    "object",
+    ("account", _("account"), lambda: Q(content_type__model="user")),
+    ("key", _("key"), lambda: Q(content_type__model="key")),
+    ("invitation", _("invitation"), lambda: Q(content_type__model="invitation")),
+)
+CODE = choice_filter(
+    _("code"),
+    "code",
+    ("accepted", _("accepted"), lambda: Q(code="")),
+    *((code, code, lambda code=code: Q(code=code)) for code in REFUSALS),
+)
