@@ -7,9 +7,11 @@ an entry to the audit trail. No column holds a key, so no page here can show one
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
+from allauth.socialaccount.models import SocialAccount
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Sum
 from django.http import Http404, HttpRequest
@@ -35,16 +37,20 @@ from readback.cabinet.models import (
     Invitation,
     JournalEntry,
     Key,
+    OutgoingMail,
     Usage,
     User,
 )
-from readback.cabinet.operators import account_page, audit, template_filters
 from readback.cabinet.operators import admin_site as filters
+from readback.cabinet.operators import audit, template_filters
 from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
 from readback.cabinet.operators.announcements import AnnouncementAdmin
 from readback.cabinet.operators.invitations import InvitationAdmin
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.single_sign_on import services as single_sign_on_services
+
+# Of each list on the page of an account, the newest; Django's admin has the others.
+_ROWS = 20
 
 operator_site = OperatorSite(name="admin")
 operator_site.register(Announcement, AnnouncementAdmin)
@@ -167,7 +173,7 @@ class AccountAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
-            **account_page.context(account),
+            **_facts_about(account),
             "opts": self.opts,
             "title": account.email,
             "operations": self.operations_for(request, account),
@@ -175,6 +181,36 @@ class AccountAdmin(ReadOnlyAdmin):
             "may_revoke": request.user.has_perm("cabinet.change_key"),
         }
         return TemplateResponse(request, "operators/account.html", context)
+
+
+def _facts_about(account: User) -> dict[str, Any]:
+    """Return what operators/account.html shows: of a session, what its owner sees."""
+    keys = key_selectors.keys_of(account)
+    connections = SocialAccount.objects.filter(user=account)
+    mails = OutgoingMail.objects.filter(Q(account=account) | Q(address=account.email))
+    sessions = account_sessions.sessions_of(account)[:_ROWS]
+    return {
+        "account": account,
+        "is_confirmed": account_selectors.account_is_confirmed(account),
+        "has_password": account.has_usable_password(),
+        "connections": list(connections.order_by("pk")),
+        "factors": account_selectors.second_factors_of(account),
+        "sessions": [(row, account_sessions.shown_address(row)) for row in sessions],
+        "keys": keys[:_ROWS],
+        "key_count": keys.count(),
+        "mails": mails.order_by("-pk")[:_ROWS],
+        "audit": _audit_rows(account)[:_ROWS],
+    }
+
+
+def _audit_rows(account: User) -> QuerySet[LogEntry]:
+    """Return what operators did with the account and with its keys, newest first."""
+    ids = account.keys.values_list("pk", flat=True)
+    kinds = ContentType.objects.get_for_models(User, Key)
+    of_account = Q(content_type=kinds[User], object_id=str(account.pk))
+    of_keys = Q(content_type=kinds[Key], object_id__in=[str(each) for each in ids])
+    rows = LogEntry.objects.filter(of_account | of_keys)
+    return rows.select_related("user", "content_type").order_by("-pk")
 
 
 @admin.register(Key, site=operator_site)
