@@ -266,8 +266,11 @@ def _invite_many(days: int, print_link: bool, as_json: bool) -> None:
     if len(text) > _MAX_LIST_LENGTH:
         raise Failure("The list is too long: invite people in several parts.")
     with open_cabinet(), written_before_commit():
-        from readback.cabinet.accounts.invitations import invitation_link
-        from readback.cabinet.accounts.invite_many import InvitationOutcome, invite_many
+        from readback.cabinet.accounts.invitations import (
+            InvitationOutcome,
+            invitation_link,
+            invite_many,
+        )
 
         results = invite_many(text, days=days, mail=not print_link)
         shown = []

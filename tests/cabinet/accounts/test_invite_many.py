@@ -4,8 +4,11 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.accounts.invitations import invitation_find
-from readback.cabinet.accounts.invite_many import MAX_ADDRESSES, invite_many
+from readback.cabinet.accounts.invitations import (
+    MAX_ADDRESSES,
+    invitation_find,
+    invite_many,
+)
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation, OutgoingMail, User
 from tests.cabinet.outgoing import sending, wait_until_sent

@@ -1,10 +1,15 @@
-"""Invitations: their links, all changes to them, and who can accept one.
+"""Invitations: their links, all changes to them, who can accept one, and long lists.
 
 An address has at most one. Its link is signed and never stored; it names the row and
 its creation time. Inviting again changes that time, so earlier links stop working.
 """
 
+import csv
+import re
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from enum import StrEnum
+from typing import NamedTuple
 
 from allauth.core import context
 from django.conf import settings
@@ -28,6 +33,12 @@ from readback.contract import INVITATION_DAYS
 # How long operators can see what became of an invitation.
 KEPT = timedelta(days=30)
 _SALT = "readback.cabinet.invitation"
+# In one list.
+MAX_ADDRESSES = 1000
+# What can be between two addresses; a name such as "Doe, Jane" is no address.
+_ADDRESS = re.compile(r"[^\s,;<>\"()|]*@[^\s,;<>\"()|]*")
+_HEADING = re.compile(r"e-?mail|address|почт|адрес", re.IGNORECASE)
+_DELIMITERS = (",", ";", "\t")
 
 
 @transaction.atomic
@@ -185,3 +196,98 @@ def invitation_is_usable(invitation: Invitation) -> bool:
         return False
     account = selectors.account_find(email)
     return account is None or selectors.account_is_unused(account)
+
+
+class InvitationOutcome(StrEnum):
+    INVITED = "invited"
+    ALREADY_INVITED = "already_invited"
+    HAS_ACCOUNT = "has_account"
+    WRONG = "wrong"
+
+
+class Invited(NamedTuple):
+    """What became of one address, or of a line without one."""
+
+    line: int
+    email: str
+    outcome: InvitationOutcome
+    problem: str = ""
+    invitation: Invitation | None = None
+
+
+def invite_many(
+    text: str,
+    *,
+    by: User | None = None,
+    days: int = INVITATION_DAYS,
+    mail: bool = True,
+    also: Callable[[Invitation], object] = lambda invitation: None,
+) -> list[Invited]:
+    """Invite the addresses of a list; raise ServiceError if there are too many.
+
+    A list is addresses in any form that mail programs write, or a CSV file. What is
+    wrong is reported line by line, and the rest is done. To repeat a list is harmless:
+    whoever has an open invitation or an account is left alone.
+
+    Each invitation is a transaction of its own, together with what the caller `also`
+    does with it: a thousand in one would keep other writers of SQLite waiting.
+    """
+    found = list(_addresses(text))
+    if len(found) > MAX_ADDRESSES:
+        raise ServiceError(
+            _("The list has %(count)d addresses. Invite at most %(limit)d at a time.")
+            % {"count": len(found), "limit": MAX_ADDRESSES}
+        )
+
+    @transaction.atomic
+    def create(email: str) -> Invitation:
+        made = invitation_create(email, by=by, days=days, mail=mail)
+        also(made)
+        return made
+
+    return [_invite(line, email, create) for line, email in found]
+
+
+def _invite(line: int, email: str, create: Callable[[str], Invitation]) -> Invited:
+    if not email:
+        problem = _("There is no e-mail address in this line.")
+        return Invited(line, "", InvitationOutcome.WRONG, problem)
+    # Sending it again is a decision for each: earlier links stop working.
+    if known := invitation_open(email):
+        return Invited(line, known.email, InvitationOutcome.ALREADY_INVITED)
+    try:
+        made = create(email)
+    except AccountExistsError:
+        return Invited(line, email, InvitationOutcome.HAS_ACCOUNT)
+    except ServiceError as error:
+        return Invited(line, email, InvitationOutcome.WRONG, str(error))
+    return Invited(line, made.email, InvitationOutcome.INVITED, invitation=made)
+
+
+def _addresses(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each address with the number of its line; empty if a line has none."""
+    column, delimiter = None, ","
+    is_first = True
+    # Not `splitlines`: it takes characters for line breaks that editors do not count.
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text.lstrip("\ufeff")), 1):
+        if not line.strip():
+            continue
+        if is_first and "@" not in line and _HEADING.search(line):
+            column, delimiter = _column(line)
+        else:
+            cells = [line]
+            if column is not None:
+                row = next(csv.reader([line], delimiter=delimiter, strict=False))
+                cells = row[column : column + 1]
+            found = _ADDRESS.findall(cells[0]) if cells else []
+            for address in found or [""]:
+                yield number, address.strip("'").removeprefix("mailto:")
+        is_first = False
+
+
+def _column(heading: str) -> tuple[int, str]:
+    """Return which column of a CSV file has the addresses, and what is in between."""
+    delimiter = max(_DELIMITERS, key=heading.count)
+    cells = next(csv.reader([heading], delimiter=delimiter))
+    columns = (i for i, cell in enumerate(cells) if _HEADING.search(cell))
+    return next(columns, 0), delimiter

@@ -14,9 +14,9 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.accounts import invitations, invite_many
+from readback.cabinet.accounts import invitations
 from readback.cabinet.accounts.forms import NoLabelSuffixForm
-from readback.cabinet.accounts.invite_many import InvitationOutcome
+from readback.cabinet.accounts.invitations import InvitationOutcome
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation, User
 from readback.cabinet.operators.admin_site import Operation, ReadOnlyAdmin
@@ -32,7 +32,7 @@ class InviteForm(NoLabelSuffixForm, forms.Form):
                 "Up to {limit} addresses in any form, or a CSV file with a heading. "
                 "Each person receives a link that works once, for {days} days."
             ),
-            limit=invite_many.MAX_ADDRESSES,
+            limit=invitations.MAX_ADDRESSES,
             days=INVITATION_DAYS,
         ),
     )
@@ -95,7 +95,7 @@ class InvitationAdmin(ReadOnlyAdmin):
 
     def _invite(self, request: HttpRequest, addresses: str) -> dict[str, Any]:
         log = partial(self.log_addition, request, message="")
-        results = invite_many.invite_many(addresses, by=_operator(), also=log)
+        results = invitations.invite_many(addresses, by=_operator(), also=log)
         invited = sum(each.outcome is InvitationOutcome.INVITED for each in results)
         wrong = [each for each in results if each.outcome is InvitationOutcome.WRONG]
         return {
