@@ -13,8 +13,7 @@ from django.utils import timezone, translation
 from django.utils.cache import get_conditional_response
 
 from readback.cabinet import account_rules
-from readback.cabinet.accounts import password_pages, sessions
-from readback.cabinet.accounts.reauthentication import used_provider
+from readback.cabinet.accounts import password_pages, selectors, sessions
 from readback.cabinet.keys import live_parts
 from readback.cabinet.operators import metrics
 from readback.cabinet.operators.metrics import WorkerPages
@@ -152,7 +151,7 @@ def session_lifetime(request: HttpRequest) -> None:
         return
     session, now = request.session, timezone.now().timestamp()
     age = now - session.setdefault(sessions.SESSION_STARTED, now)
-    is_allowed = not account_rules.provider_is_only_way() or used_provider(
+    is_allowed = not account_rules.provider_is_only_way() or selectors.used_provider(
         request, request.user
     )
     if age > settings.SESSION_ABSOLUTE_AGE or not is_allowed:

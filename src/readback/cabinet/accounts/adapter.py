@@ -9,6 +9,7 @@ from typing import Any
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.authentication import get_authentication_records
 from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
@@ -19,20 +20,22 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
+from readback.cabinet.account_rules import provider_is_only_way, provider_name
 from readback.cabinet.accounts import (
     invitations,
     login_limits,
     password_pages,
-    reauthentication,
     selectors,
     services,
     sessions,
 )
 from readback.cabinet.mail import outbox
 from readback.cabinet.serving import errors, security_log, visitors
+from readback.cabinet.serving.allauth_internals import get_reauthentication_flows
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
@@ -102,8 +105,8 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Start a session, and delete some of what has expired."""
-        if not reauthentication.used_provider(request, user):
-            if account_rules.provider_is_only_way():
+        if not selectors.used_provider(request, user):
+            if provider_is_only_way():
                 raise ImmediateHttpResponse(password_pages.no_passwords(request))
             # Of a login with the provider that was not completed.
             request.session.pop(sessions.PROVIDER_SESSION, None)
@@ -135,16 +138,25 @@ class CabinetAdapter(DefaultAccountAdapter):
             sessions.SESSION_STARTED, 0
         )
         is_required = bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
-        if is_required and reauthentication.must_log_in_again(request):
+        if is_required and _must_log_in_again(request):
             raise ReauthenticationRequired
         return is_required
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """Offer the provider, too; if it is the only way, no password."""
         methods = super().get_reauthentication_methods(user)
+        name, is_only_way = provider_name(), provider_is_only_way()
+        if is_only_way:
+            methods = [each for each in methods if each["id"] != "reauthenticate"]
+        if name and user.is_authenticated and selectors.account_is_connected(user):
+            provider = {
+                "id": "single_sign_on",
+                "description": gettext("Log in with %(name)s") % {"name": name},
+                "url": reverse("single_sign_on_again"),
+            }
+            methods = [provider, *methods] if is_only_way else [*methods, provider]
         url = reverse("log_in_again")
-        again = {"id": "log_in_again", "url": url, "description": ""}
-        return reauthentication.reauthentication_methods(user, methods) or [again]
+        return methods or [{"id": "log_in_again", "url": url, "description": ""}]
 
     # E-mails: they are put into the outbox, so that no page waits for the mail server
 
@@ -194,3 +206,18 @@ class CabinetAdapter(DefaultAccountAdapter):
         recipient = account or selectors.account_find(email)
         language = recipient.language if recipient else ""
         outbox.add(template, email, lifetime, account=account, language=language)
+
+
+def _must_log_in_again(request: HttpRequest) -> bool:
+    """Return whether only a login can prove who this is, and none has lately.
+
+    allauth itself asks only people who have a password or a second factor.
+    """
+    user = request.user
+    if not user.is_authenticated or get_reauthentication_flows(user):
+        return False
+    now, timeout = timezone.now().timestamp(), app_settings.REAUTHENTICATION_TIMEOUT
+    return not any(
+        record.get("reauthenticated") and now - record["at"] <= timeout
+        for record in get_authentication_records(request, user)
+    )

@@ -1,6 +1,6 @@
 """Queries on accounts, their addresses and their second factors. Never writes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from allauth.account.authentication import get_authentication_records
 from allauth.account.models import EmailAddress
@@ -18,6 +18,8 @@ from readback.cabinet.models import Key, User, key_is_active
 
 # Recovery codes alone are no second factor: they exist only beside one of these.
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+# What allauth calls a login with the provider in the records of a session.
+BY_PROVIDER = "socialaccount"
 
 
 def account_find(email: str) -> User | None:
@@ -99,6 +101,12 @@ def second_factors_of(account: User | AnonymousUser) -> SecondFactors:
 def has_second_factor(account: User) -> bool:
     rows = Authenticator.objects.filter(user=account, type__in=FACTORS)
     return bool(rows.exists())
+
+
+def used_provider(request: HttpRequest, user: Any) -> bool:
+    """Return whether this session's login was with the provider."""
+    records = get_authentication_records(request, user)
+    return any(record["method"] == BY_PROVIDER for record in records)
 
 
 def used_second_factor(request: HttpRequest) -> bool:

@@ -8,6 +8,7 @@ which is always a page of the cabinet. How the provider is asked is in
 import logging
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from allauth.account.utils import get_next_redirect_url
 from allauth.core import ratelimit
@@ -18,16 +19,20 @@ from allauth.socialaccount.providers.base.constants import AuthError, AuthProces
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.account_rules import provider_name
-from readback.cabinet.accounts import reauthentication, sessions
+from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.serving import security_log
+from readback.cabinet.serving.allauth_internals import (
+    record_authentication,
+    resume_request,
+)
 from readback.cabinet.serving.visitors import personal_form
 from readback.cabinet.single_sign_on import leavers
 from readback.cabinet.single_sign_on.services import (
@@ -139,9 +144,17 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
             # Continue where the person was, if it is the person who is logged in.
             if not sociallogin.is_existing or sociallogin.user != request.user:
                 raise LoginRefusedError(LoginRefusal.OTHER_PERSON)
-            next_url = sociallogin.state.get("next")
-            page = reauthentication.accept(request, account.uid, next_url)
-            raise ImmediateHttpResponse(page)
+            record_authentication(
+                request,
+                request.user,
+                selectors.BY_PROVIDER,
+                reauthenticated=True,
+                uid=account.uid,
+            )
+            # It resumes a form that was sent before the question, if it was its own.
+            next_url = sociallogin.state.get("next") or ""
+            request.GET = QueryDict(urlencode({"next": next_url}))
+            raise ImmediateHttpResponse(resume_request(request) or redirect("keys"))
         if not sociallogin.is_existing:
             email = _verified_address(sociallogin)
             person = Identity(account.provider, account.uid, email)
