@@ -12,7 +12,7 @@ from readback.cabinet.pages import docs, docs_index, public
 from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as factors
 from readback.cabinet.single_sign_on import login as single_sign_on
-from readback.cabinet.single_sign_on.logout import backchannel_logout
+from readback.cabinet.single_sign_on.leavers import backchannel_logout
 
 _CSV, _JSONL = {"extension": "csv"}, {"extension": "jsonl"}
 
