@@ -35,7 +35,7 @@ def audit(since: datetime | None, as_json: bool) -> None:
 
         entries = trail.entries(since).iterator()
         if as_json:
-            for line in trail.as_json_lines(entries):
+            for line in trail.lines(entries, "jsonl"):
                 click.echo(line, nl=False)
             return
         shown = [trail.fields_of(entry) for entry in entries]

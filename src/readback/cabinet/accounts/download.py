@@ -8,7 +8,6 @@ tables that lead to an account, so that none is forgotten.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from allauth.account.decorators import reauthentication_required
@@ -37,7 +36,7 @@ from readback.cabinet.models import (
     Usage,
     User,
 )
-from readback.cabinet.serving import errors, security_log
+from readback.cabinet.serving import downloads, errors, security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
 ACCOUNT_COLUMNS = [
@@ -80,7 +79,7 @@ def as_json(account: User) -> Iterator[str]:
 
 
 def _dump(value: object) -> str:
-    return json.dumps(value, default=iso, ensure_ascii=False)
+    return json.dumps(value, default=downloads.iso, ensure_ascii=False)
 
 
 def _own(model: Any, account: User) -> list[QuerySet[Any]]:
@@ -179,12 +178,6 @@ SECTIONS = (
 )
 
 
-def iso(moment: datetime) -> str:
-    """Return a time as in all files that people download: ISO 8601, in UTC."""
-    text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
-
-
 @personal_page
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
@@ -206,6 +199,5 @@ def download(request: AccountRequest) -> HttpResponseBase:
     security_log.record("data_downloaded", account=request.user.pk)
     parts = as_json(request.user)
     response = StreamingHttpResponse(parts, content_type="application/json")
-    name = f"readback-account-{timezone.now():%Y-%m-%d}.json"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    downloads.name_file(response, "account", "json")
     return response

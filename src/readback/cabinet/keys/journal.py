@@ -5,18 +5,15 @@ That is cheap: a key has at most 2 × JOURNAL_ROWS of them. A file has no more t
 journal has, and docs/cabinet.md documents its columns.
 """
 
-import csv
-import io
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from readback.cabinet.accounts import download
 from readback.cabinet.keys import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
+from readback.cabinet.serving import downloads
 from readback.contract import JOURNAL_USER_AGENT_LENGTH
 from readback.programs import RecognisedProgram
 
@@ -24,8 +21,6 @@ ACCEPTED, REFUSED = "accepted", "refused"
 
 # A key can have used 200 programs. All of them would make the page too large.
 _OFFERED = 20
-# A spreadsheet takes a cell that begins with one of these for a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class JournalFilter(NamedTuple):
@@ -128,7 +123,7 @@ def _same(*names: str) -> dict[str, Callable[[JournalEntry], object]]:
 
 # The columns of a file, and how each is made of a row.
 _COLUMNS: dict[str, Callable[[JournalEntry], object]] = {
-    "time": lambda entry: download.iso(entry.at),
+    "time": lambda entry: downloads.iso(entry.at),
     "outcome": lambda entry: ACCEPTED if entry.accepted else REFUSED,
     **_same("endpoint", "status", "code", "detail", "differences"),
     "program": lambda entry: entry.recognised.name if entry.recognised else "",
@@ -140,32 +135,7 @@ _COLUMNS: dict[str, Callable[[JournalEntry], object]] = {
 }
 
 
-def as_csv(rows: Iterable[JournalEntry]) -> str:
-    """Return CSV as RFC 4180 describes it, with a line of column names."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(_COLUMNS)
-    for row in rows:
-        writer.writerow(csv_cell(value(row)) for value in _COLUMNS.values())
-    return text.getvalue()
-
-
-def as_json_lines(rows: Iterable[JournalEntry]) -> str:
-    values = ({name: value(row) for name, value in _COLUMNS.items()} for row in rows)
-    return "".join(f"{json.dumps(each)}\n" for each in values)
-
-
-def csv_cell(value: object) -> object:
-    """Return what a spreadsheet shows as it is, and never takes for a formula."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
-
-
-# The media type of each kind of file, and what writes it.
-FORMATS = {
-    "csv": ("text/csv; charset=utf-8; header=present", as_csv),
-    "jsonl": ("application/jsonl; charset=utf-8", as_json_lines),
-}
+def lines(rows: Iterable[JournalEntry], extension: str) -> Iterator[str]:
+    """Write the rows as a file."""
+    values = ([column(row) for column in _COLUMNS.values()] for row in rows)
+    return downloads.lines(extension, list(_COLUMNS), values)

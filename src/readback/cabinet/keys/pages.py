@@ -34,6 +34,7 @@ from readback.cabinet.keys import (
 )
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
+from readback.cabinet.serving import downloads
 from readback.cabinet.serving.visitors import (
     AccountRequest,
     personal_form,
@@ -248,11 +249,9 @@ def export(request: AccountRequest, key_id: int, extension: str) -> HttpResponse
     """Return all rows that match the filter in the URL, not only those of a page."""
     key = owned_key(request, key_id)
     chosen = journal.JournalFilter.from_query(request.GET)
-    media_type, write = journal.FORMATS[extension]
-    response = HttpResponse(write(journal.read(key, chosen).rows), media_type)
+    lines = journal.lines(journal.read(key, chosen).rows, extension)
+    response = HttpResponse(lines, downloads.MEDIA_TYPES[extension])
     # Letters, digits and hyphens, whatever the key is called.
-    today = f"{timezone.now():%Y-%m-%d}"
-    parts = ("readback-journal", slugify(key.label), key.last_four, today)
-    name = f"{'-'.join(filter(None, parts))}.{extension}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    parts = filter(None, ("journal", slugify(key.label), key.last_four))
+    downloads.name_file(response, "-".join(parts), extension)
     return response

@@ -14,7 +14,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Sum
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
@@ -47,6 +47,7 @@ from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadO
 from readback.cabinet.operators.announcements import AnnouncementAdmin
 from readback.cabinet.operators.invitations import InvitationAdmin
 from readback.cabinet.second_factor import services as second_factor_services
+from readback.cabinet.serving import downloads
 from readback.cabinet.single_sign_on import services as single_sign_on_services
 
 # Of each list on the page of an account, the newest; Django's admin has the others.
@@ -322,12 +323,16 @@ class AuditAdmin(ReadOnlyAdmin):
     @method_decorator(reauthentication_required)
     def download_view(self, request: HttpRequest, extension: str) -> HttpResponseBase:
         """Return a file with all entries that the search and the filters find."""
-        if extension not in audit.WRITERS:
+        media_type = downloads.MEDIA_TYPES.get(extension)
+        if media_type is None:
             raise Http404
         if not self.has_view_permission(request):
             raise PermissionDenied
-        found = self.get_changelist_instance(request).queryset
-        return audit.download(found[: audit.MAX_ROWS].iterator(), extension)
+        found = self.get_changelist_instance(request).queryset[: audit.MAX_ROWS]
+        lines = audit.lines(found.iterator(), extension)
+        response = StreamingHttpResponse(lines, content_type=media_type)
+        downloads.name_file(response, "audit", extension)
+        return response
 
     @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:

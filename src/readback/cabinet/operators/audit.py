@@ -5,20 +5,14 @@ docs/operators.md explains. Nothing in them is secret: an object is named by its
 or by the masked form of a key.
 """
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 from django.contrib.admin.models import LogEntry
 from django.db.models import QuerySet
-from django.http import StreamingHttpResponse
-from django.utils import timezone
 
-from readback.cabinet.accounts.download import iso
-from readback.cabinet.keys import journal
+from readback.cabinet.serving import downloads
 
 # Of one download; the command has no limit.
 MAX_ROWS = 100_000
@@ -36,7 +30,7 @@ def entries(since: datetime | None = None) -> QuerySet[LogEntry]:
 def fields_of(entry: LogEntry) -> dict[str, Any]:
     kind = entry.content_type.model if entry.content_type else ""
     return {
-        "time": iso(entry.action_time),
+        "time": downloads.iso(entry.action_time),
         "by": entry.user.get_username(),
         "by_id": entry.user_id,
         "object_type": _TYPES.get(kind, kind),
@@ -46,26 +40,5 @@ def fields_of(entry: LogEntry) -> dict[str, Any]:
     }
 
 
-def as_json_lines(rows: Iterable[LogEntry]) -> Iterator[str]:
-    for entry in rows:
-        yield json.dumps(fields_of(entry), ensure_ascii=False) + "\n"
-
-
-def as_csv(rows: Iterable[LogEntry]) -> Iterator[str]:
-    yield ",".join(FIELDS) + "\r\n"
-    for entry in rows:
-        line = io.StringIO()
-        csv.writer(line).writerow(map(journal.csv_cell, fields_of(entry).values()))
-        yield line.getvalue()
-
-
-WRITERS = {"csv": as_csv, "jsonl": as_json_lines}
-
-
-def download(rows: Iterable[LogEntry], extension: str) -> StreamingHttpResponse:
-    """Return a file with the rows."""
-    media_type, _write = journal.FORMATS[extension]
-    response = StreamingHttpResponse(WRITERS[extension](rows), content_type=media_type)
-    name = f"readback-audit-{timezone.now():%Y-%m-%d}.{extension}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+def lines(rows: Iterable[LogEntry], extension: str) -> Iterator[str]:
+    return downloads.lines(extension, FIELDS, (fields_of(row).values() for row in rows))
