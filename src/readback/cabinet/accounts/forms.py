@@ -8,6 +8,8 @@ but has not confirmed does not: with allauth's default, Mallory could claim Alic
 address that way, and Alice could not sign up, or would reset Mallory's password.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from allauth.account import forms as allauth_forms
@@ -77,6 +79,15 @@ class NameField(forms.CharField):
             raise ValidationError(str(error), "invalid") from None
         self.validate(name)  # it may consist of what nobody sees
         return name
+
+
+@contextmanager
+def service_errors(form: forms.Form, field: str | None = None) -> Iterator[None]:
+    """Show the error of a service at a field of the form, or above all of them."""
+    try:
+        yield
+    except services.ServiceError as error:
+        form.add_error(field, str(error))
 
 
 class NoLabelSuffixForm:

@@ -20,8 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from readback.cabinet.accounts.forms import NameField
-from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.accounts.forms import NameField, service_errors
 from readback.cabinet.keys import (
     chart,
     journal,
@@ -107,12 +106,10 @@ class RotationForm(forms.Form):
 def key_list(request: AccountRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with service_errors(form):
             label = form.cleaned_data["label"]
             new = services.key_create(request.user, label, form.expires_at)
             return new_key.show_once(request, new)
-        except ServiceError as error:
-            form.add_error(None, str(error))
     active = list(selectors.keys_with_requests_today(request.user))
     current = [key for key in active if not key.replaced_by_id]
     inactive, inactive_count = selectors.keys_inactive(request.user, _INACTIVE_SHOWN)
@@ -132,11 +129,8 @@ def rename(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     form = RenameForm(request.POST or None, initial={"label": key.label})
     if request.method == "POST" and form.is_valid():
-        try:
+        with service_errors(form, "label"):
             services.key_rename(key, form.cleaned_data["label"])
-        except ServiceError as error:
-            form.add_error("label", str(error))
-        else:
             messages.success(request, _("The name has been saved."))
             return redirect("key", key_id=key.pk)
     return render(request, "keys/rename.html", {"key": key, "form": form})
@@ -148,15 +142,14 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     form = RotationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
-            return new_key.show_once(request, services.key_rotate(key, form.chosen))
-        except services.AlreadyRotated:
-            # Of two clicks, the browser shows the second response. The cookie of the
-            # first one lets this page show the new key, too.
-            key.refresh_from_db(fields=["replaced_by"])
-            return redirect("new_key", key_id=key.replaced_by_id)
-        except ServiceError as error:
-            form.add_error(None, str(error))
+        with service_errors(form):
+            try:
+                return new_key.show_once(request, services.key_rotate(key, form.chosen))
+            except services.AlreadyRotated:
+                # Of two clicks, the browser shows the second response. The cookie of
+                # the first one lets this page show the new key, too.
+                key.refresh_from_db(fields=["replaced_by"])
+                return redirect("new_key", key_id=key.replaced_by_id)
     context = {"key": key, "form": form, "seconds": REVOCATION_SECONDS}
     return render(request, "keys/rotate.html", context)
 

@@ -15,9 +15,8 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import invitations
-from readback.cabinet.accounts.forms import NoLabelSuffixForm
+from readback.cabinet.accounts.forms import NoLabelSuffixForm, service_errors
 from readback.cabinet.accounts.invitations import InvitationOutcome
-from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Invitation, User
 from readback.cabinet.operators.admin_site import Operation, ReadOnlyAdmin
 from readback.contract import INVITATION_DAYS
@@ -87,10 +86,8 @@ class InvitationAdmin(ReadOnlyAdmin):
             "form": form,
         }
         if request.method == "POST" and form.is_valid():
-            try:
+            with service_errors(form, "addresses"):
                 context |= self._invite(request, form.cleaned_data["addresses"])
-            except ServiceError as error:
-                form.add_error("addresses", str(error))
         return TemplateResponse(request, "operators/invite.html", context)
 
     def _invite(self, request: HttpRequest, addresses: str) -> dict[str, Any]:

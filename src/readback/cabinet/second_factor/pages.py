@@ -16,7 +16,11 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from readback.cabinet.accounts.forms import NameField, NoLabelSuffixForm
+from readback.cabinet.accounts.forms import (
+    NameField,
+    NoLabelSuffixForm,
+    service_errors,
+)
 from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.second_factor import passkeys, services, totp
@@ -71,11 +75,8 @@ def app_add(request: AccountRequest) -> HttpResponse:
     secret = _new_secret(request)
     form = NewAppForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with service_errors(form, "code"):
             new = services.app_add(request.user, secret, form.cleaned_data["code"])
-        except ServiceError as error:
-            form.add_error("code", str(error))
-        else:
             del request.session[_NEW_SECRET]
             return _added(request, new, _("Your authenticator app has been added."))
     link = totp.link(request.user.email, secret)
@@ -117,15 +118,14 @@ def passkey_add(request: AccountRequest) -> HttpResponse:
         answer = request.POST.get("credential")
         if not answer:
             return JsonResponse(passkeys.creation_options(request, request.user))
-        try:
-            credential = passkeys.verified_credential(request, answer)
+        with service_errors(form):
+            try:
+                credential = passkeys.verified_credential(request, answer)
+            except passkeys.PasskeyError:
+                problem = _("The passkey could not be added. Try again.")
+                raise ServiceError(problem) from None
             name = form.cleaned_data["name"]
             new = services.passkey_add(request.user, name, credential)
-        except passkeys.PasskeyError:
-            form.add_error(None, _("The passkey could not be added. Try again."))
-        except ServiceError as error:
-            form.add_error(None, str(error))
-        else:
             return _added(request, new, _("Your passkey has been added."))
     return render(request, "second_factor/passkey_add.html", {"form": form})
 
@@ -135,11 +135,8 @@ def passkey_rename(request: AccountRequest, pk: int) -> HttpResponse:
     row = _owned_passkey(request, pk)
     form = PasskeyNameForm(request.POST or None, initial={"name": row.data["name"]})
     if request.method == "POST" and form.is_valid():
-        try:
+        with service_errors(form, "name"):
             services.passkey_rename(row, form.cleaned_data["name"])
-        except ServiceError as error:
-            form.add_error("name", str(error))
-        else:
             return redirect("second_factor")
     shown = {"form": form, "passkey": row}
     return render(request, "second_factor/passkey_rename.html", shown)
