@@ -179,24 +179,15 @@ def password_queue(request: HttpRequest) -> HttpResponse | None:
     return errors.too_many_passwords(request) if is_full else None
 
 
-def only_single_sign_on(get_response: Handler) -> Handler:
+@_answering
+def only_single_sign_on(request: HttpRequest) -> HttpResponse | None:
     """Refuse passwords, passkeys and sign-ups if READBACK_OIDC_ONLY is on.
 
     The adapter's `login` refuses every other way into a session as well.
     """
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        return get_response(request)
-
-    def process_view(request: HttpRequest, *_: object) -> HttpResponse | None:
-        if (
-            not account_rules.provider_is_only_way()
-            or not password_pages.needs_password(request)
-        ):
-            return None
-        if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
-            return redirect("account_login")
-        return password_pages.no_passwords(request)
-
-    handle.process_view = process_view  # type: ignore[attr-defined]
-    return handle
+    is_only_way = account_rules.provider_is_only_way()
+    if not is_only_way or not password_pages.needs_password(request):
+        return None
+    if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
+        return redirect("account_login")
+    return password_pages.no_passwords(request)

@@ -37,12 +37,14 @@ _PASSWORD_FORMS = {"account_login", "account_reauthenticate"}
 
 def hashes_password(method: str, path: str) -> bool:
     """Return whether the answer to a request may need the hash of a password."""
-    if method in ("GET", "HEAD"):
-        return False
+    return method not in ("GET", "HEAD") and _page_at(unquote(path)) in _HASHING
+
+
+def _page_at(path: str) -> str:
     try:
-        return resolve(unquote(path)).view_name in _HASHING
+        return resolve(path).view_name
     except Resolver404:
-        return False
+        return ""
 
 
 def no_passwords(request: HttpRequest) -> HttpResponse:
@@ -52,6 +54,6 @@ def no_passwords(request: HttpRequest) -> HttpResponse:
 
 def needs_password(request: HttpRequest) -> bool:
     """Return whether a request has no purpose without a password or a passkey."""
-    name = request.resolver_match.view_name if request.resolver_match else ""
+    name = _page_at(request.path_info)
     is_form = name in _PASSWORD_FORMS and request.method == "POST"
     return is_form or name in _PASSWORD_PAGES
