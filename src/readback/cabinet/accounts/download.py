@@ -18,7 +18,6 @@ from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.decorators import login_required
-from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
@@ -27,7 +26,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
-from readback.cabinet.accounts import login_limits
+from readback.cabinet.accounts import login_limits, selectors
 from readback.cabinet.models import (
     Invitation,
     JournalEntry,
@@ -97,15 +96,6 @@ def _of_each_key(*order: str) -> Callable[[Any, User], Any]:
     )
 
 
-def _audit_entries(entries: Any, account: User) -> Iterator[QuerySet[LogEntry]]:
-    """Find what operators did with the account and with its keys."""
-    for model, ids in ((User, [account.pk]), (Key, _key_ids(account))):
-        kind = ContentType.objects.get_for_model(model)
-        names = [str(each) for each in ids]
-        rows = entries.objects.filter(content_type=kind, object_id__in=names)
-        yield rows.order_by("pk")
-
-
 def _addresses(account: User) -> list[str]:
     confirmed = EmailAddress.objects.filter(user=account, verified=True)
     return list(confirmed.values_list("email", flat=True))
@@ -167,7 +157,7 @@ SECTIONS = (
         "actions_of_operators",
         LogEntry,
         "action_time object_repr action_flag change_message",
-        _audit_entries,
+        lambda _entries, account: [selectors.audit_entries(account).order_by("pk")],
     ),
     Section(
         "actions_as_operator",

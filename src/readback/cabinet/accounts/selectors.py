@@ -7,9 +7,11 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Lower
 from django.http import HttpRequest
 
@@ -60,13 +62,18 @@ def account_is_unused(account: User) -> bool:
     return not is_used
 
 
+def confirmed() -> Q:
+    """Return the rule of `account_is_confirmed` for SQL."""
+    addresses = EmailAddress.objects.filter(user=OuterRef("pk"))
+    return Q(Exists(addresses.filter(primary=True, verified=True)))
+
+
 def accounts_with_state() -> QuerySet[User]:
     """Return all accounts with `is_confirmed` and `key_count`, of the active keys."""
-    addresses = EmailAddress.objects.filter(user=OuterRef("pk"))
     active = Key.objects.filter(key_is_active(), owner=OuterRef("pk"))
     counted = active.values("owner").annotate(keys=Count("pk")).values("keys")
     return User.objects.annotate(
-        is_confirmed=Exists(addresses.filter(primary=True, verified=True)),
+        is_confirmed=confirmed(),
         key_count=Coalesce(Subquery(counted), 0),
     )
 
@@ -75,6 +82,16 @@ def account_is_connected(account: User) -> bool:
     """Return whether somebody at the provider can log in to the account."""
     issuer = settings.CONFIG.oidc_issuer
     return SocialAccount.objects.filter(user=account, provider=issuer).exists()
+
+
+def audit_entries(account: User) -> QuerySet[LogEntry]:
+    """Return what operators did with the account and with its keys."""
+    ids = [str(pk) for pk in account.keys.values_list("pk", flat=True)]
+    kinds = ContentType.objects.get_for_models(User, Key)
+    return LogEntry.objects.filter(
+        Q(content_type=kinds[User], object_id=str(account.pk))
+        | Q(content_type=kinds[Key], object_id__in=ids)
+    )
 
 
 class SecondFactors(NamedTuple):

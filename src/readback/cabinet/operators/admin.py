@@ -11,7 +11,6 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Sum
 from django.http import Http404, HttpRequest, StreamingHttpResponse
@@ -103,7 +102,7 @@ class AccountAdmin(ReadOnlyAdmin):
             ),
             account_services.account_confirm,
             gettext_noop("Address confirmed"),
-            lambda rows: rows.exclude(filters.confirmed()),
+            lambda rows: rows.exclude(account_selectors.confirmed()),
         ),
         "reset-second-factor": Operation(
             _("Reset the second factor"),
@@ -190,6 +189,7 @@ def _facts_about(account: User) -> dict[str, Any]:
     connections = SocialAccount.objects.filter(user=account)
     mails = OutgoingMail.objects.filter(Q(account=account) | Q(address=account.email))
     sessions = account_sessions.sessions_of(account)[:_ROWS]
+    audit_rows = account_selectors.audit_entries(account)
     return {
         "account": account,
         "is_confirmed": account_selectors.account_is_confirmed(account),
@@ -200,18 +200,8 @@ def _facts_about(account: User) -> dict[str, Any]:
         "keys": keys[:_ROWS],
         "key_count": keys.count(),
         "mails": mails.order_by("-pk")[:_ROWS],
-        "audit": _audit_rows(account)[:_ROWS],
+        "audit": audit_rows.select_related("user").order_by("-pk")[:_ROWS],
     }
-
-
-def _audit_rows(account: User) -> QuerySet[LogEntry]:
-    """Return what operators did with the account and with its keys, newest first."""
-    ids = account.keys.values_list("pk", flat=True)
-    kinds = ContentType.objects.get_for_models(User, Key)
-    of_account = Q(content_type=kinds[User], object_id=str(account.pk))
-    of_keys = Q(content_type=kinds[Key], object_id__in=[str(each) for each in ids])
-    rows = LogEntry.objects.filter(of_account | of_keys)
-    return rows.select_related("user", "content_type").order_by("-pk")
 
 
 @admin.register(Key, site=operator_site)

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from allauth.account.decorators import reauthentication_required, secure_admin_login
-from allauth.account.models import EmailAddress
 from allauth.account.utils import get_next_redirect_url
 from django.conf import settings
 from django.contrib import admin, messages
@@ -28,6 +27,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from readback.cabinet.accounts import selectors
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
 from readback.cabinet.operators import overview
@@ -274,11 +274,6 @@ def period_filter(
     )
 
 
-def confirmed() -> Q:
-    address = EmailAddress.objects.filter(user=OuterRef("pk"))
-    return Q(Exists(address.filter(primary=True, verified=True)))
-
-
 def _active_since(start: datetime) -> Q:
     """Return who has logged in since then, or sent a request with one of their keys."""
     used = Key.objects.filter(owner=OuterRef("pk"), last_used_at__gte=start)
@@ -297,8 +292,8 @@ DONE = period_filter(_("time"), "time", lambda start: Q(action_time__gte=start))
 CONFIRMED = choice_filter(
     _("confirmed"),
     "confirmed",
-    ("yes", _("yes"), confirmed),
-    ("no", _("no"), lambda: ~confirmed()),
+    ("yes", _("yes"), selectors.confirmed),
+    ("no", _("no"), lambda: ~selectors.confirmed()),
 )
 # By whether people were told, or deactivated, who no longer log in with the provider.
 LEAVER = choice_filter(
