@@ -12,13 +12,14 @@ from tests.support.waiting import wait_until
 def sending() -> Iterator[None]:
     """Send mails in this process, as each worker of the cabinet does."""
     from readback.cabinet.accounts.mail_rendering import render
-    from readback.cabinet.mail.sender import start_sender, stop_sender
+    from readback.cabinet.mail.sender import Sender
 
-    start_sender(render)
+    sender = Sender(render)
+    sender.start()
     try:
         yield
     finally:
-        stop_sender()
+        sender.stop()
         # A stop waits for two seconds only. The next test changes the database.
         wait_until(lambda: not _senders(), "no sender runs")
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gunicorn.workers.base import Worker
-
 from readback.cabinet.serving.worker import CabinetWorker
 from readback.config import Config
 from readback.listening import ListenerHold
@@ -76,18 +74,18 @@ def load_application() -> Callable[..., Any]:
     return application
 
 
-def _start_sender(worker: Worker) -> None:
+def _start_sender(worker: CabinetWorker) -> None:
     from readback.cabinet.accounts.mail_rendering import render
-    from readback.cabinet.mail.sender import start_sender
+    from readback.cabinet.mail.sender import Sender
     from readback.cabinet.single_sign_on import leavers
 
-    start_sender(render, leavers.work)
+    worker.mail_sender = Sender(render, leavers.work)
+    worker.mail_sender.start()
 
 
-def _stop_sender(master: Arbiter, worker: Worker) -> None:
-    from readback.cabinet.mail.sender import stop_sender
-
-    stop_sender()
+def _stop_sender(master: Arbiter, worker: CabinetWorker) -> None:
+    if worker.mail_sender is not None:
+        worker.mail_sender.stop()
 
 
 def run(

@@ -40,23 +40,6 @@ Render = Callable[[OutgoingMail], EmailMultiAlternatives | None]
 # Does what is due; returns whether there may be more.
 Round = Callable[[], bool]
 
-_sender: "Sender | None" = None
-
-
-def start_sender(render: Render, *rounds: Round) -> None:
-    """Start sending in this process; called once, after the last fork."""
-    global _sender
-    _sender = Sender(render, *rounds)
-    _sender.start()
-
-
-def stop_sender() -> None:
-    """Stop sending, if this process sends; a mail cut off here is sent again later."""
-    global _sender
-    if _sender is not None:
-        _sender.stop()
-        _sender = None
-
 
 class Sender(Thread):
     """Sends one mail after the other. While the server fails, it pauses in between."""
@@ -70,6 +53,7 @@ class Sender(Thread):
         self._next_reminders = 0.0
 
     def stop(self) -> None:
+        """Stop sending; a mail that is cut off here is sent again later."""
         self._stopping.set()
         outbox.added.set()
         self.join(_STOP_SECONDS)

@@ -59,6 +59,9 @@ class WebApplication(Protocol):
 
 
 class CabinetWorker(PlaneWorker):
+    # The thread that sends e-mails, from when the worker is ready.
+    mail_sender: Any = None
+
     def load_wsgi(self) -> None:
         super().load_wsgi()
         application = cast(WebApplication, self.app)
