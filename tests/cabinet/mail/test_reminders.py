@@ -9,7 +9,7 @@ from django.utils import timezone
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.mail_rendering import render
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.mail import outbox, reminders
+from readback.cabinet.mail import notices, outbox
 from readback.cabinet.mail import sender as mail_sender
 from readback.cabinet.models import Key, OutgoingMail, User
 from tests.cabinet.accounts.test_sessions import clock
@@ -48,7 +48,7 @@ def a_key(
 
 def added() -> int:
     """Look for reminders, and return how many have been added since the start."""
-    reminders.add_due()
+    notices.add_due_reminders()
     return OutgoingMail.objects.filter(template__endswith="key_expires").count()
 
 
@@ -62,7 +62,7 @@ def test_reminders_are_due_7_days_and_1_day_before_the_end(alice, clock):
     reminded: dict[int, list[int]] = {days: [] for days in expected}
     for half_days_left in range(16, -2, -1):
         for _ in range(2):  # the second look adds nothing
-            reminders.add_due()
+            notices.add_due_reminders()
         for mail in OutgoingMail.objects.filter(template__endswith="key_expires"):
             days = made[int(mail.details["key_id"])]
             reminded[days].append(half_days_left / 2)
@@ -86,7 +86,7 @@ def test_after_a_downtime_a_missed_reminder_is_late_but_never_double(
 def test_there_is_no_reminder_of_a_key_that_does_not_need_one(alice):
     key_services.key_revoke(a_key(alice, 5 * DAY))
     a_key(alice, 5 * DAY, unused=None)
-    a_key(alice, 5 * DAY, unused=reminders.IN_USE + HOUR)
+    a_key(alice, 5 * DAY, unused=notices.IN_USE + HOUR)
     a_key(alice, -HOUR)
     a_key(alice, 8 * DAY)
     Key.objects.filter(pk=a_key(alice, DAY).pk).update(expires_at=None)
@@ -128,12 +128,12 @@ def test_a_rotated_key_has_a_reminder_only_while_a_program_still_uses_it(alice, 
 
 
 def test_several_senders_add_each_reminder_once(alice, monkeypatch):
-    monkeypatch.setattr(reminders, "BATCH", 2)
+    monkeypatch.setattr(notices, "BATCH", 2)
     made = [a_key(alice, 5 * DAY) for _ in range(5)]
     made += [a_key(alice, HOUR) for _ in range(3)]
 
     def add_all() -> None:
-        while reminders.add_due():
+        while notices.add_due_reminders():
             pass
 
     assert in_parallel(add_all, 4) == [None] * 4
@@ -205,6 +205,6 @@ def test_keys_that_expire_soon_are_found_by_an_index(alice):
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SET enable_seqscan = off")
-    for step in reminders.STEPS:
-        plan = reminders._due(step, timezone.now()).explain()
+    for step in notices.STEPS:
+        plan = notices._due(step, timezone.now()).explain()
         assert "cabinet_key_expiry" in plan

@@ -19,7 +19,7 @@ from django.db import close_old_connections, connections
 from django.utils import timezone
 
 from readback import logs
-from readback.cabinet.mail import outbox, reminders
+from readback.cabinet.mail import notices, outbox
 from readback.cabinet.models import MailOutcome, OutgoingMail
 
 _log = logging.getLogger("readback.cabinet.mail_sender")
@@ -47,7 +47,7 @@ class Sender(Thread):
     def __init__(self, render: Render, *rounds: Round) -> None:
         super().__init__(name="mail-sender", daemon=True)
         self._render = render
-        self._rounds = (reminders.add_due, *rounds)
+        self._rounds = (notices.add_due_reminders, *rounds)
         self._stopping = Event()
         self._failures = 0
         self._next_reminders = 0.0
