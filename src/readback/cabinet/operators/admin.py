@@ -43,8 +43,7 @@ from readback.cabinet.models import (
 from readback.cabinet.operators import admin_site as filters
 from readback.cabinet.operators import audit, template_filters
 from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
-from readback.cabinet.operators.announcements import AnnouncementAdmin
-from readback.cabinet.operators.invitations import InvitationAdmin
+from readback.cabinet.operators.messages import AnnouncementAdmin, InvitationAdmin
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.serving import downloads
 from readback.cabinet.single_sign_on import services as single_sign_on_services
