@@ -54,13 +54,6 @@ class JournalFilter(NamedTuple):
         return f"?{given}" if given else ""
 
 
-class FilterOption(NamedTuple):
-    """A code or a program, and how many requests of the journal have it."""
-
-    value: str
-    requests: int
-
-
 class FilteredJournal(NamedTuple):
     """The rows of a journal that match a filter, and what else can be chosen."""
 
@@ -68,8 +61,9 @@ class FilteredJournal(NamedTuple):
     # All rows, the newest first.
     entries: list[JournalEntry]
     rows: list[JournalEntry]
-    codes: list[FilterOption]
-    programs: list[FilterOption]
+    # Each with the number of its requests in the journal.
+    codes: list[tuple[str, int]]
+    programs: list[tuple[str, int]]
     # How many programs are not among the options.
     more_programs: int
 
@@ -92,7 +86,7 @@ def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
         [entry for entry in entries if chosen.matches(entry)],
         _options(codes, chosen.code),
         offered,
-        len(programs.keys() - {option.value for option in offered}),
+        len(programs.keys() - dict(offered).keys()),
     )
 
 
@@ -109,11 +103,11 @@ def _count(
     return counts
 
 
-def _options(counts: Counter[str], chosen: str) -> list[FilterOption]:
+def _options(counts: Counter[str], chosen: str) -> list[tuple[str, int]]:
     """Return the most frequent values, and what is chosen in any case."""
-    options = [FilterOption(*each) for each in counts.most_common(_OFFERED)]
-    if chosen and chosen not in {option.value for option in options}:
-        options.append(FilterOption(chosen, counts[chosen]))
+    options = counts.most_common(_OFFERED)
+    if chosen and chosen not in dict(options):
+        options.append((chosen, counts[chosen]))
     return options
 
 
