@@ -79,7 +79,7 @@ def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[st
         _new_account(LOCAL_ACCOUNT)
     account = account_selectors.account_find(LOCAL_ACCOUNT)
     if account is None:
-        return {} if account_selectors.account_exists() else {"missing": "account"}
+        return {} if User.objects.exists() else {"missing": "account"}
     # Elsewhere the output is often collected in a log that others read.
     if not _is_private(config):
         return {"email": account.email}
@@ -132,7 +132,7 @@ def discard_key(text: str) -> dict[str, str]:
     """Delete a key of the local account that could not be shown."""
     with database.report_database_errors():
         if key := key_selectors.key_find(text):
-            key_services.key_discard(key)
+            key.delete()
     return {}
 
 

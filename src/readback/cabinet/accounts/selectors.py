@@ -40,10 +40,6 @@ def stored_form(email: str) -> str:
         return ""
 
 
-def account_exists() -> bool:
-    return User.objects.exists()
-
-
 def account_is_confirmed(account: User) -> bool:
     addresses = EmailAddress.objects.filter(user=account, primary=True, verified=True)
     return addresses.exists()

@@ -123,11 +123,6 @@ def key_revoke(key: Key) -> None:
         notices.key_revoked(key)
 
 
-def key_discard(key: Key) -> None:
-    """Delete a key that was never shown, as if it had not been created."""
-    key.delete()
-
-
 def key_set_explanations(key: Key, explains_refusals: bool) -> None:
     """Set whether refusals of this key have an explanation in their body."""
     key.explains_refusals = explains_refusals
