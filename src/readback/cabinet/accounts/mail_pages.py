@@ -80,14 +80,11 @@ class ConfirmationSentView(views.EmailVerificationSentView):
         address = login.user.get_username() if login.user else login.email
         _tell_if_too_soon(request, address or "")
         # It sends the mail, with all limits, unless the address is confirmed by now.
-        response, _is_passed = stage.handle()  # type: ignore[no-untyped-call]
+        response, _is_passed = stage.handle()
         return response or redirect("account_login")
 
-    def _pending_login(self) -> EmailVerificationStage | None:
-        stage: EmailVerificationStage | None = LoginStageController.enter(
-            self.request, EmailVerificationStage.key
-        )
-        return stage
+    def _pending_login(self) -> Any:
+        return LoginStageController.enter(self.request, EmailVerificationStage.key)
 
 
 class ChangeEmailView(views.EmailView):
@@ -96,11 +93,10 @@ class ChangeEmailView(views.EmailView):
     # It shows the address that waits, with buttons to send the mail again or cancel.
     success_url = reverse_lazy("account")
 
-    def post(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         if "action_send" in request.POST:
             _tell_if_too_soon(request, request.POST.get("email", ""))
-        response: HttpResponse = super().post(request, *args, **options)
-        return response
+        return super().post(request, *args, **options)
 
 
 class ConfirmEmailView(views.ConfirmEmailView):
@@ -148,7 +144,7 @@ reset_password = ResetPasswordView.as_view()
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_post_parameters("password1")
 @never_cache
-def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
+def accept_invitation(request: HttpRequest, token: str) -> Any:
     invitation = invitations.invitation_of_link(token)
     if invitation is None:
         return _does_not_work(request)
@@ -165,8 +161,7 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
                 account = invitations.invitation_accept(invitation, password)
             except ServiceError:
                 return _does_not_work(request)
-            response: HttpResponse = complete_signup(request, account, None, None)
-            return response
+            return complete_signup(request, account, None, None)
     context = {"email": invitation.email, "form": form}
     return render(request, "accounts/invitation.html", context)
 

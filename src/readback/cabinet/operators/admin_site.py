@@ -63,13 +63,12 @@ class OperatorSite(admin.AdminSite):
         is_allowed = super().has_permission(request)
         return is_allowed and not second_factor_login.lacks_second_factor(request)
 
-    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
         if request.user.is_staff and second_factor_login.lacks_second_factor(request):
             path = get_next_redirect_url(request) or reverse("admin:index")
             return second_factor_login.ask_for_second_factor(request, path)
         login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
-        response: HttpResponse = login_view(request, extra_context)
-        return response
+        return login_view(request, extra_context)
 
     def password_change(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
         return redirect("account_change_password")

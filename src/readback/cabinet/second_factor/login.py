@@ -88,7 +88,7 @@ class SecondFactorForm(NoLabelSuffixForm, forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-def authenticate(request: HttpRequest) -> HttpResponse:
+def authenticate(request: HttpRequest) -> Any:
     """Finish a login whose password was right, with a code or a passkey."""
     if request.user.is_authenticated:
         return redirect(get_login_redirect_url(request))
@@ -110,15 +110,14 @@ def authenticate(request: HttpRequest) -> HttpResponse:
         return used
     if used is not None:
         post_authentication(request, used)
-        response: HttpResponse = stage.exit()
-        return response
+        return stage.exit()
     shown = {"form": form, "factors": factors}
     return render(request, "second_factor/login.html", shown)
 
 
 @require_POST
 @never_cache
-def passkey_login(request: HttpRequest) -> HttpResponse:
+def passkey_login(request: HttpRequest) -> Any:
     """Log in with a passkey alone. Without an answer, say what to ask the browser."""
     if not passkeys.can_log_in(request):
         raise PermissionDenied
@@ -134,8 +133,7 @@ def passkey_login(request: HttpRequest) -> HttpResponse:
         messages.error(request, _("This passkey does not belong to any account here."))
         return redirect("account_login")
     post_authentication(request, used, passwordless=True)
-    response: HttpResponse = perform_login(request, used.user)
-    return response
+    return perform_login(request, used.user)
 
 
 def _passkey_used(
@@ -163,10 +161,9 @@ class ConfirmByCodeView(BaseReauthenticateView):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "account": self.request.user}
 
-    def form_valid(self, form: SecondFactorForm) -> HttpResponse:
+    def form_valid(self, form: SecondFactorForm) -> Any:
         post_authentication(self.request, form.factor, reauthenticated=True)
-        response: HttpResponse = super().form_valid(form)
-        return response
+        return super().form_valid(form)
 
 
 class ConfirmByPasskeyView(BaseReauthenticateView):
@@ -174,15 +171,14 @@ class ConfirmByPasskeyView(BaseReauthenticateView):
     form_class = forms.Form
     template_name = "second_factor/reauthenticate_passkey.html"
 
-    def form_valid(self, form: forms.Form) -> HttpResponse:
+    def form_valid(self, form: forms.Form) -> Any:
         used = _passkey_used(self.request, self.request.user, "confirm")
         if isinstance(used, HttpResponse):
             return used
         if used is None:
             return self.form_invalid(form)
         post_authentication(self.request, used, reauthenticated=True)
-        response: HttpResponse = super().form_valid(form)
-        return response
+        return super().form_valid(form)
 
 
 @personal_form

@@ -69,17 +69,16 @@ def again(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
-def callback(request: HttpRequest) -> HttpResponse:
+def callback(request: HttpRequest) -> Any:
     """Finish the login when the provider sends the visitor back."""
     _require_provider()
     from readback.cabinet.single_sign_on.openid_connect import finish_login
     from readback.cabinet.single_sign_on.provider_documents import ProviderError
 
     try:
-        response: HttpResponse = finish_login(request)
+        return finish_login(request)
     except ProviderError as error:
         return _failed(request, str(error))
-    return response
 
 
 def _leave(
