@@ -13,6 +13,7 @@ import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 from allauth.core import ratelimit
@@ -66,29 +67,20 @@ class ByteComparison(NamedTuple):
 
     sent: bytes
     received: bytes
+    # The number of the first byte that differs, counted from 1, and what is there.
+    position: int
+    sent_there: str
+    received_there: str
 
     @property
     def is_equal(self) -> bool:
         return self.sent == self.received
 
-    @property
-    def position(self) -> int:
-        """The number of the first byte that differs, counted from 1."""
-        pairs = zip(self.sent, self.received, strict=False)
-        equal = (number for number, (a, b) in enumerate(pairs, 1) if a != b)
-        return next(equal, min(len(self.sent), len(self.received)) + 1)
 
-    @property
-    def sent_there(self) -> str:
-        return self._there(self.sent)
-
-    @property
-    def received_there(self) -> str:
-        return self._there(self.received)
-
-    def _there(self, data: bytes) -> str:
-        start = self.position - 1
-        return data[start : start + 4].hex(" ") or "–"
+def _compared(sent: bytes, received: bytes) -> ByteComparison:
+    same = len(commonprefix((sent, received)))
+    there = [text[same : same + 4].hex(" ") or "–" for text in (sent, received)]
+    return ByteComparison(sent, received, same + 1, *there)
 
 
 @dataclass(frozen=True)
@@ -144,7 +136,7 @@ def _understood(exchange: RecordedExchange, key: str, text: str) -> SentTest:
     content = _member(document, "choices", 0, "message", "content")
     comparison = None
     if status == HTTPStatus.OK and isinstance(content, str):
-        comparison = ByteComparison(_utf8(text), _utf8(content))
+        comparison = _compared(_utf8(text), _utf8(content))
     if exchange.failure or not status:
         outcome = Outcome.FAILED
     elif refusal:
