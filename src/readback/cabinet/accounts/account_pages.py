@@ -82,7 +82,6 @@ set_password = login_required(reauthentication_required(allauth_views.password_s
 
 @require_POST
 def language_switch(request: HttpRequest) -> HttpResponse:
-    """Set the language and return to the page where the switch was used."""
     response = set_language(request)
     chosen = response.cookies.get(settings.LANGUAGE_COOKIE_NAME)
     if chosen and request.user.is_authenticated:

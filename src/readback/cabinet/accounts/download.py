@@ -56,7 +56,6 @@ class Section(NamedTuple):
 
 
 def as_json(account: User) -> Iterator[str]:
-    """Write the document in parts."""
     permissions = account.user_permissions.values_list("codename", flat=True)
     values = {
         **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},

@@ -114,7 +114,6 @@ def _undo(token: UndoToken) -> User:
 
 
 def email_is_taken(email: str, account: User) -> bool:
-    """Return whether another account has the address, confirmed or not."""
     users = User.objects.filter(email=email).exclude(pk=account.pk)
     confirmed = EmailAddress.objects.filter(email=email, verified=True)
     return users.exists() or confirmed.exclude(user=account).exists()

@@ -117,7 +117,6 @@ def has_second_factor(account: User) -> bool:
 
 
 def used_provider(request: HttpRequest, user: Any) -> bool:
-    """Return whether this session's login was with the provider."""
     records = get_authentication_records(request, user)
     return any(record["method"] == BY_PROVIDER for record in records)
 

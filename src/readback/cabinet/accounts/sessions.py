@@ -148,7 +148,6 @@ def sessions_end_rows(rows: QuerySet[UserSession]) -> int:
 
 
 def shown_address(row: UserSession) -> str:
-    """Return the network address of a session without its last part."""
     return "" if row.ip == _UNKNOWN_ADDRESS else shorten(row.ip)
 
 

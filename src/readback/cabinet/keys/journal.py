@@ -130,6 +130,5 @@ _COLUMNS: dict[str, Callable[[JournalEntry], object]] = {
 
 
 def lines(rows: Iterable[JournalEntry], extension: str) -> Iterator[str]:
-    """Write the rows as a file."""
     values = ([column(row) for column in _COLUMNS.values()] for row in rows)
     return downloads.lines(extension, list(_COLUMNS), values)

@@ -33,7 +33,6 @@ from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
 
 
 def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
-    """Redirect to the page that shows the new key."""
     path = reverse("new_key", args=[new.key.pk])
     return shown_once.redirect_to(path, request, new.text)
 
@@ -74,7 +73,6 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
-    """Return the part that shows the latest request of this key, if there is one."""
     read = partial(_latest_request, request, owned_key(request, key_id))
     return live_parts.respond(request, "keys/latest_request.html", read)
 
@@ -110,7 +108,6 @@ def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def unmatched_part(request: AccountRequest, key_id: int) -> HttpResponse:
-    """Return the live part of the page."""
     _asked_for(request, key_id)
     read = partial(unmatched, request)
     return live_parts.respond(request, "keys/unmatched.html", read)

@@ -64,8 +64,6 @@ OVERLAPS = (
 
 
 class KeyForm(forms.Form):
-    """The name and the expiry of a new key."""
-
     label = NameField(
         required=False,
         help_text=gettext_lazy(

@@ -36,7 +36,6 @@ def content() -> bytes:
 
 @cache
 def checksum() -> str:
-    """Return the SHA-256 of the file in hexadecimal digits."""
     return sha256(content()).hexdigest()
 
 

@@ -36,7 +36,6 @@ class CurrentAddress(NamedTuple):
 
 
 def keys_of(account: User) -> KeyQuerySet:
-    """Return all keys of an account, newest first."""
     return Key.objects.filter(owner=account).order_by("-id")
 
 
@@ -59,7 +58,6 @@ def key_find(text: str) -> Key | None:
 
 
 def key_is_accepted(key: Key) -> bool:
-    """Return whether the API accepts the key."""
     owner = key.owner
     return key.is_active and owner.is_active and account_is_confirmed(owner)
 

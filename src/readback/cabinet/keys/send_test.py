@@ -223,7 +223,6 @@ class SubmittedTest:
 
     @property
     def status(self) -> int:
-        """The status of the page that shows it."""
         return HTTPStatus.TOO_MANY_REQUESTS if self.obstacle else HTTPStatus.OK
 
     @property
@@ -232,7 +231,6 @@ class SubmittedTest:
 
 
 def from_post(request: AccountRequest, key: Key) -> SubmittedTest:
-    """Send the test if the request is a submitted form."""
     if request.method != "POST":
         return SubmittedTest()
     # Browsers send every line break in a form as CR LF.
@@ -247,5 +245,4 @@ def from_post(request: AccountRequest, key: Key) -> SubmittedTest:
 
 
 def is_key(key: Key, text: str) -> bool:
-    """Return whether this is the text of the key."""
     return keys.digest(text.encode("utf-8", "replace")) == bytes(key.digest)

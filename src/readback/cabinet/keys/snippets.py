@@ -38,8 +38,6 @@ class Snippet(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """One field of a program's settings dialogue."""
-
     name: str
     value: str
 
@@ -53,7 +51,6 @@ def filled(base_url: str, api_key: str) -> list[Snippet]:
 
 
 def dialogue(base_url: str, api_key: str) -> list[Setting]:
-    """Return the values for the settings dialogue of a program."""
     lines = _fill(DIALOGUE, base_url, api_key).splitlines()
     return [Setting(*line.split(": ", 1)) for line in lines]
 

@@ -90,7 +90,6 @@ def key_expires(key: Key, lifetime: timedelta) -> None:
 
 
 def account_leaves(account: User, ends: datetime, lifetime: timedelta) -> None:
-    """Tell the owner when the account will be deactivated unless they log in."""
     record("leaver_told", account=account.pk)
     details = {"ends": _moment(ends), "provider": settings.CONFIG.oidc_name}
     to = account.email

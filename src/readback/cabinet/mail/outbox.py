@@ -112,7 +112,6 @@ def waiting() -> Waiting:
 
 
 def totals() -> dict[str, int]:
-    """Return how many mails had each outcome."""
     counted = dict(MailTotal.objects.values_list("outcome", "mails"))
     return {outcome: counted.get(outcome, 0) for outcome in MailOutcome.values}
 

@@ -92,7 +92,6 @@ class Sender(Thread):
                 self._next_reminders = now
 
     def _send(self, mail: OutgoingMail) -> None:
-        """Send a claimed mail, or decide what becomes of it."""
         if mail.expires_at <= timezone.now():
             _drop(mail, MailOutcome.EXPIRED, "it waited too long")
             return

@@ -294,8 +294,6 @@ class JournalAdmin(KeyRowAdmin):
 
 @admin.register(LogEntry, site=operator_site)
 class AuditAdmin(ReadOnlyAdmin):
-    """The audit trail: which operator did what, and when."""
-
     change_list_template = "operators/audit.html"
     list_display = ("action_time", "user", "content_type", "object_repr", "change")
     list_filter = (filters.DONE, filters.OBJECT)

@@ -134,7 +134,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     has_change_permission = has_delete_permission = has_add_permission
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may run actions: they need the change permission."""
         name = f"{self.opts.app_label}.change_{self.opts.model_name}"
         return bool(request.user.has_perm(name))
 
@@ -181,7 +180,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @method_decorator(reauthentication_required)
     def operate_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        """Ask before an operation on one row, and do it."""
         row = get_object_or_404(self.model, pk=pk)
         operation = self.operations.get(name)
         if operation is None:
@@ -237,8 +235,6 @@ Choice = tuple[str, Any, Callable[[], Q]]
 
 
 class ChoiceFilter(admin.SimpleListFilter):
-    """A filter with fixed choices."""
-
     choice_list: Iterable[Choice]
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:

@@ -22,7 +22,6 @@ _TYPES = {"user": "account"}
 
 
 def entries(since: datetime | None = None) -> QuerySet[LogEntry]:
-    """Return the entries, the oldest first."""
     rows = LogEntry.objects.select_related("user", "content_type").order_by("pk")
     return rows.filter(action_time__gte=since) if since else rows
 

@@ -32,8 +32,6 @@ STATUSES = (200, 204, 301, 302, 304, 400, 403, 404, 405, 429, 500, 502, 503, OTH
 
 
 class PageCounters(SharedCounters):
-    """The counters of all workers of the cabinet."""
-
     def __init__(self, patterns: Iterable[URLPattern | URLResolver], rows: int) -> None:
         views = {*_names(patterns), OTHER}
         self.times = {view: Histogram(view, _BOUNDS) for view in sorted(views)}
@@ -70,8 +68,6 @@ def _names(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[str]:
 
 
 class CabinetMetrics(Collector):
-    """All metrics of the cabinet, as prometheus_client collects them."""
-
     def __init__(self, pages: WorkerPages | None, lifecycle: Lifecycle | None) -> None:
         self._pages = pages
         self._lifecycle = lifecycle

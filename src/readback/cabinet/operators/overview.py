@@ -154,7 +154,6 @@ def _list_url(request: HttpRequest, model: type[Model]) -> str:
 
 
 def figures() -> Figures:
-    """Return the figures, which are at most CACHE_SECONDS old."""
     # Another version may have other fields, and its cabinet the same cache.
     name = f"figures-{__version__}"
     found: Figures | None = cache.get(name)

@@ -71,7 +71,6 @@ class ApiQuestion:
         self._answer = _slots.start(partial(_ask, bind))
 
     def report(self) -> ApiReport:
-        """Return what was heard until the deadline."""
         report = ApiReport(str(self._bind))
         try:
             left = max(self._deadline - time.monotonic(), 0.001)

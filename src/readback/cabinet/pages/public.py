@@ -73,7 +73,6 @@ def privacy(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def brand_page(request: HttpRequest, name: str) -> HttpResponse:
-    """Show a page that the operator has written."""
     if name not in settings.BRAND.pages:
         raise Http404
     markdown = settings.BRAND.pages[name].markdown
@@ -122,7 +121,6 @@ def change_password(request: HttpRequest) -> HttpResponse:
 @cache_control(no_cache=True)
 @etag(lambda request: f'"{probe_file.checksum()}"')
 def probe(request: HttpRequest) -> HttpResponse:
-    """Return the probe as a file; no account is needed to fetch it."""
     response = HttpResponse(probe_file.content(), "application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{probe_file.NAME}"'
     return response

@@ -46,8 +46,6 @@ _STAGE = "mfa_authenticate"
 
 
 class CodeField(forms.CharField):
-    """A code of an app, or a recovery code."""
-
     def __init__(self, label: Any, **attributes: Any) -> None:
         usual = {"autocomplete": "one-time-code", "spellcheck": "false"}
         widget = forms.TextInput(attrs=usual | attributes)

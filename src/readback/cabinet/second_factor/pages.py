@@ -69,7 +69,6 @@ def overview(request: AccountRequest) -> HttpResponse:
 
 @_protected
 def app_add(request: AccountRequest) -> HttpResponse:
-    """Show the secret of a new app, and add the app if it shows the right code."""
     if second_factors_of(request.user).app:
         return redirect("second_factor")
     secret = _new_secret(request)
@@ -154,7 +153,6 @@ def passkey_remove(request: AccountRequest, pk: int) -> HttpResponse:
 
 @_protected
 def recovery_codes(request: AccountRequest) -> HttpResponse:
-    """Ask whether to replace the recovery codes, and do it."""
     factors = second_factors_of(request.user)
     if not factors.is_on:
         return redirect("second_factor")

@@ -110,7 +110,6 @@ def login_options(request: HttpRequest) -> dict[str, Any]:
 def factor_options(
     request: HttpRequest, account: User, purpose: Purpose
 ) -> dict[str, Any]:
-    """Ask for one of the account's passkeys."""
     from fido2 import webauthn
 
     options, state = _server(request).authenticate_begin(
@@ -155,7 +154,6 @@ def used_for_login(request: HttpRequest, answer: str) -> Authenticator:
 def used_as_factor(
     request: HttpRequest, account: User, purpose: Purpose, answer: str
 ) -> Authenticator:
-    """Return the account's passkey that has answered."""
     state = _end(request, purpose)
     try:
         return _used(request, state, account, json.loads(answer))
@@ -213,7 +211,6 @@ def _stored(
 def _passkeys(
     account: User,
 ) -> "Iterator[tuple[AttestedCredentialData, Authenticator]]":
-    """Yield each credential with its row."""
     kind = Authenticator.Type.WEBAUTHN
     for row in Authenticator.objects.filter(user=account, type=kind):
         passkey = row.wrap()

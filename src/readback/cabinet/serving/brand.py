@@ -48,8 +48,6 @@ _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
 class BrandFile(NamedTuple):
-    """A file as it is served."""
-
     content_type: str
     content: bytes
 
@@ -139,8 +137,6 @@ def read(config: Config) -> Brand:
 
 
 class _FolderReader:
-    """Reads the folder, and collects what is wrong with it."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.problems: list[str] = []

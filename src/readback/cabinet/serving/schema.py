@@ -47,7 +47,6 @@ def is_new(applied: list[str]) -> bool:
 
 
 def pending() -> list[str]:
-    """Return the names of the migrations that are not applied yet."""
     # Almost always there are none. To see this by the names of the files alone saves
     # every start and every command a fifth of Django's part of it.
     if _files() <= _applied():
@@ -58,7 +57,6 @@ def pending() -> list[str]:
 
 
 def _files() -> set[tuple[str, str]]:
-    """Return app and name of each migration that this version has."""
     return {
         (app.label, file.name)
         for app in apps.get_app_configs()
@@ -93,7 +91,6 @@ def missing(names: Iterable[str]) -> bool:
 
 
 def applied() -> list[str]:
-    """Return the names of the migrations that are applied to the database."""
     return [f"{app}.{name}" for app, name in sorted(_applied())]
 
 

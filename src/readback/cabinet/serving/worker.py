@@ -174,7 +174,6 @@ class CabinetWorker(PlaneWorker):
         task.add_done_callback(lambda _: self._connections.pop(connection))
 
     def _close_slowest(self) -> None:
-        """Close the connection whose client has kept us waiting for the longest."""
         waiting = {
             since: connection
             for connection in self._connections

@@ -71,7 +71,6 @@ def account_returned(account: User) -> None:
 
 
 def waiting() -> QuerySet[User]:
-    """Return the accounts that have been told."""
     return User.objects.filter(is_active=True, leave_notice_at__isnull=False)
 
 

@@ -49,7 +49,6 @@ _log = logging.getLogger("readback.cabinet.single_sign_on")
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def start(request: HttpRequest) -> HttpResponse:
-    """Send the visitor to the provider."""
     _require_provider()
     if request.method != "POST":
         return redirect("account_login")
@@ -70,7 +69,6 @@ def again(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def callback(request: HttpRequest) -> Any:
-    """Finish the login when the provider sends the visitor back."""
     _require_provider()
     from readback.cabinet.single_sign_on.openid_connect import finish_login
     from readback.cabinet.single_sign_on.provider_documents import ProviderError

@@ -149,7 +149,6 @@ class CabinetProvider(OpenIDConnectProvider):
         data: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """Return the redirect to the provider, with a nonce for the ID token."""
         nonce = get_random_string(_NONCE_LENGTH)
         return super().redirect(
             request,

@@ -82,7 +82,6 @@ def configuration(issuer: str) -> dict[str, Any]:
 
 
 def keys(issuer: str, *, refresh: bool = False) -> list[Any]:
-    """Return the keys that sign ID tokens."""
     url = configuration(issuer)["jwks_uri"]
     found = _document(url, refresh=refresh).get("keys")
     if not isinstance(found, list):
