@@ -10,14 +10,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_errors_page_is_current(tmp_path):
-    (tmp_path / "docs").mkdir()
-    subprocess.run(
-        [sys.executable, "-m", "readback.cabinet.pages.errors_page"],
+    made = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "errors-page")],
         cwd=tmp_path,
-        env=environment_with({"READBACK_DATA_DIR": str(tmp_path)}),
+        env=environment_with({}),
         check=True,
         timeout=60,
+        capture_output=True,
     )
 
-    made = (tmp_path / "docs" / "errors.md").read_text(encoding="utf-8")
-    assert made == (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert made.stdout.decode() == (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    assert not list(tmp_path.iterdir())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.encoding import iri_to_uri
 from django.utils.safestring import SafeString, mark_safe
@@ -25,7 +26,7 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from readback import config, keys
 from readback.cabinet.keys import snippets
-from readback.cabinet.pages import errors_page
+from readback.contract import REFUSALS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -65,8 +66,8 @@ def names() -> set[str]:
 
 def source(name: str, language: str) -> tuple[str, str]:
     """Return a page's Markdown and its language: English if it is not translated."""
-    if name == "errors":
-        return errors_page.markdown(), language
+    if name == "errors":  # docs/errors.md is its English version
+        return render_to_string("pages/errors.txt", {"refusals": REFUSALS}), language
     translated = FOLDER / language / f"{name}.md"
     if translated.is_file():
         return translated.read_text(encoding="utf-8"), language
