@@ -5,7 +5,6 @@ from typing import Any
 
 from allauth.core import context as allauth_context
 from django import forms
-from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
@@ -183,7 +182,6 @@ class InvitationAdmin(ReadOnlyAdmin):
             "invited": invited,
             "known": len(results) - invited - len(wrong),
             "wrong": wrong,
-            "mail_note": _mail_note(),
             # What can be corrected and sent again.
             "form": InviteForm(
                 initial={"addresses": "\n".join(each.email for each in wrong)}
@@ -194,11 +192,3 @@ class InvitationAdmin(ReadOnlyAdmin):
 def _operator() -> User | None:
     user = getattr(allauth_context.request, "user", None)
     return user if isinstance(user, User) else None
-
-
-def _mail_note() -> str:
-    if settings.CONFIG.smtp_url:
-        return gettext("The e-mails are on their way.")
-    return gettext(
-        "There is no mail server, so the server prints the e-mails to its terminal."
-    )

@@ -7,7 +7,6 @@ figures together are kept in the cache for a minute.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from django.db.models import Count, Max, Model, Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from readback import __version__, programs
 from readback.cabinet.keys import chart, refusals
@@ -52,33 +50,6 @@ _DIFFERENCES_SHOWN = 10
 _PROGRAMS_SHOWN = 3
 # Different pairs of program and differences; a hostile client can send any number.
 _MAX_PAIRS = 1000
-# The name of each count, its words, and the filter of the list that shows the rows.
-_ACCOUNTS = (
-    ("total", _("in total"), ""),
-    ("confirmed", _("with a confirmed address"), "confirmed=yes"),
-    ("active", _("active in the last 30 days"), "active=30"),
-    ("new", _("new in the last 7 days"), "joined=7"),
-)
-# Only if READBACK_OIDC_LEAVE_DAYS is set.
-_LEAVERS = (
-    ("leaving", _("told that they will be deactivated as leavers"), "leaver=told"),
-    ("left", _("deactivated as leavers"), "leaver=left"),
-)
-_KEYS = (
-    ("active", _("active now"), "state=active"),
-    ("used_in_a_day", _("used in the last 24 hours"), "used=1"),
-    ("used_in_a_month", _("used in the last 30 days"), "used=30"),
-    ("expiring", _("expire within 7 days"), "state=expiring"),
-    ("revoked", _("revoked in total"), "state=revoked"),
-)
-_MAILS = (
-    ("waiting", _("waiting"), ""),
-    ("failed", _("of them failed, to be tried again"), ""),
-    ("sent", _("sent"), ""),
-    ("refused", _("refused by the mail server"), ""),
-    ("expired", _("expired before they could be sent"), ""),
-    ("unneeded", _("no longer needed"), ""),
-)
 
 
 class ClientDifference(NamedTuple):
@@ -116,13 +87,9 @@ def context(request: HttpRequest) -> dict[str, object]:
     lifecycle = request.META.get(LIFECYCLE)  # None if not served by our worker
     return {
         "figures": counted,
-        "accounts": _linked(
-            counted.accounts,
-            (*_ACCOUNTS, *(_LEAVERS if settings.CONFIG.oidc_leave_days else ())),
-            _list_url(request, User),
-        ),
-        "keys": _linked(counted.keys, _KEYS, _list_url(request, Key)),
-        "mails": _linked(counted.mails, _MAILS, ""),
+        "leave_days": settings.CONFIG.oidc_leave_days,
+        "accounts_url": _list_url(request, User),
+        "keys_url": _list_url(request, Key),
         "usage_url": _list_url(request, Usage),
         "differences": [
             (each, refusals.advice(each.difference)) for each in counted.differences
@@ -135,15 +102,6 @@ def context(request: HttpRequest) -> dict[str, object]:
         "since": lifecycle and datetime.fromtimestamp(lifecycle.started_at, UTC),
         "api": question.report(),
     }
-
-
-def _linked(
-    counts: dict[str, int], rows: Iterable[tuple[str, Any, str]], url: str
-) -> list[tuple[int, Any, str]]:
-    return [
-        (counts[name], words, url and f"{url}?{query}".rstrip("?"))
-        for name, words, query in rows
-    ]
 
 
 def _list_url(request: HttpRequest, model: type[Model]) -> str:
