@@ -12,7 +12,7 @@ from django.utils import translation
 
 import readback.cabinet
 from readback.cabinet.mail import backends
-from readback.cabinet.serving import accent, brand
+from readback.cabinet.serving import brand, brand_parts
 from readback.config import Config, ConfigError
 from tests.support.brand_folder import LOGO, fill, png
 
@@ -162,20 +162,22 @@ def test_derived_colours_keep_the_contrast():
     usable = 0
     for colour in ACCENTS:
         try:
-            found = accent.derive(colour)
+            found = brand_parts.derive(colour)
         except ValueError as error:
             better = re.findall("#[0-9a-f]{6}", str(error))[1]
-            found = accent.derive(better)
+            found = brand_parts.derive(better)
         else:
             usable += 1
-        for palette, surface in zip(found, (accent.LIGHT, accent.DARK), strict=True):
+        for palette, surface in zip(
+            found, (brand_parts.LIGHT, brand_parts.DARK), strict=True
+        ):
             pairs = [
                 (palette.accent, surface.background),
                 (palette.accent, surface.panel),
                 (palette.accent, palette.on_accent),
                 (surface.text, palette.highlight),
             ]
-            assert min(accent.contrast(*pair) for pair in pairs) >= 4.5, colour
+            assert min(brand_parts.contrast(*pair) for pair in pairs) >= 4.5, colour
     assert 20 < usable < len(ACCENTS)
 
 
@@ -186,8 +188,11 @@ def test_our_own_colours_are_those_of_the_styles():
         found = [re.findall(rf"--{name}: (#\w+);", styles) for name in names]
         return tuple(zip(*found, strict=True))
 
-    assert values("accent", "on-accent", "highlight") == accent.OURS
-    assert values("background", "panel", "text") == (accent.LIGHT, accent.DARK)
+    assert values("accent", "on-accent", "highlight") == brand_parts.OURS
+    assert values("background", "panel", "text") == (
+        brand_parts.LIGHT,
+        brand_parts.DARK,
+    )
 
 
 @pytest.mark.parametrize("name", ['Aurora "A"', "Аврора", "A <b@c> & D\\", "a,b;c:d"])

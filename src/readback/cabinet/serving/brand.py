@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import get_language
 
-from readback.cabinet.serving import accent, pictures
-from readback.cabinet.serving.accent import Colours
+from readback.cabinet.serving import brand_parts
+from readback.cabinet.serving.brand_parts import Colours
 from readback.config import Config
 from readback.setting_values import SOFTWARE, ConfigError, site_name
 
@@ -104,7 +104,7 @@ class Brand:
     name: str
     home_url: str = ""
     sender: str = ""
-    colours: Colours = accent.OURS
+    colours: Colours = brand_parts.OURS
     stylesheet: str = ""
     logo: Picture | None = None
     logo_dark: Picture | None = None
@@ -200,15 +200,15 @@ class _FolderReader:
     def _read_picture(self, role: str, name: str) -> dict[str, Any]:
         end = name.rpartition(".")[2]
         content = self._content_of(name, _MAX_BYTES.get(role, _MAX_PICTURE))
-        ratio = pictures.ratio_of(end, content)
+        ratio = brand_parts.ratio_of(end, content)
         others = [f"{role}.{other}" for other in _PICTURES[role] if other != end]
         if any(f"/brand/{other}" in self._files for other in others):
             raise ValueError("is there in another format, too; keep one of them")
         path = f"/brand/{name}"
-        self._files[path] = BrandFile(pictures.TYPES[end], content)
+        self._files[path] = BrandFile(brand_parts.TYPES[end], content)
         if role == "favicon":  # for programs that ask for it by its usual name
             self._files["/favicon.ico"] = self._files[path]
-        picture = Picture(path, pictures.TYPES[end], ratio)
+        picture = Picture(path, brand_parts.TYPES[end], ratio)
         return {role.replace("-", "_"): picture}
 
     def _read_page(self, name: str, page: str, language: str) -> None:
@@ -249,7 +249,7 @@ def _colours(value: object) -> Colours:
     if not isinstance(value, str) or not re.fullmatch("#[0-9a-fA-F]{6}", value):
         raise ValueError('needs an accent like "#0b6e63"')
     try:
-        return accent.derive(value.lower())
+        return brand_parts.derive(value.lower())
     except ValueError as error:
         raise ValueError(f"has an accent that cannot be used: {error}") from None
 
