@@ -15,8 +15,8 @@ from django.utils.cache import get_conditional_response
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import password_pages, selectors, sessions
 from readback.cabinet.keys import live_parts
-from readback.cabinet.operators import metrics
-from readback.cabinet.operators.metrics import WorkerPages
+from readback.cabinet.operators import status
+from readback.cabinet.operators.status import WorkerPages
 from readback.cabinet.serving import errors
 from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS
@@ -79,8 +79,8 @@ def _answering(
 @_answering
 def health(request: HttpRequest) -> HttpResponse | None:
     """Answer operators first: they use an IP address, so any Host is allowed."""
-    if request.path == METRICS_PATH and metrics.is_allowed(request):
-        return metrics.answer(request)
+    if request.path == METRICS_PATH and status.may_read_metrics(request):
+        return status.metrics_answer(request)
     if request.path != HEALTH_PATH:
         return None
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)

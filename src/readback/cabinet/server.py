@@ -48,7 +48,7 @@ class CabinetApplication(PlaneApplication):
         from django.urls import get_resolver
 
         from readback.cabinet.accounts.password_pages import hashes_password
-        from readback.cabinet.operators.metrics import PageCounters, WorkerPages
+        from readback.cabinet.operators.status import PageCounters, WorkerPages
 
         self.hashes_password = hashes_password
         # In the master process, because the application is preloaded.
