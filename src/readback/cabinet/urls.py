@@ -8,7 +8,7 @@ from readback.cabinet.accounts import account_pages, download, mail_pages
 from readback.cabinet.keys import new_key
 from readback.cabinet.keys import pages as keys
 from readback.cabinet.operators.admin import operator_site
-from readback.cabinet.pages import docs, docs_index, public
+from readback.cabinet.pages import docs, public
 from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as factors
 from readback.cabinet.single_sign_on import login as single_sign_on
@@ -32,7 +32,7 @@ _key = [
     path("unmatched/recent/", new_key.unmatched_part, name="key_unmatched_part"),
 ]
 _docs = [
-    path("", docs_index.docs_index, name="docs"),
+    path("", docs.docs_index, name="docs"),
     path("probe-report.schema.json", docs.report_schema, name="report_schema"),
     # Pages in docs/ link to the file beside them.
     path("openapi.yaml", RedirectView.as_view(pattern_name="openapi")),

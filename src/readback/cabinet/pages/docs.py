@@ -1,4 +1,4 @@
-"""The documentation pages: docs/*.md, rendered as HTML with a list of contents.
+"""The documentation: docs/*.md as pages with a list of contents, and their search.
 
 The wheel contains docs/ inside the package; a clone has it at its root. `README.md` is
 the index, in the cabinet as in the repository.
@@ -6,9 +6,14 @@ the index, in the cabinet as in the repository.
 The OpenAPI document gets the addresses of this installation; the file in docs/ has the
 default ones. Tools that import it do not remember where they got it, so every link in
 it must be absolute.
+
+What the search finds is a section of a page, so that a setting, an error code or a
+finding of the probe leads to the place that explains it. Each row of the page of
+symptoms is a section of its own, which leads to where its link does.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,6 +49,9 @@ _MAX_STACKED = 4
 # A placeholder, not a valid key.
 _YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
 _IN_FILE = config.read({})
+_MAX_QUERY, _MAX_WORDS, _MAX_FOUND = 200, 8, 25
+_SYMPTOMS = "symptoms"
+_ROW = re.compile(r"\| (.+?) \| (.+?) \| .*?\]\((?:\.\./)?([a-z-]+)\.md(#[\w-]+)?\)")
 
 
 class DocHeading(NamedTuple):
@@ -160,7 +168,7 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404
     base_url = settings.CONFIG.base_url
     context = {
-        "document": load(name, language()),
+        "document": load(name, reader_language()),
         "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
     }
     return render(request, "pages/document.html", context)
@@ -173,7 +181,7 @@ def report_schema(request: HttpRequest) -> HttpResponse:
     return HttpResponse(schema, "application/schema+json")
 
 
-def language() -> str:
+def reader_language() -> str:
     return get_language() or "en"
 
 
@@ -195,3 +203,108 @@ def openapi(request: HttpRequest) -> HttpResponse:
     # It is public, so browser-based tools of any site may import it.
     response["Access-Control-Allow-Origin"] = "*"
     return response
+
+
+class DocSection(NamedTuple):
+    page: str
+    title: str
+    heading: str
+    anchor: str
+    lines: tuple[str, ...]
+
+
+class SearchHit(NamedTuple):
+    """A section with the line that answers best."""
+
+    section: DocSection
+    line: str
+    url: str
+
+
+@require_safe
+def docs_index(request: HttpRequest) -> HttpResponse:
+    language = reader_language()
+    query = request.GET.get("q", "").strip()[:_MAX_QUERY]
+    context = {
+        "document": load(INDEX, language),
+        "query": query,
+        "found": search(query, language) if query else [],
+    }
+    return render(request, "pages/docs.html", context)
+
+
+def search(query: str, language: str) -> list[SearchHit]:
+    """Return the sections that contain every word, those with the best heading first.
+
+    A word may be the beginning or the middle of another one. Words that stand together
+    in one line, as in a pasted error message, count more than scattered ones.
+    """
+    phrase = " ".join(query.casefold().split())
+    words = phrase.split()[:_MAX_WORDS]
+    found: list[tuple[int, SearchHit]] = []
+    for section in _sections(language):
+        heading = section.heading.casefold()
+        name = f"{section.title} {section.heading}".casefold()
+        lines = [line.casefold() for line in section.lines]
+        text = "\n".join([name, *lines])
+        if not all(word in text for word in words):
+            continue
+        counts = [sum(word in line for word in words) for line in lines]
+        best = max(range(len(lines)), key=counts.__getitem__, default=None)
+        score = (
+            8 * (phrase == heading)
+            + 4 * (phrase in heading)
+            + 2 * all(word in name for word in words)
+            + 2 * any(phrase in line for line in lines)
+            + 3 * (section.page == _SYMPTOMS)
+        )
+        line = "" if best is None else section.lines[best]
+        url = reverse("docs_page", args=[section.page]) + section.anchor
+        found.append((score, SearchHit(section, line, url)))
+    found.sort(key=lambda each: -each[0])
+    return [each for _, each in found[:_MAX_FOUND]]
+
+
+@cache
+def _sections(language: str) -> tuple[DocSection, ...]:
+    order = re.findall(r"\(([a-z-]+)\.md", source(INDEX, language)[0])
+    known = names()
+    pages = dict.fromkeys([*(name for name in order if name in known), *sorted(known)])
+    return tuple(section for name in pages for section in _of_page(name, language))
+
+
+def _of_page(name: str, language: str) -> Iterator[DocSection]:
+    text = source(name, language)[0]
+    title = _title(text)
+    if name == _SYMPTOMS:
+        for symptom, meaning, page, place in _ROW.findall(text):
+            title = _title(source(page, language)[0])
+            yield DocSection(page, title, _plain(symptom), place, (_plain(meaning),))
+        return
+    heading, in_code = title, False
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("```"):
+            in_code = not in_code
+        elif not in_code and (match := re.match(r"#{1,4} (.+)", line)):
+            if lines:
+                yield _section(name, title, heading, lines)
+            heading, lines = match[1], []
+        elif re.search(r"\w", line) and not line.startswith("[//]"):
+            lines.append(_plain(line))
+    yield _section(name, title, heading, lines)
+
+
+def _title(text: str) -> str:
+    return _plain(text.partition("\n")[0])
+
+
+def _section(page: str, title: str, heading: str, lines: list[str]) -> DocSection:
+    place = "" if heading == title else f"#{anchor(heading)}"
+    return DocSection(page, title, _plain(heading), place, tuple(lines))
+
+
+def _plain(line: str) -> str:
+    """Return a line without the marks of Markdown."""
+    line = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", line.strip("| "))
+    return re.sub(r"[`*]|^[-#>]+ ?", "", line).replace(" | ", " · ")
