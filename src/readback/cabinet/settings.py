@@ -262,14 +262,11 @@ SOCIALACCOUNT_STORE_TOKENS = False
 # client are not logged: otherwise anyone could fill the log.
 
 LOGGING = logs.configuration()
-LOGGING["filters"] = {
-    "hide_path": {"()": "readback.cabinet.serving.outages.HidePath"},
-    "hide_outages": {"()": "readback.cabinet.serving.outages.HideOutages"},
-}
-LOGGING["handlers"]["stderr"]["filters"] = ["hide_path"]
 LOGGING["loggers"] |= {
     "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
-    "django.request": {"filters": ["hide_outages"]},
+    # It names the path, which is a secret if it is a link from an e-mail. The page for
+    # the error logs it instead.
+    "django.request": {"level": "CRITICAL"},
     # Caused by scanners: wrong host names, bodies that are too large.
     "django.security": {"level": "CRITICAL"},
     # The server adds its handler.

@@ -1,5 +1,6 @@
 """Error pages that Django has no handler for, or not the right one."""
 
+import logging
 import sys
 from functools import partial
 from http import HTTPStatus
@@ -12,6 +13,7 @@ from django.template.loader import render_to_string
 
 from readback.cabinet.serving import announcements, outages
 
+_log = logging.getLogger("readback.cabinet.errors")
 # The window of all limits that allauth itself applies; a test holds it.
 ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
@@ -52,13 +54,16 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 503 if the database cannot be used, and otherwise 500.
+    """Answer 503 if the database cannot be used, and otherwise 500; log the reason.
 
     Django calls this while it handles the exception, wherever that was raised: in a
     view, or in a middleware that saves the session.
     """
     error = sys.exception()
     if error is None or not outages.is_outage(error):
+        match = request.resolver_match
+        page = match.route if match else "an unknown page"
+        _log.error("Internal Server Error: %s", page, exc_info=error)
         return _standalone("500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
     outages.log_outage(error)
     response = _standalone("503.html", HTTPStatus.SERVICE_UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""Whether the database can be used, and what the log says about a page that failed.
+"""Whether the database can be used, and what the log says if it cannot.
 
 Requests notice an outage, and `readback doctor` tries. A full disk, a lock that is not
 released or a lost server are no fault of a visitor and no bug, so they are told apart
@@ -61,31 +61,3 @@ def try_to_write() -> None:
             expires=timezone.now(),
         )
         transaction.set_rollback(True)
-
-
-class HidePath(logging.Filter):
-    """Replaces the path of a request by the URL pattern.
-
-    The path of a link from an e-mail is a secret, and the pattern is as useful for
-    finding the error.
-    """
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        request = getattr(record, "request", None)
-        if request is not None and isinstance(record.args, tuple):
-            match = getattr(request, "resolver_match", None)
-            pattern = match.route if match else "an unknown page"
-            record.args = tuple(
-                pattern if arg == request.path else arg for arg in record.args
-            )
-        return True
-
-
-class HideOutages(logging.Filter):
-    """Drops requests that failed because the database cannot be used.
-
-    `log_outage` says so once instead of once per request.
-    """
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.exc_info and is_outage(record.exc_info[1]))
