@@ -24,9 +24,8 @@ CHANGES |= {"remove", "setdefault", "update"}
 EXCEPTIONS = {
     "JournalEntry.recognised": "belongs to a row, which one page reads",
     "BoundedPaginator.count": "belongs to one page of a list",
-    "sender._sender": "is the thread that this process runs",
     "language._catalogue": "is the language of this process",
-    "outages._logged_at": "is when the log last had a line",
+    "errors._logged_at": "is when the log last had a line",
 }
 
 

@@ -1,17 +1,23 @@
-"""Error pages that Django has no handler for, or not the right one."""
+"""Error pages that Django has no handler for, or not the right one, and their log.
+
+A full disk, a lock that is not released or a lost database server are no fault of a
+visitor and no bug, so they are told apart from all other errors here.
+"""
 
 import logging
 import sys
+import time
 from functools import partial
 from http import HTTPStatus
 from math import ceil
 
 from django.conf import settings
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from readback.cabinet.serving import announcements, outages
+from readback.cabinet.serving import announcements
 
 _log = logging.getLogger("readback.cabinet.errors")
 # The window of all limits that allauth itself applies; a test holds it.
@@ -19,6 +25,10 @@ ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
 # The shorter window of the limits on mails; the longer one is a day.
 MAIL_RETRY_AFTER_SECONDS = 3600
+# An outage is logged this often, however many requests fail.
+_LOG_SECONDS = 60.0
+
+_logged_at = float("-inf")
 
 
 def too_many_requests(
@@ -59,16 +69,33 @@ def server_error(request: HttpRequest) -> HttpResponse:
     Django calls this while it handles the exception, wherever that was raised: in a
     view, or in a middleware that saves the session.
     """
+    global _logged_at
     error = sys.exception()
-    if error is None or not outages.is_outage(error):
+    if error is None or not _is_outage(error):
         match = request.resolver_match
         page = match.route if match else "an unknown page"
         _log.error("Internal Server Error: %s", page, exc_info=error)
         return _standalone("500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
-    outages.log_outage(error)
+    if time.monotonic() - _logged_at > _LOG_SECONDS:
+        _logged_at = time.monotonic()
+        _log.error("The cabinet cannot use the database: %s", reason(error))
     response = _standalone("503.html", HTTPStatus.SERVICE_UNAVAILABLE)
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
+
+
+def _is_outage(error: BaseException) -> bool:
+    # SQLite reports mistakes in a statement as operational errors, too.
+    name = getattr(error.__cause__, "sqlite_errorname", "")
+    return isinstance(error, OperationalError) and name != "SQLITE_ERROR"
+
+
+def reason(error: BaseException) -> str:
+    """Return why the database cannot be used."""
+    # A message of PostgreSQL may quote values; its code and the drivers' own do not.
+    state = getattr(error.__cause__, "sqlstate", None)
+    words = " ".join(str(error).split())
+    return f"{type(error.__cause__).__name__} ({state})" if state else words
 
 
 def _standalone(template: str, status: HTTPStatus) -> HttpResponse:

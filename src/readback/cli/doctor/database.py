@@ -6,11 +6,13 @@ is asked. The owner of the tables may do everything; the API may have a role of 
 in PostgreSQL, which has the privileges of deploy/postgresql/grants.sql and no others.
 """
 
+import secrets
 from datetime import UTC, datetime, timedelta
 
-from django.db import Error, ProgrammingError, connection
+from django.db import Error, ProgrammingError, connection, transaction
+from django.utils import timezone
 
-from readback.cabinet.serving import outages, schema
+from readback.cabinet.serving import schema
 from readback.cli.database import report_database_errors, rows, set_up_django
 from readback.cli.doctor import CheckResult, CheckResults, fail, network, ok, warn
 from readback.cli.exit_codes import CannotStart
@@ -19,6 +21,8 @@ from readback.config import Config
 # What SQLite says of a file that it cannot repair.
 _DAMAGED = ("malformed", "not a database")
 _RESTORE = "Restore the file from a backup, or set the path of another database."
+# More than any page stores at once, so that success means room for the next visitors.
+_TRIED_BYTES = 256 * 1024
 # Several replicas and a slow connection differ by less.
 _TOLERANCE = timedelta(seconds=2)
 # The codes of authenticator apps change this often.
@@ -126,15 +130,38 @@ def _first_three(names: list[str]) -> str:
 
 
 def _storage() -> CheckResult:
+    # Importing it needs Django to be set up, and so do the tables below.
+    from readback.cabinet.serving import errors
+
     try:
-        outages.try_to_write()
+        _try_to_write()
     except ProgrammingError as error:
-        return ok("storage", f"not tried, because of {outages.reason(error)}")
+        return ok("storage", f"not tried, because of {errors.reason(error)}")
     except Error as error:
-        found = f"the database cannot store anything: {outages.reason(error)}"
+        found = f"the database cannot store anything: {errors.reason(error)}"
         action = "Free space on its disk, and check that this user can write to it."
         return fail("storage", found, action)
     return ok("storage", "the database can store new data")
+
+
+def _try_to_write() -> None:
+    """Write to the database and undo it; raise Django's database error if that fails.
+
+    Nothing is committed. The write still reaches the disk, because the value does not
+    fit into the cache that SQLite is left with.
+    """
+    from readback.cabinet.models import CacheEntry
+
+    with transaction.atomic():
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("PRAGMA cache_size = 1")
+        CacheEntry.objects.create(
+            cache_key=f"doctor-{secrets.token_hex(8)}",
+            value=secrets.token_hex(_TRIED_BYTES // 2),
+            expires=timezone.now(),
+        )
+        transaction.set_rollback(True)
 
 
 def clock() -> CheckResults:

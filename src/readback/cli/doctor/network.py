@@ -10,7 +10,6 @@ from django.db import ProgrammingError
 from readback.api.certificate import SOON
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.mail import backends
-from readback.cabinet.serving import outages
 from readback.cabinet.single_sign_on import provider_documents
 from readback.cli import certificates, console, listeners
 from readback.cli.database import set_up_django
@@ -116,11 +115,12 @@ def mail_server(config: Config) -> CheckResults:
 def outbox() -> CheckResult:
     """Report what waits in the migrated database, and what will never arrive."""
     from readback.cabinet.mail import outbox
+    from readback.cabinet.serving import errors
 
     try:
         waiting, totals = outbox.waiting(), outbox.totals()
     except ProgrammingError as error:
-        return ok("outbox", f"not read, because of {outages.reason(error)}")
+        return ok("outbox", f"not read, because of {errors.reason(error)}")
     # Since the beginning; the log has the reasons.
     lost = [
         f"{name}: {totals[name]}" for name in ("refused", "expired") if totals[name]
