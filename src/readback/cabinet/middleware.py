@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib.auth import logout
-from django.contrib.sessions.exceptions import SessionInterrupted
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone, translation
@@ -119,24 +117,6 @@ def count_pages(get_response: Handler) -> Handler:
 def unchanged_parts(request: HttpRequest) -> HttpResponse | None:
     """Answer polls that find nothing new, without the session and the account."""
     return live_parts.unchanged(request)
-
-
-class EndingSessionMiddleware(SessionMiddleware):
-    """Lead to the login if the session has ended while a page was made.
-
-    Its owner has ended it, here or in another browser, or an operator has. Django would
-    answer 400.
-    """
-
-    def process_response(
-        self, request: HttpRequest, response: HttpResponse
-    ) -> HttpResponse:
-        try:
-            return super().process_response(request, response)
-        except SessionInterrupted:
-            ended = redirect("account_login")
-            ended.delete_cookie(settings.SESSION_COOKIE_NAME, samesite="Lax")
-            return ended
 
 
 @_answering

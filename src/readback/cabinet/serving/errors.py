@@ -12,9 +12,10 @@ from http import HTTPStatus
 from math import ceil
 
 from django.conf import settings
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 from readback.cabinet.serving import announcements
@@ -60,6 +61,14 @@ def _limited(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Lead to the login if the session has ended while a page was made.
+
+    Its owner has ended it, here or in another browser, or an operator has.
+    """
+    if isinstance(exception, SessionInterrupted):
+        ended = redirect("account_login")
+        ended.delete_cookie(settings.SESSION_COOKIE_NAME, samesite="Lax")
+        return ended
     return _standalone("400.html", HTTPStatus.BAD_REQUEST)
 
 
