@@ -30,22 +30,6 @@ _REFRESH_SECONDS = 600
 Handler = Callable[[HttpRequest], HttpResponse]
 
 
-def empty_head(get_response: Handler) -> Handler:
-    """Answer HEAD without the body, which Django leaves to the server to drop.
-
-    gunicorn does, and logs a warning for each.
-    """
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
-        if request.method == "HEAD" and not response.streaming:
-            response.headers.setdefault("Content-Length", str(len(response.content)))
-            response.content = b""
-        return response
-
-    return handle
-
-
 def security_headers(get_response: Handler) -> Handler:
     """Add security headers; outermost, so that error responses get them, too."""
     headers = headers_of(settings.CONFIG)
@@ -113,10 +97,8 @@ def count_pages(get_response: Handler) -> Handler:
     return handle
 
 
-@_answering
-def unchanged_parts(request: HttpRequest) -> HttpResponse | None:
-    """Answer polls that find nothing new, without the session and the account."""
-    return live_parts.unchanged(request)
+# Answers polls that find nothing new, without the session and the account.
+unchanged_parts = _answering(live_parts.unchanged)
 
 
 @_answering

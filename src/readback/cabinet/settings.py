@@ -43,7 +43,6 @@ INSTALLED_APPS = [
     "readback.cabinet.apps.SessionTableConfig",
 ]
 MIDDLEWARE = [
-    "readback.cabinet.middleware.empty_head",
     # These add headers to every response, including errors and static files.
     "readback.cabinet.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",

@@ -233,7 +233,9 @@ class CabinetWorker(PlaneWorker):
             if self._is_retiring:
                 response.force_close()
             for part in parts:
-                response.write(part)
+                # Django leaves the body of an answer to HEAD to the server.
+                if request.method != "HEAD":
+                    response.write(part)
             response.close()
         finally:
             if hasattr(parts, "close"):
