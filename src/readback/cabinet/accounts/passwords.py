@@ -94,11 +94,5 @@ class EmailSimilarityValidator(UserAttributeSimilarityValidator):
     def __init__(self) -> None:
         super().__init__(user_attributes=["email"])
 
-    def validate(self, password: str, user: Any = None) -> None:
-        try:
-            super().validate(password, user)
-        except ValidationError:
-            raise ValidationError(
-                _("This password is too similar to your e-mail address."),
-                code="password_too_similar",
-            ) from None
+    def get_error_message(self) -> str:
+        return _("This password is too similar to your e-mail address.")

@@ -21,7 +21,6 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -185,7 +184,7 @@ def log_in_again(request: HttpRequest) -> HttpResponse:
     path = get_next_redirect_url(request) or reverse("account")
     if request.method == "POST":
         get_adapter().logout(request)
-        return redirect(f"{reverse('account_login')}?{urlencode({'next': path})}")
+        return redirect(reverse("account_login", query={"next": path}))
     return render(request, "second_factor/log_in_again.html", {"next": path})
 
 
@@ -213,5 +212,5 @@ def ask_for_second_factor(request: HttpRequest, path: str) -> HttpResponse:
         return redirect("second_factor")
     messages.warning(request, _("Operators need their second factor here."))
     by_code = factors.app is not None or not passkeys.is_available(request)
-    page = reverse("mfa_reauthenticate" if by_code else "mfa_reauthenticate_webauthn")
-    return redirect(f"{page}?{urlencode({'next': path})}")
+    page = "mfa_reauthenticate" if by_code else "mfa_reauthenticate_webauthn"
+    return redirect(reverse(page, query={"next": path}))
