@@ -8,7 +8,7 @@ figures together are kept in the cache for a minute.
 
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from readback import __version__, programs
 from readback.cabinet.keys import chart, refusals
-from readback.cabinet.keys.chart import Chart
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
     JournalEntry,
@@ -32,7 +31,7 @@ from readback.cabinet.models import (
     key_is_active,
 )
 from readback.cabinet.operators import status
-from readback.cabinet.operators.status import ApiQuestion, DatabaseFacts, database_facts
+from readback.cabinet.operators.status import ApiQuestion
 from readback.cabinet.serving.worker import LIFECYCLE
 from readback.cabinet.single_sign_on import leavers
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
@@ -52,33 +51,6 @@ _PROGRAMS_SHOWN = 3
 _MAX_PAIRS = 1000
 
 
-class ClientDifference(NamedTuple):
-    """How often clients differ from the contract in one way, and which ones do."""
-
-    difference: str
-    requests: int
-    # Compared with the most frequent difference.
-    percent: int
-    # (name, requests), the most frequent first; the name is empty for unknown programs.
-    programs: list[tuple[str, int]]
-
-
-class Figures(NamedTuple):
-    at: datetime
-    accounts: dict[str, int]
-    keys: dict[str, int]
-    day: Chart
-    month: Chart
-    # The code, and its requests in the periods of the two charts.
-    refusals: list[dict[str, Any]]
-    differences: list[ClientDifference]
-    # By code; None if the API does not keep them.
-    unmatched: dict[str, int] | None
-    mails: dict[str, int]
-    mails_since: datetime | None
-    database: DatabaseFacts
-
-
 def context(request: HttpRequest) -> dict[str, object]:
     """Return the context of operators/overview.html."""
     # The API is asked while the database counts.
@@ -92,7 +64,8 @@ def context(request: HttpRequest) -> dict[str, object]:
         "keys_url": _list_url(request, Key),
         "usage_url": _list_url(request, Usage),
         "differences": [
-            (each, refusals.advice(each.difference)) for each in counted.differences
+            (each, refusals.advice(each["difference"]))
+            for each in counted["differences"]
         ],
         # An older release may have written a code that the page of errors lacks.
         "documented_codes": REFUSALS,
@@ -111,17 +84,17 @@ def _list_url(request: HttpRequest, model: type[Model]) -> str:
     return reverse(f"admin:{label}_{name}_changelist") if allowed else ""
 
 
-def figures() -> Figures:
+def figures() -> dict[str, Any]:
     # Another version may have other fields, and its cabinet the same cache.
-    name = f"figures-{__version__}"
-    found: Figures | None = cache.get(name)
+    name = f"overview-{__version__}"
+    found: dict[str, Any] | None = cache.get(name)
     if found is None:
         found = _count(timezone.now())
         cache.set(name, found, CACHE_SECONDS)
     return found
 
 
-def _count(now: datetime) -> Figures:
+def _count(now: datetime) -> dict[str, Any]:
     # (hour, code, requests): hundreds of hours times tens of codes.
     hours = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
     usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
@@ -129,19 +102,19 @@ def _count(now: datetime) -> Figures:
     day, month = chart.last_day(counts, now), chart.last_month(counts, now)
     waiting = outbox.waiting()
     failed = OutgoingMail.objects.filter(attempts__gt=0).count()
-    return Figures(
-        at=now,
-        accounts=_accounts(now),
-        keys=_keys(now),
-        day=day,
-        month=month,
-        refusals=_refusals(usage, day.bars[0].start, month.bars[0].start),
-        differences=_differences(),
-        unmatched=_unmatched(now) if settings.CONFIG.unmatched_requests else None,
-        mails={"waiting": waiting.mails, "failed": failed, **outbox.totals()},
-        mails_since=waiting.since,
-        database=database_facts(),
-    )
+    return {
+        "at": now,
+        "accounts": _accounts(now),
+        "keys": _keys(now),
+        "day": day,
+        "month": month,
+        "refusals": _refusals(usage, day.bars[0].start, month.bars[0].start),
+        "differences": _differences(),
+        "unmatched": _unmatched(now) if settings.CONFIG.unmatched_requests else None,
+        "mails": {"waiting": waiting.mails, "failed": failed, **outbox.totals()},
+        "mails_since": waiting.since,
+        "database": status.database_facts(),
+    }
 
 
 def _accounts(now: datetime) -> dict[str, int]:
@@ -173,7 +146,7 @@ def _keys(now: datetime) -> dict[str, int]:
 def _refusals(
     usage: list[tuple[datetime, str, int]], day: datetime, month: datetime
 ) -> list[dict[str, Any]]:
-    """Return the counts since the beginnings of the two charts."""
+    """Return each code with its requests in the periods of the two charts."""
     in_day: Counter[str] = Counter()
     in_month: Counter[str] = Counter()
     for hour, code, requests in usage:
@@ -186,7 +159,8 @@ def _refusals(
     ]
 
 
-def _differences() -> list[ClientDifference]:
+def _differences() -> list[dict[str, Any]]:
+    """Return how often clients differ from the contract in each way, and which do."""
     # The primary key bounds the rows that are read, however many of them are accepted.
     last = JournalEntry.objects.aggregate(last=Max("pk"))["last"] or 0
     newest = JournalEntry.objects.filter(pk__gt=last - JOURNAL_ROWS_SEARCHED)
@@ -202,12 +176,13 @@ def _differences() -> list[ClientDifference]:
     totals = {name: senders.total() for name, senders in by_program.items()}
     top = max(totals.values(), default=0)
     return [
-        ClientDifference(
-            name,
-            requests,
-            round(requests / top * 100),
-            by_program[name].most_common(_PROGRAMS_SHOWN),
-        )
+        {
+            "difference": name,
+            "requests": requests,
+            "percent": round(requests / top * 100),
+            # The name is empty for unknown programs.
+            "programs": by_program[name].most_common(_PROGRAMS_SHOWN),
+        }
         for name, requests in Counter(totals).most_common(_DIFFERENCES_SHOWN)
     ]
 

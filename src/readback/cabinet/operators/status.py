@@ -21,7 +21,7 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import allauth
 import django
@@ -112,14 +112,6 @@ def _ask(bind: Bind) -> ApiStatus:
     return msgspec.json.decode(body, type=ApiStatus)
 
 
-class DatabaseFacts(NamedTuple):
-    # The kind and the version, such as "PostgreSQL 17.2".
-    name: str
-    bytes: int
-    pending_migrations: list[str]
-    last_backup: datetime | None
-
-
 def versions() -> dict[str, str]:
     return {
         "Readback": __version__,
@@ -133,23 +125,28 @@ def last_backup() -> datetime | None:
     return LastBackup.objects.values_list("at", flat=True).first()
 
 
-def database_facts() -> DatabaseFacts:
+def database_facts() -> dict[str, Any]:
     if connection.vendor == "sqlite":
         version = connection.Database.sqlite_version  # type: ignore[attr-defined]
         path: Path = settings.CONFIG.sqlite_path  # type: ignore[assignment]
-        size = 0
+        kind, size = "SQLite", 0
         for file in (path, path.with_name(f"{path.name}-wal")):
             with suppress(FileNotFoundError):  # the log may end at any moment
                 size += file.stat().st_size
-        return DatabaseFacts(f"SQLite {version}", size, schema.pending(), last_backup())
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW server_version")
-        [version] = cursor.fetchone()
-        cursor.execute("SELECT pg_database_size(current_database())")
-        [size] = cursor.fetchone()
-    # Distributions add their own words: "17.2 (Debian 17.2-1.pgdg120+1)".
-    name = f"PostgreSQL {version.split()[0]}"
-    return DatabaseFacts(name, size, schema.pending(), last_backup())
+    else:
+        kind = "PostgreSQL"
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW server_version")
+            [version] = cursor.fetchone()
+            cursor.execute("SELECT pg_database_size(current_database())")
+            [size] = cursor.fetchone()
+    return {
+        # Distributions add their own words: "17.2 (Debian 17.2-1.pgdg120+1)".
+        "name": f"{kind} {version.split()[0]}",
+        "bytes": size,
+        "pending_migrations": schema.pending(),
+        "last_backup": last_backup(),
+    }
 
 
 class PageCounters(SharedCounters):
