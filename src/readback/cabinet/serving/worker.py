@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from gunicorn.http import wsgi
 from gunicorn.http.errors import ParseException
@@ -48,23 +48,13 @@ _TICK_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
 
-class WebApplication(Protocol):
-    """What only this worker needs of the application that gunicorn passes to it."""
-
-    def pages(self, row: int) -> object:
-        """Return what counts the pages of a worker."""
-
-    def hashes_password(self, method: str, path: str) -> bool:
-        """Return whether the answer to a request may need the hash of a password."""
-
-
 class CabinetWorker(PlaneWorker):
     # The thread that sends e-mails, from when the worker is ready.
     mail_sender: Any = None
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
-        application = cast(WebApplication, self.app)
+        application: Any = self.app  # a CabinetApplication, whose module imports this
         self._hashes_password = application.hashes_password
         self._pages = application.pages(self.counters_row)
         self._server_address: Address = self._listeners[0].getsockname()
