@@ -84,17 +84,6 @@ class ExplainedEntry(NamedTuple):
         return self.entry.code != "invalid_key"
 
 
-class CountedDifference(NamedTuple):
-    """How often a difference occurs in a journal, and what removes it."""
-
-    change: Change
-    # The program that has sent it last.
-    program: RecognisedProgram | None
-    requests: int
-    # Compared with the most frequent difference.
-    percent: int
-
-
 def explain(entry: JournalEntry) -> ExplainedEntry:
     program = entry.recognised
     # An older release may have written a code that no longer exists.
@@ -146,7 +135,7 @@ def changes(
     )
 
 
-def count_differences(entries: Iterable[JournalEntry]) -> list[CountedDifference]:
+def count_differences(entries: Iterable[JournalEntry]) -> list[dict[str, object]]:
     """Return how often each difference occurs, the most frequent first."""
     counts: Counter[str] = Counter()
     program: dict[str, RecognisedProgram | None] = {}
@@ -157,12 +146,14 @@ def count_differences(entries: Iterable[JournalEntry]) -> list[CountedDifference
             program.setdefault(difference, entry.recognised)
     top = max(counts.values(), default=0)
     return [
-        CountedDifference(
-            changes([difference], program[difference])[0],
-            program[difference],
-            requests,
-            round(requests / top * 100),
-        )
+        {
+            "change": changes([difference], program[difference])[0],
+            # The program that has sent it last.
+            "program": program[difference],
+            "requests": requests,
+            # Compared with the most frequent difference.
+            "percent": round(requests / top * 100),
+        }
         for difference, requests in counts.most_common(_DIFFERENCES_SHOWN)
     ]
 
