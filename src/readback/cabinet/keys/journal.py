@@ -77,8 +77,7 @@ def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
         if sent not in known:
             known[sent] = entry.recognised
         entry.recognised = known[sent]
-    codes = _count(entries, chosen._replace(code=""), lambda entry: entry.code)
-    programs = _count(entries, chosen._replace(program=""), lambda entry: entry.program)
+    codes, programs = (_count(entries, chosen, name) for name in ("code", "program"))
     offered = _options(programs, chosen.program)
     return FilteredJournal(
         chosen,
@@ -91,14 +90,13 @@ def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
 
 
 def _count(
-    entries: list[JournalEntry],
-    others: JournalFilter,
-    value_of: Callable[[JournalEntry], str],
+    entries: list[JournalEntry], chosen: JournalFilter, field: str
 ) -> Counter[str]:
     """Count the requests with each value among the rows that match the other fields."""
+    others = chosen._replace(**{field: ""})
     counts: Counter[str] = Counter()
     for entry in filter(others.matches, entries):
-        if value := value_of(entry):
+        if value := getattr(entry, field):
             counts[value] += entry.requests
     return counts
 
