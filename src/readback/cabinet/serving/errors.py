@@ -81,7 +81,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     global _logged_at
     error = sys.exception()
     if error is None or not _is_outage(error):
-        match = request.resolver_match
+        match = getattr(request, "resolver_match", None)
         page = match.route if match else "an unknown page"
         _log.error("Internal Server Error: %s", page, exc_info=error)
         return _standalone("500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
