@@ -51,6 +51,9 @@ _YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
 _IN_FILE = config.read({})
 _MAX_QUERY, _MAX_WORDS, _MAX_FOUND = 200, 8, 25
 _SYMPTOMS = "symptoms"
+# A line that continues the one before; it begins no row, list item or quotation.
+_WRAPPED = re.compile(r" *(?![|>]|[-*] |\d+\. )\S")
+_SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
 _ROW = re.compile(r"\| (.+?) \| (.+?) \| .*?\]\((?:\.\./)?([a-z-]+)\.md(#[\w-]+)?\)")
 
 
@@ -281,17 +284,21 @@ def _of_page(name: str, language: str) -> Iterator[DocSection]:
             title = _title(source(page, language)[0])
             yield DocSection(page, title, _plain(symptom), place, (_plain(meaning),))
         return
-    heading, in_code = title, False
+    heading, in_code, is_open = title, False, False
     lines: list[str] = []
     for line in text.splitlines():
-        if line.startswith("```"):
-            in_code = not in_code
+        if line.lstrip().startswith("```"):
+            in_code, is_open = not in_code, False
         elif not in_code and (match := re.match(r"#{1,4} (.+)", line)):
             if lines:
                 yield _section(name, title, heading, lines)
-            heading, lines = match[1], []
-        elif re.search(r"\w", line) and not line.startswith("[//]"):
-            lines.append(_plain(line))
+            heading, lines, is_open = match[1], [], False
+        elif is_open and _WRAPPED.match(line):
+            lines[-1] += f" {line.strip()}"
+            is_open = not line.endswith("\\")
+        elif is_open := bool(re.search(r"\w", line)) and not line.startswith("[//]"):
+            lines.append(line)
+            is_open = not in_code and not re.search(r"^\||\\$", line)
     yield _section(name, title, heading, lines)
 
 
@@ -301,10 +308,11 @@ def _title(text: str) -> str:
 
 def _section(page: str, title: str, heading: str, lines: list[str]) -> DocSection:
     place = "" if heading == title else f"#{anchor(heading)}"
-    return DocSection(page, title, _plain(heading), place, tuple(lines))
+    sentences = [each for line in lines for each in _SENTENCES.split(_plain(line))]
+    return DocSection(page, title, _plain(heading), place, tuple(sentences))
 
 
 def _plain(line: str) -> str:
     """Return a line without the marks of Markdown."""
     line = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", line.strip("| "))
-    return re.sub(r"[`*]|^[-#>]+ ?", "", line).replace(" | ", " · ")
+    return re.sub(r"[`*]|^[-#>]+ ?|\\(?=[\W_]|$)", "", line).replace(" | ", " · ")
