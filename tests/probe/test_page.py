@@ -44,7 +44,7 @@ def test_what_a_server_said_cannot_become_markup() -> None:
     assert "&lt;script&gt;" in text
 
 
-def test_the_path_breaks_where_the_first_step_fails() -> None:
+def test_the_path_breaks_at_the_verdict() -> None:
     report = report_of(WORKS, REFUSED, SKIPPED)
     steps = ("dns", "tcp", "tls")
     results = [one._replace(step=step) for one, step in zip(report.results, steps)]  # noqa: B905

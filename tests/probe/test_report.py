@@ -1,6 +1,7 @@
 """The report: its verdict, its forms, and the schema of the JSON form."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +20,10 @@ from readback.probe.common.results import (
 from readback.probe.diagnoses import TEMPLATES, diagnose
 from readback.probe.output import formats
 from readback.probe.report import MINOR, SERIOUS, ProbeReport
+from tests.probe.broken_servers import closed_port
 from tests.probe.forms import FORMS, REPORT_SCHEMA, SCHEMA, in_terminal
+from tests.probe.probing import probed
+from tests.probe.setups import ProbeInput
 
 SKIPPED = diagnose("skipped.failed", reason="TCP")
 WARNING = diagnose("address.trailing_slash", base_url="https://echo.example/v1")
@@ -27,6 +31,18 @@ REFUSED = diagnose("tcp.refused", host="echo.example", port=443)
 SILENT = diagnose("http.silent", timeout="10")
 INTERRUPTED = diagnose("probe.interrupted")
 WORKS = diagnose("echo.same")
+CORRECTED = diagnose("address.quoted", base_url="https://echo.example/v1")
+EXPOSED = diagnose("address.contains_key", base_url="https://echo.example/v1")
+QUOTED = diagnose("key.quoted")
+CUT_KEY = diagnose("key.cut", reason="it has 11 characters")
+NOT_ACCEPTED = diagnose("key.refused", detail="The key is revoked.")
+PAGE = diagnose("http.html", status=200, title="“Welcome”")
+DEAD = diagnose("between.idle_dead", seconds="4.5 s")
+CHANGED = diagnose("echo.changed", difference="character 1")
+SWAPPED = diagnose("echo.swapped")
+REMOVED = diagnose("parameter.ignored", status=200)
+FIELDS = diagnose("between.fields_changed", changes="created is missing")
+MIXED = diagnose("sometimes.status", bad=3, total=10, outcomes="502")
 
 
 def report_of(*diagnoses: Diagnosis, **fields: Any) -> ProbeReport:
@@ -47,7 +63,83 @@ def report_of(*diagnoses: Diagnosis, **fields: Any) -> ProbeReport:
 ALL_FORMS = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
-def test_the_verdict_is_the_first_failure_and_counts_the_others() -> None:
+def run_of(**findings: Diagnosis) -> ProbeReport:
+    """Return a report with these diagnoses by the ids of their steps."""
+    report = report_of(*findings.values())
+    steps = zip(findings, report.results, strict=True)
+    return replace(report, results=[one._replace(step=step) for step, one in steps])
+
+
+def blocked_by(step: str) -> Diagnosis:
+    return diagnose("skipped.failed", reason=step, failed_step=step)
+
+
+@pytest.mark.parametrize(
+    ("findings", "id", "code"),
+    [
+        pytest.param(
+            {"address": CORRECTED, "tcp": REFUSED, "access": blocked_by("tcp")},
+            *("tcp.refused", 11),
+            id="a corrected address does not help if nothing is listening there",
+        ),
+        pytest.param(
+            {"key": CUT_KEY, "http": PAGE, "access": blocked_by("http")},
+            *("http.html", 13),
+            id="a key is of no use for a web site",
+        ),
+        pytest.param(
+            {"http": WORKS, "key": CUT_KEY, "idle": DEAD, "access": blocked_by("key")},
+            *("key.cut", 14),
+            id="without a whole key, no program gets an answer",
+        ),
+        pytest.param(
+            {"key": QUOTED, "http": WORKS, "access": NOT_ACCEPTED},
+            *("key.refused", 14),
+            id="the key is not accepted even without its quotation marks",
+        ),
+        pytest.param(
+            {"address": EXPOSED, "tcp": REFUSED, "access": blocked_by("tcp")},
+            *("address.contains_key", 10),
+            id="a key that others can see comes first",
+        ),
+        pytest.param(
+            {"access": WORKS, "echo.ascii": CHANGED, "echo.full": SWAPPED},
+            *("echo.swapped", 15),
+            id="texts that reach the wrong person come before changed ones",
+        ),
+        pytest.param(
+            {"address": CORRECTED, "access": WORKS, "echo.ascii": CHANGED},
+            *("address.quoted", 10),
+            id="with a wrong address, no text gets there at all",
+        ),
+        pytest.param(
+            {"access": WORKS, "parameter": REMOVED, "between": FIELDS, "steady": MIXED},
+            *("sometimes.status", 13),
+            id="requests that fail matter more than what few programs notice",
+        ),
+        pytest.param(
+            {"access": WORKS, "echo.ascii": CHANGED, "steady": MIXED},
+            *("echo.changed", 15),
+            id="what always happens comes before what sometimes does",
+        ),
+    ],
+)
+def test_the_verdict_is_the_failure_that_matters_most(
+    findings: dict[str, Diagnosis], id: str, code: int
+) -> None:
+    report = run_of(**findings)
+    assert report.id == report.failure.diagnosis.id == id
+    assert report.family == code
+
+
+def test_a_mistake_that_was_corrected_does_not_hide_why_the_run_ended() -> None:
+    url = f'"http://127.0.0.1:{closed_port()}/v1"'
+    report = probed(ProbeInput(url, "sk-echo-abc"))
+    assert {"address.quoted", "key.cut"} <= {one.diagnosis.id for one in report.results}
+    assert report.id in ("tcp.refused", "tcp.in_docker", "tcp.in_container")
+
+
+def test_the_verdict_counts_the_other_failures() -> None:
     report = report_of(WARNING, WORKS, REFUSED, SKIPPED, SILENT)
     assert report.id == "tcp.refused"
     assert report.sentence == (
@@ -64,8 +156,9 @@ def test_without_a_failure_the_verdict_is_the_warning_that_matters_most() -> Non
     assert report.family == FailureFamily.NONE
 
 
-def test_the_weight_of_warnings_is_that_of_findings_that_exist() -> None:
-    known = {id for id, row in TEMPLATES.items() if row.verdict == Verdict.WARN}
+def test_only_problems_have_a_weight() -> None:
+    problems = (Verdict.WARN, Verdict.FAIL)
+    known = {id for id, row in TEMPLATES.items() if row.verdict in problems}
     assert known >= SERIOUS | MINOR
     assert not SERIOUS & MINOR
 

@@ -1,8 +1,10 @@
 """The report of a run: its results, and what a reader wants to know first.
 
-The verdict is the first failure in the order of the steps, because later ones are often
-its consequences; an error of the probe itself comes last. Without a failure it is the
-warning that matters most. What several steps see is one finding.
+The verdict is the failure that matters most, and decides the exit code: a key or a text
+in danger, then what keeps the key from being accepted, then mistakes that the probe has
+corrected and the other failures in the order of the steps, and last an error of its
+own. Without a failure it is the warning that matters most. What several steps see is
+one finding.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from datetime import datetime
 from readback import __version__
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import (
+    Fact,
     FailureFamily,
     Fixer,
     Service,
@@ -25,10 +28,11 @@ from readback.probe.common.results import (
 from readback.probe.language import say
 
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-ZА-Я]|$)")
-# Warnings that tell of a failure to come or of a key in danger, and those that hardly
-# matter; all others are in between.
+# Failures and warnings that tell of a key or a text in danger, or of a failure to come,
+# and those that hardly matter; all others are in between.
 SERIOUS = frozenset(
     (
+        *("address.is_key", "address.has_key", "address.contains_key", "echo.swapped"),
         *("address.unencrypted", "address.mixed_letters", "tls.expires_soon"),
         *("tls.intercepted_trusted", "tls.private_authority", "between.cached"),
         *("cabinet.differs", "clients.base_url_variable", "clients.base_url_missing"),
@@ -43,6 +47,12 @@ MINOR = frozenset(
         *("between.id_changed", "between.fields_added", "http.headers_stripped"),
         *("cabinet.unreachable", "latency.slow", "models.form", "models.unreadable"),
         *("reuse.closed", "clients.env_file", "proxies.case_differs"),
+        *(
+            "between.fields_changed",
+            "limit.ignored",
+            "parameter.ignored",
+            "run.differs",
+        ),
     )
 )
 SKIPPED = "skipped.failed"
@@ -72,7 +82,7 @@ class ProbeReport:
 
     @property
     def decisive(self) -> StepResult | None:
-        """The first failure, or else the warning that matters most."""
+        """The failure that matters most, or else such a warning."""
         return self.failure or next(iter(self._with(Verdict.WARN)), None)
 
     @property
@@ -220,15 +230,24 @@ class ProbeReport:
     def _with(self, verdict: Verdict) -> list[StepResult]:
         """Return the results with this verdict, those that matter most first."""
         found = (one for one in self.results if one.diagnosis.verdict == verdict)
-        return sorted(found, key=_weight)
+        return sorted(found, key=self._weight)
 
+    def _weight(self, result: StepResult) -> int:
+        """Return a number that is smaller for a result that matters more."""
+        one = result.diagnosis
+        if one.id in SERIOUS:
+            return 0
+        if one.verdict == Verdict.FAIL and result.step == self._stopped_at:
+            return 1
+        return 4 if one.family == FailureFamily.PROBE else 2 + (one.id in MINOR)
 
-def _weight(result: StepResult) -> int:
-    """Return a number that is smaller for a result that matters more."""
-    one = result.diagnosis
-    if one.verdict == Verdict.FAIL:
-        return int(one.family == FailureFamily.PROBE)
-    return 0 if one.id in SERIOUS else 1 + (one.id in MINOR)
+    @property
+    def _stopped_at(self) -> Fact:
+        """The id of the step whose failure keeps the key from being accepted."""
+        for one in self.results:
+            if one.step == "access":
+                return one.diagnosis.facts.get("failed_step", one.step)
+        return None
 
 
 def environment_summary() -> str:

@@ -57,8 +57,8 @@ class ProbeRun:
         self._found: dict[str, list[StepResult]] = {}
         """The results of each step that has ended, by its id."""
         self._calls: dict[str, BackgroundCall[list[Diagnosis]]] = {}
-        self._blocked_by: dict[str, str] = {}
-        """The title of the failed step, by the id of each step that it blocks."""
+        self._blocked_by: dict[str, Step] = {}
+        """The failed step, by the id of each step that it blocks."""
         self._current: Step | None = None
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
@@ -142,9 +142,10 @@ class ProbeRun:
                 self._finish(needed)
         self._current = step
         reasons = (self._blocked_by.get(need) for need in step.needs)
-        if reason := next(filter(None, reasons), None):
-            self._blocked_by[step.id] = reason
-            self._keep(step, [diagnose(SKIPPED, reason=reason)])
+        if failed := next(filter(None, reasons), None):
+            self._blocked_by[step.id] = failed
+            facts = {"reason": failed.title, "failed_step": failed.id}
+            self._keep(step, [diagnose(SKIPPED, **facts)])
         else:
             self._calls[step.id] = BackgroundCall(lambda: self._diagnose(step))
 
@@ -205,10 +206,10 @@ class ProbeRun:
                 is_followed=not step.in_background,
             )
         except ProbeError as error:
-            self._blocked_by[step.id] = step.title
+            self._blocked_by[step.id] = step
             return [diagnoses.from_error(error)]
         except Exception as error:  # A mistake of the probe must not end the run.
-            self._blocked_by[step.id] = step.title
+            self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
 
 

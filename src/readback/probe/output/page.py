@@ -150,15 +150,15 @@ def _sections(report: ProbeReport) -> list[str]:
 
 
 def _path(report: ProbeReport) -> str:
-    """Return the stations on the way, with the first one that fails as the break."""
+    """Return the stations on the way; the path breaks at the one of the verdict."""
     found: dict[str, list[Verdict]] = {name: [] for name in _STATIONS}
     for result in report.results:
         found[_station(result)].append(result.diagnosis.verdict)
-    items, is_broken = [], False
+    broken = _station(report.failure) if report.failure else ""
+    items = []
     for name, verdicts in found.items():
         worst = next((one for one in _GRAVITY if one in verdicts), Verdict.SKIP)
-        is_break = worst == Verdict.FAIL and not is_broken
-        is_broken = is_broken or is_break
+        is_break = name == broken
         kind = f"{worst} break" if is_break else str(worst)
         state = say("breaks here") if is_break else say(_WORDS[worst])
         if name == "TLS" and any(one.diagnosis.id == _NO_TLS for one in report.results):

@@ -47,7 +47,9 @@ def check_access(context: ProbeContext) -> Diagnosis:
     without_key, response = context.models_without_key, context.get(MODELS)
     if answers.inside(response.json, "choices"):
         raise ProbeError("echo.swapped")
-    if response.status == HTTPStatus.OK and isinstance(response.json, dict):
+    # A list that was changed on the way is a finding of the next step.
+    is_list = isinstance(response.json, dict) or answers.model_ids(response) is not None
+    if response.status == HTTPStatus.OK and is_list:
         if error := instead.error_in_success(response):
             raise error
         context.models, sent_to = response, context.key_sent_to
