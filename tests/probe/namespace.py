@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.probe import name_server
+from tests.probe.lossy import lose_packets
 from tests.probe.relay import Relay, running, unchanged
 from tests.support import namespaces
 from tests.support.namespaces import Namespaces
@@ -78,10 +79,14 @@ class Namespace:
         return self.machines.on(_MACHINE)
 
     @contextmanager
-    def relay(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
+    def relay(
+        self, upstream: str, host: str, port: int = 0, *, loses_one_in: int = 0
+    ) -> Iterator[int]:
         """Run a relay here to a service outside; yield its port."""
         with self.entered():
             server = Relay(upstream, host, unchanged, unchanged, port)
+        if loses_one_in:
+            lose_packets(server.socket, loses_one_in)
         with running(server):
             yield server.server_port
 

@@ -1,5 +1,6 @@
 """What only a network of its own can show: dead addresses, broken IPv6, strange DNS."""
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -117,6 +118,22 @@ def test_broken_ipv6_is_not_the_fault_of_the_service_and_costs_a_moment(
     assert "latency.ok" in broken.sentences or "latency.slow" in broken.sentences
     # The grace takes two seconds; every wait for a dead address would take thirty.
     assert broken.seconds < 30
+
+
+def test_lost_packets_are_counted(
+    network: Namespace, readback, resources: Resources
+) -> None:
+    key = resources.readback.api_key
+    with network.relay(readback.base_url, SERVICE, loses_one_in=3) as port:
+        url = f"http://{SERVICE}:{port}/v1"
+        [found] = network.probe([url], key, ALL_STEPS, timeout=30)
+    match = re.search(
+        r"in (\d+) of (\d+) requests, (\d+) packets", found.sentences["sometimes.loss"]
+    )
+    assert match is not None
+    bad, total, packets = map(int, match.groups())
+    assert 3 <= bad <= packets and bad < total
+    assert "latency.ok" in found.sentences or "latency.slow" in found.sentences
 
 
 def test_broken_ipv6_and_a_dead_address_of_the_service_are_told_apart(
