@@ -41,6 +41,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class KeySafeParser(argparse.ArgumentParser):
     """A parser whose messages never repeat a key that was passed by mistake."""
 
+    def error(self, message: str) -> NoReturn:
+        super().error(language.say(message))
+
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         if any(PREFIX in one or _is_key_like(one) for one in arguments):
             self.error(
@@ -182,6 +185,8 @@ def command_line(program: str) -> KeySafeParser:
         )
     for action in parser._actions:
         action.help = language.say(action.help or "")
+    parser.description = language.say(parser.description or "")
+    parser.epilog = language.say(parser.epilog or "")
     return parser
 
 
@@ -204,12 +209,16 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
 
 def _check_report(file: str, parser: KeySafeParser) -> None:
     """End with an error if the page cannot be written, before the run takes time."""
-    from readback.probe.output.page import check_writable
-
     try:
-        check_writable(file)
+        with open(file, "ab"):
+            pass
     except OSError as error:
         parser.error(f"The file of --report cannot be written: {error.strerror}.")
+
+
+def _write(file: str, page: str) -> None:
+    with open(file, "w", encoding="utf-8") as opened:
+        opened.write(page)
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
@@ -220,32 +229,35 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     tolerate_encoding(sys.stdout)
     tolerate_encoding(sys.stderr)
     if sys.stdout is None:
-        print(_NOT_WRITTEN.format("standard output is closed"), file=sys.stderr)
+        _complain(_NOT_WRITTEN.format("standard output is closed"))
         return _STOPPED
     try:
         with signals_interrupt():
             return run()
     except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
+        _complain("Stopped.")
         return INTERRUPTED
     except EOFError:
-        print("Stopped.", file=sys.stderr)
+        _complain("Stopped.")
     except ImportError as error:
         # A Python that was built without OpenSSL has no ssl module, for example.
-        print(f"This Python lacks the module {error.name}.", file=sys.stderr)
+        _complain(f"This Python lacks the module {error.name}.")
     except OSError as error:  # The steps handle their own.
         if error.errno != EPIPE:  # Otherwise the reader has seen enough.
-            print(_NOT_WRITTEN.format(error.strerror), file=sys.stderr)
+            _complain(_NOT_WRITTEN.format(error.strerror))
         # Python would try to write the rest when it ends, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:  # Only a mistake of the probe can end here.
         from readback.probe.common.results import FailureFamily
         from readback.probe.runner import origin
 
-        place = origin(error)
-        print(f"The probe ended with an error of its own: {place}.", file=sys.stderr)
+        _complain(f"The probe ended with an error of its own: {origin(error)}.")
         return FailureFamily.PROBE
     return _STOPPED
+
+
+def _complain(sentence: str) -> None:
+    print(language.say(sentence), file=sys.stderr)
 
 
 def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
@@ -293,10 +305,16 @@ def _run(options: argparse.Namespace, key: str) -> int:
         results = language.localized_results(report.results)
         return FinishedRun(context, replace(report, results=results))
 
+    written: ProbeReport | None = None
+
     def once() -> ProbeReport:
+        nonlocal written
         report = run(options.base_url, key).report
-        if options.report:
-            page.write(options.report, page.as_page(report))
+        # With --watch, the page of the first failure stays, like its exit code.
+        is_final = written and (written.failure or report.interrupted)
+        if options.report and not is_final:
+            _write(options.report, page.as_page(report))
+            written = report
         show(report)
         return report
 
@@ -320,7 +338,7 @@ def _compare(
     second = run(options.compare, os.environ.get(DEFAULT_VARIABLE, ""))
     both = Comparison((first, second))
     if options.report:
-        page.write(options.report, page.comparison_as_page(both))
+        _write(options.report, page.comparison_as_page(both))
     if options.form:
         print(FORMS[options.form][1](both), flush=True)
     else:

@@ -7,21 +7,17 @@ shows the path to the service and where it breaks. It is also made for paper.
 from __future__ import annotations
 
 import base64
-import os
 import pkgutil
 import re
-import tempfile
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from hashlib import sha256
 from html import escape
-from pathlib import Path
 
 from readback.probe import language
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Culprit, Fact, StepResult, Verdict
 from readback.probe.comparison import Comparison
-from readback.probe.language import localized, say
+from readback.probe.language import say
 from readback.probe.output.formats import message_title, seen_at
 from readback.probe.report import ProbeReport, environment_summary
 
@@ -49,12 +45,12 @@ _LOOK_AT_GATEWAY = (Culprit.PROXY, Culprit.NETWORK)
 
 
 def as_page(report: ProbeReport) -> str:
-    title = say("Probe of {url}", url=report.base_url)
+    title = say("Probe of {url}", url=say(report.base_url))
     return _page(title, report.verdict, _sections(report))
 
 
 def comparison_as_page(comparison: Comparison) -> str:
-    one = localized(comparison.diagnosis)
+    one = comparison.diagnosis
     advice = say("Next step: {step}", step=one.hint) if one.hint else ""
     lines = [
         f"<h1>{escape(one.sentence)}</h1>",
@@ -63,37 +59,9 @@ def comparison_as_page(comparison: Comparison) -> str:
         f"<p class=quiet>{escape(one.id)}</p>",
     ]
     for run in comparison.runs:
-        url = say("Probe of {url}", url=run.report.base_url)
+        url = say("Probe of {url}", url=say(run.url))
         lines += [f"<h2 class=run>{escape(url)}</h2>", *_sections(run.report)]
     return _page(say("Comparison of two addresses"), one.verdict, lines)
-
-
-def check_writable(name: str) -> None:
-    """Raise `OSError` if a report cannot be written to this file."""
-    path = Path(name)
-    if path.is_dir():
-        raise IsADirectoryError(21, os.strerror(21))
-    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=".probe-")
-    os.close(handle)
-    os.unlink(temporary)
-
-
-def write(name: str, page: str) -> None:
-    """Write the file at once: who opens it finds the old page or the whole new one."""
-    path = Path(name)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".probe-")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        # As a file that a shell redirects to.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _page(title: str, verdict: Verdict, lines: Iterable[str]) -> str:
@@ -123,7 +91,7 @@ def _sections(report: ProbeReport) -> list[str]:
     started = f"{report.started:%Y-%m-%d %H:%M:%S} UTC"
     verdict = report.verdict
     lines = [
-        f"<p class=quiet>{escape(say('Probe of {url}', url=report.base_url))}</p>",
+        f"<p class=quiet>{escape(say('Probe of {url}', url=say(report.base_url)))}</p>",
         f'<h1 class="{verdict}">{_mark(verdict)} {escape(report.sentence)}</h1>',
     ]
     if report.decisive:
@@ -197,7 +165,7 @@ def _bars(report: ProbeReport) -> str:
         f"<tr><th scope=row>{escape(name)}</th><td><svg viewBox='0 0 {_BAR} 10' "
         f"preserveAspectRatio=none aria-hidden=true><rect height=10 "
         f"width={max(1, round(seconds / longest * _BAR))} /></svg></td>"
-        f"<td class=figure>{escape(format_duration(seconds))}</td></tr>"
+        f"<td class=figure>{escape(say(format_duration(seconds)))}</td></tr>"
         for name, seconds in times
     )
     return f"<h2>{escape(say('Times'))}</h2><table class=times>{rows}</table>"
@@ -221,22 +189,18 @@ def _step(result: StepResult, also: list[str]) -> str:
     details = [*one.details, seen_at(also)]
     hint = f"<p class=hint>→ {escape(one.hint)}</p>" if one.hint else ""
     is_cause = one.verdict in (Verdict.FAIL, Verdict.WARN)
-    evidence = _evidence(one.facts) if is_cause else ""
+    facts = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>"
+        for name, fact in (language.evidence(one) if is_cause else {}).items()
+    )
+    figure = escape(say(one.figure))
     return (
         f'<li class="{one.verdict}">{_mark(one.verdict)}'
-        f"<h3>{escape(result.title)}</h3><span class=figure>{escape(one.figure)}</span>"
-        f"<p>{escape(one.sentence)}</p>{_list(details)}{hint}{evidence}"
-        f"<code>{escape(one.id)}</code></li>"
+        f"<h3>{escape(result.title)}</h3><span class=figure>{figure}</span>"
+        f"<p>{escape(one.sentence)}</p>{_list(details)}{hint}"
+        + (f"<dl>{facts}</dl>" if facts else "")
+        + f"<code>{escape(one.id)}</code></li>"
     )
-
-
-def _evidence(facts: Mapping[str, Fact]) -> str:
-    rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>"
-        for name, fact in facts.items()
-        if fact not in (None, "", [], {})
-    )
-    return f"<dl>{rows}</dl>" if rows else ""
 
 
 def _list(lines: Iterable[str]) -> str:
