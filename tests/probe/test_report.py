@@ -27,7 +27,7 @@ from tests.probe.setups import ProbeInput
 
 SKIPPED = diagnose("skipped.failed", reason="TCP")
 WARNING = diagnose("address.trailing_slash", base_url="https://echo.example/v1")
-REFUSED = diagnose("tcp.refused", host="echo.example", port=443)
+REFUSED = diagnose("tcp.refused", host="echo.example", port=443, addresses="192.0.2.1")
 SILENT = diagnose("http.silent", timeout="10")
 INTERRUPTED = diagnose("probe.interrupted")
 WORKS = diagnose("echo.same")
@@ -185,8 +185,24 @@ def test_what_somebody_else_can_fix_ends_with_a_text_to_send(form) -> None:
     text = " ".join(form(report_of(WORKS, REFUSED)).split())
     message = text.partition("A text to send to the operator of the service:")[2]
     assert "A connection to https://echo.example/v1 does not work." in message
-    assert "[tcp.refused]" in message and "port: 443" in message
+    assert "[tcp.refused]" in message and "port 443" in message
+    # What the sentence does not say.
+    assert "Evidence: IP addresses: 192.0.2.1 Compare the port" in message
     assert "A text to send" not in form(report_of(WORKS, WARNING))
+
+
+def test_what_takes_an_engineer_is_a_text_to_send() -> None:
+    report = report_of(WORKS, CHANGED)
+    assert report.next_step.startswith("Send this report to your network's admin")
+    assert report.next_step.endswith(f"It takes an engineer: {CHANGED.hint}")
+    # The message is for the engineer.
+    assert CHANGED.hint in report.message
+    assert formats.as_text(report).count(CHANGED.hint) == 2
+
+
+def test_an_engineer_is_somebody_else() -> None:
+    rows = [row for row in TEMPLATES.values() if row.takes_engineer]
+    assert {row.culprit.fixer for row in rows} == {Fixer.NETWORK}
 
 
 @pytest.mark.parametrize("culprit", Culprit)

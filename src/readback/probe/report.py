@@ -25,7 +25,7 @@ from readback.probe.common.results import (
     StepResult,
     Verdict,
 )
-from readback.probe.language import say
+from readback.probe.language import evidence, say
 
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-ZА-Я]|$)")
 # Failures and warnings that tell of a key or a text in danger, or of a failure to come,
@@ -152,8 +152,20 @@ class ProbeReport:
         return self.decisive.diagnosis.culprit.fixer if self.decisive else Fixer.NOBODY
 
     @property
-    def next_step(self) -> str:
+    def hint(self) -> str:
+        """What has to be done, whoever does it."""
         return self.decisive.diagnosis.hint if self.decisive else ""
+
+    @property
+    def next_step(self) -> str:
+        """What the person can do, who may not be an engineer."""
+        if self.decisive is None or not self.decisive.diagnosis.takes_engineer:
+            return self.hint
+        text = (
+            "Send this report to your network's administrator or to the operator of "
+            "the service. It takes an engineer: {hint}"
+        )
+        return say(text, hint=self.hint)
 
     @property
     def message(self) -> list[str]:
@@ -161,15 +173,11 @@ class ProbeReport:
         if self.decisive is None or self.fixer in (Fixer.YOU, Fixer.NOBODY):
             return []
         one = self.decisive.diagnosis
-        facts = [
-            f"{name}: {fact}"
-            for name, fact in one.facts.items()
-            if isinstance(fact, (str, int, float)) and str(fact).strip()
-        ]
+        facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
         return [
-            say("A connection to {url} does not work.", url=self.base_url)
+            say("A connection to {url} does not work.", url=say(self.base_url))
             if self.failure
-            else say("A connection to {url} has a problem.", url=self.base_url),
+            else say("A connection to {url} has a problem.", url=say(self.base_url)),
             f"{one.sentence} [{one.id}]",
             say("Tested at {time} UTC.", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
             *([say("Evidence: {facts}", facts="; ".join(facts))] if facts else []),
@@ -180,7 +188,7 @@ class ProbeReport:
 
     @property
     def effort(self) -> str:
-        time = format_duration(self.seconds)
+        time = say(format_duration(self.seconds))
         if self.requests == 1:
             return say("1 request in {time}", time=time)
         return say("{count} requests in {time}", count=self.requests, time=time)

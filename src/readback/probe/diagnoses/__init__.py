@@ -26,29 +26,38 @@ from readback.probe.diagnoses.service import CONTRACT, ECHO, HTTP
 from readback.probe.diagnoses.sometimes import SOMETIMES
 from readback.probe.diagnoses.tls import CERTIFICATES, STORES, TLS
 
-# Each with the family of its failures.
 TABLES = (
-    (ADDRESS, FailureFamily.ADDRESS),
-    (KEY, FailureFamily.KEY),
-    (PROXIES, FailureFamily.NETWORK),
-    (NETWORK, FailureFamily.NETWORK),
-    (TLS, FailureFamily.TLS),
-    (CERTIFICATES, FailureFamily.TLS),
-    (STORES, FailureFamily.TLS),
-    (HTTP, FailureFamily.HTTP),
-    (CONTRACT, FailureFamily.HTTP),
-    (ECHO, FailureFamily.ECHO),
-    (BETWEEN, FailureFamily.HTTP),
-    (SOMETIMES, FailureFamily.HTTP),
-    (ENDPOINT, FailureFamily.HTTP),
-    (CLIENTS, FailureFamily.LIBRARY),
-    (RUN, FailureFamily.PROBE),
+    *(ADDRESS, KEY, PROXIES, NETWORK, TLS, CERTIFICATES, STORES, HTTP, CONTRACT, ECHO),
+    *(BETWEEN, SOMETIMES, ENDPOINT, CLIENTS, RUN),
 )
+# By the topic of a failure, which is the first part of its id, or by the id itself; the
+# others are failures of HTTP.
+_FAMILIES = {
+    FailureFamily.ADDRESS: ("address", "cabinet.moved"),
+    FailureFamily.NETWORK: (
+        *("proxies", "proxy", "dns", "tcp", "between.mtu", "between.idle_dead"),
+    ),
+    FailureFamily.TLS: ("tls", "sometimes.certificate"),
+    FailureFamily.KEY: (
+        *("key", "endpoint.forbidden", "endpoint.quota", "sometimes.key"),
+    ),
+    FailureFamily.ECHO: ("echo", "limit", "sometimes.changed"),
+    FailureFamily.LIBRARY: ("run",),
+    FailureFamily.PROBE: ("probe",),
+}
+_BY_NAME = {name: family for family, names in _FAMILIES.items() for name in names}
+
+
+def _family(id: str, verdict: Verdict) -> FailureFamily:
+    if verdict != Verdict.FAIL:
+        return FailureFamily.NONE
+    by_topic = _BY_NAME.get(id.partition(".")[0], FailureFamily.HTTP)
+    return _BY_NAME.get(id, by_topic)
+
+
 TEMPLATES = {
-    id: replace(row, id=id, family=row.family or family)
-    if row.verdict == Verdict.FAIL
-    else replace(row, id=id)
-    for table, family in TABLES
+    id: replace(row, id=id, family=_family(id, row.verdict))
+    for table in TABLES
     for id, row in table.items()
 }
 

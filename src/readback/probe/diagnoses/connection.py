@@ -11,6 +11,11 @@ from readback.probe.diagnoses.templates import (
     service,
 )
 
+_HOSTS = (
+    "The file is /etc/hosts, or C:\\Windows\\System32\\drivers\\etc\\hosts on Windows; "
+    "an administrator can change it."
+)
+
 PROXIES = {
     "proxies.none": ok("No proxy is set in the environment."),
     "proxies.system": ok("""
@@ -101,8 +106,8 @@ PROXIES = {
         through such a proxy all the same."""),
     "proxy.untrusted": proxy.fail("""
         The certificate of the proxy {proxy} cannot be trusted: {reason}.
-        → Set SSL_CERT_FILE to the certificate of its issuer, or tell the proxy's
-        administrator."""),
+        → Ask the proxy's administrator for the certificate of its issuer, and set
+        SSL_CERT_FILE to that file."""),
     "proxy.login": proxy.fail("""
         The proxy {proxy} requires a user name and a password, and none is set.
         → Add them to the proxy's address in {variable}, as in
@@ -119,12 +124,12 @@ PROXIES = {
         use."""),
     "proxy.login_scheme": proxy.fail("""
         The proxy requires a login that this program does not support: {schemes}.
-        → Ask for an exception or for a login with a password (Basic), or use a local
-        program that logs in for you, such as cntlm or px."""),
+        → Ask the proxy's administrator for an exception or for a login with a password
+        (Basic), or use a local program that logs in for you, such as cntlm or px."""),
     "proxy.unsupported": proxy.fail("""
         The proxy does not support {what}.
-        → With socks5h:// instead of socks5:// or socks4:// in {variable}, the proxy
-        resolves the host name itself and chooses the address."""),
+        → Write socks5h:// instead of socks5:// or socks4:// in {variable}: then the
+        proxy resolves the host name itself and chooses the address."""),
     "proxy.resolve_here": machine.fail("""
         This machine cannot resolve {host}, which a socks5:// or socks4:// proxy
         requires.
@@ -164,27 +169,27 @@ NETWORK = {
         {host} resolves to {addresses}, which exists only in a private network."""),
     "dns.slow": network.warn("""
         {host} resolves to {addresses}, but the DNS lookup took {seconds}.
-        → Programs wait for it with every new connection. Check the DNS servers of this
-        machine: usually the first one does not respond, and the second one is asked
-        after a pause."""),
-    "dns.hosts_file": machine.warn("""
-        A line in the hosts file of this machine sets {host} to {addresses}; DNS is not
-        asked.
+        ⇒ Programs wait for it with every new connection. Usually the first DNS
+        server of this machine does not respond, and the second one is asked after a
+        pause."""),
+    "dns.hosts_file": machine.warn(f"""
+        A line in the hosts file of this machine sets {{host}} to {{addresses}}; DNS is
+        not asked.
         → If you do not need the line, remove it: the service may have another address
-        now."""),
-    "dns.this_machine": machine.warn("""
-        {host} resolves to {addresses}, which is this machine itself.
-        → Look for {host} in the hosts file. If it is not there, the DNS server blocks
-        the name: ask your network administrator to allow it."""),
+        now. {_HOSTS}"""),
+    "dns.this_machine": machine.warn(f"""
+        {{host}} resolves to {{addresses}}, which is this machine itself.
+        → Look for {{host}} in the hosts file. If it is not there, the DNS server blocks
+        the name: ask your network administrator to allow it. {_HOSTS}"""),
     "dns.answers_everything": network.warn("""
         The DNS server gives {addresses} for every name, even for one that does not
         exist.
-        → Open a web page in a browser: the network may ask you to log in. Otherwise
-        choose another DNS server."""),
+        → Open a web page in a browser: the network may ask you to log in. If it does
+        not, ask your network's administrator for another DNS server."""),
     "dns.unknown": entered.fail("""
         The host name {host} does not exist.
         → Compare it letter by letter with the address you were given. If other people
-        can use it, this machine needs another DNS server or a VPN."""),
+        can use it, ask them whether they are connected to a VPN."""),
     "dns.unknown_private": network.fail("""
         The host name {host} does not exist on this network.
         → Names {kind} exist only inside a private network. Connect to its VPN, or run
@@ -209,20 +214,24 @@ NETWORK = {
         network, rarely over a VPN, and not inside a container. Use the IP address."""),
     "dns.failed": machine.fail("""
         The DNS lookup of {host} failed: {reason}.
-        → Check that this machine is online, then check its DNS settings and any
-        VPN."""),
+        → Open a web page in a browser on this machine. If that fails, too, connect it
+        to the Internet. If it works, turn the VPN off or on, and try again."""),
     "dns.silent": network.fail("""
         The DNS server did not respond within {timeout} s.
-        → Check the DNS settings of this machine and any VPN."""),
+        → Open a web page in a browser on this machine, and turn the VPN off or on. If
+        that changes nothing, tell your network's administrator that the DNS server does
+        not respond."""),
     "tcp.ok": ok("Connected to {addresses}."),
     "tcp.v6_only": network.warn("""
         The service is reachable only over IPv6.
-        → Programs, containers and networks without IPv6 cannot connect to it."""),
+        → It works from here. If it has to be reached from networks, containers or
+        programs without IPv6, ask the operator for an IPv4 address."""),
     "tcp.v6_broken": network.warn("""
         IPv6 does not work from here, but IPv4 does: {unreachable}.
-        → Programs that try IPv6 first and then wait seem to hang. Try another address
-        that has IPv6: if that fails, too, repair or turn off IPv6 on this machine or
-        network; if it works, tell the operator."""),
+        ⇒ Programs that try IPv6 first and then wait seem to hang. Try another address
+        that has IPv6: if that fails, too, IPv6 is broken on this machine or in its
+        network, and has to be repaired or turned off; if it works, the service's IPv6
+        is broken."""),
     "tcp.partly": service.warn("""
         Some addresses of {host} are unreachable: {unreachable}.
         → Clients that try them lose time or fail now and then. Tell the operator."""),
@@ -249,15 +258,15 @@ NETWORK = {
         Nothing is listening on port {port} of this container.
         → Inside a container, {host} is the container itself. Use the address of the
         host, or the name of the other container."""),
-    "tcp.blocked_name": network.fail("""
-        {host} resolves to {addresses}, which is this machine, not the service.
-        → Look for {host} in the hosts file. If it is not there, the DNS server blocks
-        the name: ask your network administrator to allow it."""),
-    "tcp.hosts_file": machine.fail("""
-        A line in the hosts file of this machine sets {host} to {addresses}, and no
-        connection is possible there: {reason}.
-        → Remove or correct the line of {host}; without it, DNS is asked for the current
-        address."""),
+    "tcp.blocked_name": network.fail(f"""
+        {{host}} resolves to {{addresses}}, which is this machine, not the service.
+        → Look for {{host}} in the hosts file. If it is not there, the DNS server blocks
+        the name: ask your network administrator to allow it. {_HOSTS}"""),
+    "tcp.hosts_file": machine.fail(f"""
+        A line in the hosts file of this machine sets {{host}} to {{addresses}}, and no
+        connection is possible there: {{reason}}.
+        → Remove or correct the line of {{host}}; without it, DNS is asked for the
+        current address. {_HOSTS}"""),
     "tcp.needs_zone": entered.fail("""
         {addresses} is a link-local address, which needs the name of a network
         interface.
@@ -279,25 +288,28 @@ NETWORK = {
     "tcp.forbidden": machine.fail("""
         This machine does not let this program connect to {host}: {reason}.
         → A firewall, a sandbox or a security policy on this machine forbids it. Allow
-        connections to {host}:{port} there."""),
+        connections to {host}:{port} there, or ask whoever manages this machine to do
+        it."""),
     "tcp.rejected": network.fail("""
         A router or firewall rejected the connection to {host}: {reason}.
         → Ask your network administrator to allow connections to {host}:{port}. In your
         own network, check that the machine is switched on."""),
     "tcp.no_route": machine.fail("""
         This machine has no route to {host}: {reason}.
-        → Check that this machine is online, then check its routes and any VPN."""),
+        → Open a web page in a browser on this machine. If that fails, too, connect it
+        to the Internet. If it works, turn the VPN off or on, and try again."""),
     "tcp.no_ipv6": network.fail("""
         {host} has only IPv6 addresses, and this machine has no IPv6.
         → Use a network with IPv6, or ask the operator for an IPv4 address."""),
     "tcp.no_free_port": machine.fail("""
         This machine has no free port for another connection to {host}.
-        → A program opens connections faster than they expire. Make it reuse them, or
-        wait a minute."""),
+        → A program opens connections faster than they expire. Wait a minute and try
+        again; if it happens again, restart that program."""),
     "tcp.too_many_files": machine.fail("""
         This program may not open another connection: too many open files.
         → Raise the limit (ulimit -n), or close programs that keep many files open."""),
     "tcp.unreachable": network.fail("""
         {host} cannot be reached: {reason}.
-        → Check the network of this machine: routes, VPN, IPv6."""),
+        → Open a web page in a browser on this machine, and turn the VPN off or on. If
+        that changes nothing, send this report to your network's administrator."""),
 }

@@ -6,7 +6,6 @@ they come from the table in `clients.comparison`.
 
 from __future__ import annotations
 
-from readback.probe.common.results import FailureFamily
 from readback.probe.diagnoses.templates import (
     entered,
     library,
@@ -30,19 +29,13 @@ ENDPOINT = {
         → Nothing is wrong so far. {_ASK_FOR_COMPLETION}"""),
     "endpoint.no_models_chat": ok("""
         The service has chat completions but no list of models ({status})."""),
-    "endpoint.forbidden": entered.fail(
-        """
+    "endpoint.forbidden": entered.fail("""
         The service refuses the request with 403: {detail}
         → The key may lack a permission, or the service is not offered in this country
-        or to this network. Key sent to: {sent_to}.""",
-        family=FailureFamily.KEY,
-    ),
-    "endpoint.quota": entered.fail(
-        """
+        or to this network. Key sent to: {sent_to}."""),
+    "endpoint.quota": entered.fail("""
         The account of the key has no quota left ({status}): {detail}
-        → Check the balance and the limits of the account at the provider.""",
-        family=FailureFamily.KEY,
-    ),
+        → Check the balance and the limits of the account at the provider."""),
     "endpoint.rate_limited": machine.fail("""
         The service reports too many requests: {detail}
         → Wait {wait} s and try again. The limit counts every program that uses the same
@@ -62,11 +55,12 @@ ENDPOINT = {
         list."""),
     "models.unreadable": service.warn("""
         The list of models cannot be read: it has another form or more than 1 MiB.
-        → It is unknown which models there are; completions are not affected."""),
+        → It is unknown which models there are; completions are not affected. Enter the
+        name of the model by hand."""),
     "models.form": service.warn("""
         The list of models is a bare list, not an object with `data`.
         → Programs that use an OpenAI library to list models fail here; completions are
-        not affected."""),
+        not affected. Enter the name of the model by hand."""),
     "chat.completed": ok("""
         The model completed a text: {prompt_tokens} tokens sent, {completion_tokens}
         received."""),
@@ -86,48 +80,49 @@ ENDPOINT = {
     "stream.ok": ok(f"The stream arrived in parts and was complete. {_TAKEN}"),
     "stream.together": proxy.warn("""
         All {parts} parts of the stream arrived together, after {total}.
-        → A proxy or gateway collects the response before it passes it on. Turn off
+        ⇒ A proxy or gateway collects the response before it passes it on. Turn off
         response buffering there, such as `proxy_buffering` in nginx."""),
     "stream.ignored": service.warn("""
         The service ignores `stream` and responds in one piece.
         → Programs that show the text while it arrives wait for the whole of it, or
-        fail."""),
+        fail. Turn streaming off in your program."""),
     "stream.unfinished": service.warn(f"""
         The stream ended without its last line, [DONE]. {_TAKEN}
-        → Programs that wait for that line report an error. A proxy with a time limit
-        may have ended the response, or the service does not send the line."""),
+        → Programs that wait for that line report an error. Turn streaming off in your
+        program, and tell the operator: the service does not send the line, or a proxy
+        with a time limit ends the response."""),
     "stream.error": service.fail("""
         The stream contains an error: {detail}
         → Try again, then tell the operator of the service."""),
     "stream.form": service.fail("""
         The response to a request for a stream contains no part of a completion.
-        → Programs that use an OpenAI library cannot read it. Look for a proxy that
-        changes responses."""),
+        → Programs that use an OpenAI library cannot read it. Turn streaming off in your
+        program, and tell the operator: a proxy may change responses."""),
 }
 CLIENTS = {
     "clients.agree": ok("The programs that the probe knows would all connect {way}."),
     "clients.proxy_differs": machine.warn("""
-        Programs reach this address in different ways. {who}
+        Programs reach this address in different ways. {who}.
         → Set {lower} and {upper} to the same value, with http:// in front, and list
         excluded hosts in no_proxy and NO_PROXY by their full names, separated by
         commas. Node 24 or newer also needs NODE_USE_ENV_PROXY=1; Java needs
         -D{scheme}.proxyHost and -D{scheme}.proxyPort in JAVA_TOOL_OPTIONS."""),
     "clients.proxy_for_loopback": machine.warn("""
-        Some programs would send requests for this machine itself to a proxy. {who}
+        Some programs would send requests for this machine itself to a proxy. {who}.
         → Add localhost, 127.0.0.1 and ::1 to no_proxy and NO_PROXY, separated by
         commas."""),
     "clients.proxy_unusable": machine.warn("""
-        Some programs fail with the proxy settings of this machine. {who}
+        Some programs fail with the proxy settings of this machine. {who}.
         → Write the proxy as http://host:port, and exclude hosts in NO_PROXY by their
         names or addresses, without IPv6 networks and brackets."""),
     "clients.store_differs": machine.warn("""
-        Only some programs read the private certificates that a variable names. {who}
+        Only some programs read the private certificates that a variable names. {who}.
         Without them: {without}.
         → If the service's certificate comes from your company's authority, set
         SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS to the
         same file, and import the authority into Java's cacerts."""),
     "clients.store_unusable": machine.warn("""
-        Some programs fail because of a certificate setting. {who}
+        Some programs fail because of a certificate setting. {who}.
         → Set the variable to a readable file with certificates in PEM format, or unset
         it."""),
     "clients.netrc": machine.warn("""
@@ -165,7 +160,7 @@ CLIENTS = {
         None of the programs was found: curl, node, go, java, and Python with requests,
         httpx or openai."""),
     "run.differs": library.fail("""
-        Programs on this machine got different results. {outcomes}
+        Programs on this machine got different results. {outcomes}.
         → Compare the settings of those that fail with those that work; the step “other
         programs” says which settings each of them reads."""),
 }

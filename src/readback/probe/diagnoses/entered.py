@@ -260,7 +260,7 @@ KEY = {
     "key.accepted": ok("The service accepts the key, which was sent to {sent_to}."),
     "key.stripped": proxy.fail("""
         The key does not reach the service: something removes the Authorization header.
-        → Look for a proxy or gateway that drops the header or uses it for its own
+        ⇒ Look for a proxy or gateway that drops the header or uses it for its own
         login."""),
     "key.refused": entered.fail("""
         The key reaches the service but is not accepted: {detail}

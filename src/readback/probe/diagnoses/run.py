@@ -49,8 +49,8 @@ RUN = {
     "probe.time_limit": service.warn("""
         The run was ended during this step, because it had taken {limit} s. Not tested:
         {left_out}.
-        → Responses take too long: look at the times of the other steps. With a longer
-        --timeout, the whole run may also take longer."""),
+        → Run the probe again with a longer --timeout, such as 30. If that does not
+        help, tell the operator: the times of the other steps show what is slow."""),
     "probe.unexpected": probe.fail("""
         This step of the probe ended with an error of its own: {reason}.
         → The other steps are not affected. Please report it with the output of --json;

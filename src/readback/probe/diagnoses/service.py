@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL
-from readback.probe.common.results import FailureFamily
 from readback.probe.diagnoses.templates import (
     CHECK_BETWEEN,
     entered,
@@ -19,7 +18,7 @@ HTTP = {
     "http.readback": ok("Readback responded."),
     "http.headers_stripped": proxy.warn("""
         The responses of Readback arrive without {missing}.
-        → A gateway removes these headers, or this is another implementation of the same
+        ⇒ A gateway removes these headers, or this is another implementation of the same
         contract. Without them, refusals are not explained and the operator cannot look
         up a request. Let headers that start with X- pass."""),
     "http.endpoint": ok("""
@@ -35,27 +34,29 @@ HTTP = {
     "http.compressed": proxy.warn("""
         Readback responded, but something compresses its responses ({coding}) although
         the request did not allow it.
-        → Clients that do not decompress cannot read them. Turn compression off in the
+        ⇒ Clients that do not decompress cannot read them. Turn compression off in the
         proxy."""),
     "http.no_connection": network.fail("""
         A second connection could not be opened: {reason}.
         → Try again. If it keeps failing, the service or a firewall limits the number of
-        connections."""),
+        connections: ask your network's administrator."""),
     "http.silent": service.fail("""
         The request was sent, but no response arrived within {timeout} s.
-        → Either the service hangs, or a proxy is waiting for a service that is down.
-        Try a longer --timeout to find out whether it is only slow."""),
+        → Try a longer --timeout to find out whether it is only slow. If it is not, tell
+        the operator: the service hangs, or a proxy is waiting for a service that is
+        down."""),
     "http.cut": network.fail("""
         The connection was closed before a response arrived.
-        → A firewall, a proxy or a crash closed it. Check their logs for this
+        ⇒ A firewall, a proxy or a crash closed it. Check their logs for this
         moment."""),
     "http.malformed": proxy.fail("""
         Something responded, but not with valid HTTP: {reason}.
         → Compare the host and port with the address that you were given. If they are
-        right, look for a proxy or filter that changes the headers of responses."""),
+        right, send this report to your network's administrator: a proxy or filter may
+        change the headers of responses."""),
     "http.cut_short": network.fail("""
         The response started, but the connection was closed before its end.
-        → A proxy with a size or time limit closed it, or the service crashed."""),
+        ⇒ A proxy with a size or time limit closed it, or the service crashed."""),
     "http.stalled": network.fail("""
         The response started, but the rest did not arrive within {timeout} s.
         → A proxy or filter is holding it back. Try a longer --timeout to find out
@@ -63,7 +64,7 @@ HTTP = {
     "http.length_too_large": proxy.fail("""
         The Content-Length of the response is {length}, but its body ends after
         {received} bytes, and is complete JSON.
-        → Clients wait for the rest or report an error. Look for a gateway that changes
+        ⇒ Clients wait for the rest or report an error. Look for a gateway that changes
         a response and keeps its old Content-Length."""),
     "http.error_in_success": service.fail("""
         The response has the status {status}, but contains an error: {detail}
@@ -82,7 +83,7 @@ HTTP = {
         that you were given."""),
     "http.garbled": proxy.fail("""
         The response is marked as compressed but cannot be decompressed.
-        → A proxy compresses it incorrectly or twice. Turn compression off there."""),
+        ⇒ A proxy compresses it incorrectly or twice. Turn compression off there."""),
     "http.redirect_https": entered.fail("""
         The service redirects to its address with https://: {base}.
         → Use {base} directly: many clients drop the key or the text on a redirect."""),
@@ -158,8 +159,9 @@ HTTP = {
         service's documentation."""),
     "http.other": proxy.fail("""
         Something that is not an API responded with {status} {title}.
-        → Compare the host and port with the address that you were given, then look for
-        a proxy."""),
+        → Compare the host and port with the address that you were given. If they are
+        right, something on the way responds instead of the service: send this report to
+        your network's administrator."""),
     # A gateway that the table in `service.gateways` knows.
     "gateway.down": service.fail("""
         {name} responded with {code}: {meaning}.{said}
@@ -179,14 +181,15 @@ HTTP = {
         has not been sent."""),
     "http.parameter_added": proxy.fail("""
         Something adds a URL parameter to the requests, so the service refuses them.
-        → Look for a proxy or gateway that adds one for tracking or as a cache key."""),
+        ⇒ Look for a proxy or gateway that adds one for tracking or as a cache key."""),
     "http.path_changed": proxy.fail("""
         Something changes the path or method of the requests: {detail}
-        → Look for a gateway that rewrites paths, or for an extra or missing part in the
-        address."""),
+        → Compare the path of the address with the one that you were given. If it is
+        right, a gateway rewrites paths: send this report to your network's
+        administrator or the operator."""),
     "http.refused": proxy.fail("""
         The service refused a correct request with {code}: {detail}
-        → Something changes the request before it reaches the service. {hint}"""),
+        ⇒ Something changes the request before it reaches the service. {hint}"""),
     "http.rate_limited": machine.fail("""
         The service reports too many requests.
         → Wait {wait} s and try again. The probe alone sends up to 60 requests, which
@@ -202,27 +205,24 @@ CONTRACT = {
     "models.ok": ok(f"The list contains one model, {MODEL}."),
     "models.changed": proxy.fail(f"""
         The list of models differs from the contract.
-        → {CHECK_BETWEEN}"""),
+        ⇒ {CHECK_BETWEEN}"""),
     "limit.refused": ok("A text one byte over the limit is refused, as it should be."),
     "limit.refused_elsewhere": proxy.warn("""
         A text one byte over the limit is refused with {status}, but not by the service.
-        → Something between you and the service has a lower limit."""),
-    "limit.ignored": proxy.fail(
-        f"""
+        ⇒ Something between you and the service has a lower limit."""),
+    "limit.ignored": proxy.fail(f"""
         A text of {MAX_CONTENT_BYTES + 1} bytes is not refused: it was shortened before
         it reached the service.
-        → {CHECK_BETWEEN}""",
-        family=FailureFamily.ECHO,
-    ),
+        ⇒ {CHECK_BETWEEN}"""),
     "parameter.refused": ok("""
         A request with a URL parameter is refused, as it should be."""),
     "parameter.ignored": proxy.fail("""
         A URL parameter leads to {status} instead of 404: something removes it.
-        → Look for a proxy or gateway that rewrites URLs."""),
+        ⇒ Look for a proxy or gateway that rewrites URLs."""),
     "reuse.ok": ok("The second request used the same connection."),
     "reuse.closed": proxy.warn("""
         Each request needs a new connection, which costs time.
-        → Look for a proxy that closes connections, and turn on keep-alive there."""),
+        ⇒ Look for a proxy that closes connections, and turn on keep-alive there."""),
     "cabinet.same": ok("The cabinet shows this address."),
     "cabinet.unknown": skip("""
         The service does not say where its cabinet is.
@@ -233,12 +233,9 @@ CONTRACT = {
     "cabinet.differs": entered.warn("""
         The cabinet shows a different address: {current}.
         → Use that one, unless you know why yours differs."""),
-    "cabinet.moved": entered.fail(
-        """
+    "cabinet.moved": entered.fail("""
         The service has moved to {current}; you are using its previous address.
-        → Change the address in your program to the new one.""",
-        family=FailureFamily.ADDRESS,
-    ),
+        → Change the address in your program to the new one."""),
 }
 _FIRST = "First difference: {difference}."
 
@@ -246,52 +243,52 @@ ECHO = {
     "echo.same": ok("Returned unchanged, byte for byte."),
     "echo.charset": proxy.fail(f"""
         The character encoding was changed in transit ({{cause}}). {_FIRST}
-        → A proxy, gateway or wrapper reads or writes JSON in an encoding other than
+        ⇒ A proxy, gateway or wrapper reads or writes JSON in an encoding other than
         UTF-8. Set it to UTF-8 there."""),
     "echo.normalised": proxy.fail(f"""
         The text was normalized to {{cause}} in transit. {_FIRST}
-        → {CHECK_BETWEEN}"""),
+        ⇒ {CHECK_BETWEEN}"""),
     "echo.smart_quotes": proxy.fail(f"""
         Quotation marks, dashes or dots were replaced with typographic ones in transit.
         {_FIRST}
-        → Turn off automatic replacement where the text is typed or forwarded."""),
+        ⇒ Turn off automatic replacement where the text is typed or forwarded."""),
     "echo.line_ends": proxy.fail(f"""
         Line endings were changed in transit ({{cause}}). {_FIRST}
-        → Look for a gateway, or for a file transfer in text mode."""),
+        ⇒ Look for a gateway, or for a file transfer in text mode."""),
     "echo.truncated": proxy.fail(f"""
         The text was cut off after {{received}} of {{sent}} bytes. {_FIRST}
-        → Look for a buffer or a size limit in a proxy or gateway."""),
+        ⇒ Look for a buffer or a size limit in a proxy or gateway."""),
     "echo.trimmed": proxy.fail(f"""
         Whitespace at the start or end was removed in transit. {_FIRST}
-        → {CHECK_BETWEEN}"""),
+        ⇒ {CHECK_BETWEEN}"""),
     "echo.controls": proxy.fail(f"""
         Control or invisible characters were removed in transit. {_FIRST}
-        → Look for a filter that cleans up text."""),
+        ⇒ Look for a filter that cleans up text."""),
     "echo.escaped": proxy.fail(f"""
         The text was escaped for HTML in transit. {_FIRST}
-        → {CHECK_BETWEEN}"""),
+        ⇒ {CHECK_BETWEEN}"""),
     "echo.unescaped": proxy.fail(f"""
         The text was taken for HTML in transit: {{cause}}. {_FIRST}
-        → Look for a gateway or filter that cleans or decodes HTML, and turn that off
+        ⇒ Look for a gateway or filter that cleans or decodes HTML, and turn that off
         for JSON."""),
     "echo.spaces": proxy.fail(f"""
         Whitespace inside the text was changed in transit ({{cause}}). {_FIRST}
-        → Look for a filter that cleans up text."""),
+        ⇒ Look for a filter that cleans up text."""),
     "echo.form": proxy.fail(f"""
         The text was treated like a part of a URL or form in transit: {{cause}}.
         {_FIRST}
-        → Look for a gateway or wrapper that decodes or encodes the body of
+        ⇒ Look for a gateway or wrapper that decodes or encodes the body of
         requests."""),
     "echo.backslashes": proxy.fail(f"""
         Backslashes in the text were changed in transit: {{cause}}. {_FIRST}
-        → Look for a gateway or wrapper that builds JSON by joining strings, or parses
+        ⇒ Look for a gateway or wrapper that builds JSON by joining strings, or parses
         it twice."""),
     "echo.changed": proxy.fail(f"""
         The text was changed in transit. {_FIRST}
-        → {CHECK_BETWEEN}"""),
+        ⇒ {CHECK_BETWEEN}"""),
     "echo.replayed": proxy.fail("""
         The same response arrived twice: it comes from a cache or a recording.
-        → Exclude the address from caching; every response is marked no-store."""),
+        ⇒ Exclude the address from caching; every response is marked no-store."""),
     "echo.swapped": service.fail("""
         A request was answered with the response to another request of this run.
         → Something mixes up responses: a proxy, a balancer or a pool of connections.
@@ -300,13 +297,15 @@ ECHO = {
     "echo.shape": proxy.fail(f"""
         The response is not a completion as defined by the contract: it has no
         {{missing}}.
-        → {CHECK_BETWEEN}"""),
+        ⇒ {CHECK_BETWEEN}"""),
     "echo.media_type": proxy.fail("""
         The request was compressed or its Content-Type changed in transit: {detail}
-        → Turn off request compression in the proxy."""),
+        ⇒ Turn off request compression in the proxy."""),
     "latency.ok": ok("{samples} echoes, each on a new connection."),
     "latency.slow": network.warn("""
         The connection is slow: {samples} echoes, each on a new connection.
-        → A long connect time means distance. If only the answer time is long, a proxy
-        or the service is slow."""),
+        → If your programs are quick enough, there is nothing to do. A long connect time
+        means distance or a slow network: try a cable instead of Wi-Fi, and without the
+        VPN. If only the answer time is long, a proxy or the service is slow: tell the
+        operator."""),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from readback.probe.common.results import FailureFamily
 from readback.probe.diagnoses.templates import network, ok, proxy, service
 
 _TELL = (
@@ -28,36 +27,27 @@ SOMETIMES = {
         {{bad}} of {{total}} requests ended with {{outcomes}}; the others were answered.
         → Some of the servers behind this address hang, or packets are lost on the way.
         {_TELL} {_REPEAT}"""),
-    "sometimes.certificate": service.fail(
-        f"""
+    "sometimes.certificate": service.fail(f"""
         {{bad}} of {{total}} connections got {{outcomes}}; the others got one that is
         trusted.
         → The certificate store of this machine is right. Some of the servers behind
         this address have another certificate than the rest, or an expired one.
-        {_TELL}""",
-        family=FailureFamily.TLS,
-    ),
-    "sometimes.key": service.fail(
-        f"""
+        {_TELL}"""),
+    "sometimes.key": service.fail(f"""
         {{bad}} of {{total}} requests with the key were refused with {{outcomes}}; the
         others were accepted.
         → The key is right, so do not replace it. Some of the servers behind this
         address do not know it: they have an older database or belong to another
-        installation. {_TELL}""",
-        family=FailureFamily.KEY,
-    ),
+        installation. {_TELL}"""),
     "sometimes.other_service": service.fail(f"""
         {{bad}} of {{total}} requests were answered by another service ({{outcomes}}).
         → Some of the servers behind this name are not the service. If the addresses
         differ below, one of them does not belong into the DNS record; otherwise look
         at the balancer. {_TELL}"""),
-    "sometimes.changed": proxy.fail(
-        """
+    "sometimes.changed": proxy.fail("""
         {bad} of {total} texts were returned changed ({outcomes}); the others were not.
-        → Some of the gateways or servers on the way change texts, and others do not.
-        Look for the one that the failures below have in common.""",
-        family=FailureFamily.ECHO,
-    ),
+        ⇒ Some of the gateways or servers on the way change texts, and others do not.
+        Look for the one that the failures below have in common."""),
     "sometimes.differs": service.fail(f"""
         All {{total}} requests failed, but not in the same way: {{outcomes}}.
         → Several servers seem to be behind this address, and none of them works. Your

@@ -1,13 +1,14 @@
 """The rows of the tables: diagnoses whose sentence and hint are templates.
 
 A row is a text: the sentence, then the hint after an arrow, with line breaks anywhere.
-Its id is its place in a table, and a failure has the family of its table unless it
-names another one.
+After a simple arrow the hint is for everybody. After a double one it takes an engineer:
+the person is told to send the report, and the hint goes with it.
+Its id is its place in a table.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from readback.probe.common.results import Culprit, Diagnosis, FailureFamily, Verdict
 
@@ -35,22 +36,16 @@ class Rows:
     def warn(self, text: str) -> Diagnosis:
         return _row(Verdict.WARN, self.culprit, text)
 
-    def fail(
-        self, text: str, hint: str = "", family: FailureFamily = FailureFamily.NONE
-    ) -> Diagnosis:
-        return _row(
-            Verdict.FAIL, self.culprit, f"{text} → {hint}" if hint else text, family
-        )
+    def fail(self, text: str, hint: str = "") -> Diagnosis:
+        return _row(Verdict.FAIL, self.culprit, f"{text} → {hint}" if hint else text)
 
 
-def _row(
-    verdict: Verdict,
-    culprit: Culprit,
-    text: str,
-    family: FailureFamily = FailureFamily.NONE,
-) -> Diagnosis:
-    sentence, _, hint = " ".join(text.split()).partition(" → ")
-    return Diagnosis("", verdict, family, culprit, sentence, hint)
+def _row(verdict: Verdict, culprit: Culprit, text: str) -> Diagnosis:
+    takes_engineer = " ⇒ " in text
+    arrow = " ⇒ " if takes_engineer else " → "
+    sentence, _, hint = " ".join(text.split()).partition(arrow)
+    row = Diagnosis("", verdict, FailureFamily.NONE, culprit, sentence, hint)
+    return replace(row, takes_engineer=takes_engineer)
 
 
 entered = Rows(Culprit.INPUT)

@@ -64,11 +64,14 @@ TLS = {
         → Compare the port with the address that you were given."""),
     "tls.cut": network.fail("""
         The connection was closed during the TLS handshake.
-        → A firewall may block this host name, or the server has no certificate for
-        it."""),
+        → Try another network, such as that of a mobile phone. If it works there, ask
+        your network's administrator to allow this host name; if not, tell the operator
+        that the server may have no certificate for it."""),
     "tls.silent": network.fail("""
         The connection opened, but the TLS handshake got no response within {timeout} s.
-        → A firewall or VPN may be dropping packets. Try another network."""),
+        → Try without the VPN, or another network, such as that of a mobile phone. If it
+        works there, ask your network's administrator whether a firewall drops the
+        packets."""),
     "tls.refused": service.fail("""
         Client and server could not agree on TLS parameters: {reason}.
         → One side is too old or too strict. Update Python and OpenSSL, or tell the
@@ -81,8 +84,9 @@ CERTIFICATES = {
     "tls.intercepted_trusted": proxy.warn("""
         {issuer} decrypts the traffic: it presents its own certificate, which this
         machine trusts.
-        → Programs with their own certificate store refuse it. Add {issuer}'s root
-        certificate to them as well."""),
+        → Programs with their own certificate store refuse it. For those, ask your
+        network's administrator for the file with {issuer}'s root certificate, and set
+        SSL_CERT_FILE, REQUESTS_CA_BUNDLE and NODE_EXTRA_CA_CERTS to it."""),
     "tls.private_authority": proxy.warn("""
         A private authority issued the certificate of a host on the Internet: {issuer}.
         It is either the operator's own or something that decrypts the traffic.
@@ -151,8 +155,9 @@ CERTIFICATES = {
         certificate."""),
     "tls.intercepted": proxy.fail("""
         {issuer} intercepts the connection and presents its own certificate.
-        → Get the root certificate of your company's proxy and set SSL_CERT_FILE to it,
-        or ask to exclude the address from TLS inspection."""),
+        → Ask your network's administrator for the file with the root certificate of
+        {issuer}, and set SSL_CERT_FILE to it; or ask them to exclude the address from
+        TLS inspection."""),
     "tls.missing_intermediate": service.fail("""
         The server does not send the intermediate certificate of {issuer}, which issued
         its own. Browsers often have it; programs do not.
@@ -191,7 +196,8 @@ STORES = {
         does not contain its authority, {issuer}. Therefore requests 2.34 and httpx 0.28
         refuse it, while openai 3.49 uses this machine's store and accepts it.
         → Set SSL_CERT_FILE (httpx) and REQUESTS_CA_BUNDLE (requests) to this machine's
-        certificate file."""),
+        certificate file, which is /etc/ssl/certs/ca-certificates.crt on Debian and
+        Ubuntu."""),
     "tls.only_certifi": machine.warn("""
         This machine's certificate store does not trust {issuer}, although the list that
         Python programs carry does. Programs that use the store refuse the certificate:
@@ -216,12 +222,14 @@ STORES = {
     "tls.partial_older": machine.warn("""
         The certificate store contains an intermediate certificate, but not the root
         above it. Programs on Python 3.12 and older, and Node 20, refuse that.
-        → Add the root certificate that issued it to the file."""),
+        → Ask whoever gave you the file for the root certificate that issued it, and add
+        that to the file."""),
     "tls.partial": machine.fail("""
         The certificate store contains an intermediate certificate, but not the root
         above it. Python before 3.13, such as the one that runs here, and Node 20 refuse
         that; curl 7.88 accepts it.
-        → Add the root certificate that issued it to the file."""),
+        → Ask whoever gave you the file for the root certificate that issued it, and add
+        that to the file."""),
     "tls.store_missing": machine.fail("""
         {variable} is set to {path}, which does not exist. Programs that use it trust no
         server, or stop with an error.
@@ -233,12 +241,13 @@ STORES = {
     "tls.store_empty": machine.fail("""
         {variable} is set to {path}, which contains no certificate in PEM form. Programs
         that use it trust no server, or stop with an error.
-        → The file must contain lines with BEGIN CERTIFICATE. Convert a DER file with
-        openssl x509 -inform der."""),
+        → The file must contain lines with BEGIN CERTIFICATE. A DER file is converted
+        with: openssl x509 -inform der -in FILE -out FILE.pem."""),
     "tls.store_broken": machine.fail("""
         {variable} is set to {path}, which contains a damaged certificate: {reason}.
         Programs that use it trust no server, or stop with an error.
-        → One certificate is cut off or edited. Make the file again."""),
+        → One certificate is cut off or edited. Get the file again from where it
+        came."""),
     "tls.store_no_hashes": machine.fail("""
         {variable} is set to {path}, in which OpenSSL finds no certificate: their names
         are not hashes. Programs that use it trust no server.

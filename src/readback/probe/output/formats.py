@@ -69,7 +69,7 @@ def as_markdown(report: ProbeReport) -> str:
         details = "; ".join(" ".join(line.split()) for line in one.details)
         text = escape(" ".join(filter(None, (one.sentence, details, seen_at(also)))))
         verdict = f"{strong}{one.verdict}{strong}"
-        rows.append(f"| {verdict} | {result.title} | {one.figure} | {text} |")
+        rows.append(f"| {verdict} | {result.title} | {say(one.figure)} | {text} |")
     if report.not_tried:
         skipped = say("skipped")
         rows.append(f"| skip | {skipped} | | {', '.join(report.not_tried)} |")
@@ -78,14 +78,14 @@ def as_markdown(report: ProbeReport) -> str:
         f"- `{one.id}`: {escape(one.hint)}"
         + (f" {look_first(one)}." if one.culprit else "")
         for one in (result.diagnosis for result in report.results)
-        if one.hint not in ("", report.next_step)
+        if one.hint not in ("", report.hint)
     )
     _, *advice = _summary(report)
     if advice:
         advice = [f"{advice[0]} (`{report.id}`)", escape(advice[1])]
     head = f"| | {say('step')} | {say('figure')} | {say('result')} |"
     blocks = [
-        f"### {say('Probe of {url}', url=escape(report.base_url))}",
+        f"### {say('Probe of {url}', url=escape(say(report.base_url)))}",
         f"**{escape(report.sentence)}**",
         "\\\n".join(advice),
         "\n".join([head, "| --- | --- | --: | --- |", *rows]),
@@ -140,10 +140,10 @@ def escape(text: str) -> str:
 def as_text(report: ProbeReport) -> str:
     lines = [*_summary(report), f"{report.effort}. {report.key_use}", ""]
     # Each hint is shown once; that of the verdict is above.
-    hints = {report.next_step, ""}
+    hints = {report.hint, ""}
     for result, also in report.findings:
         one = result.diagnosis
-        figure = f"{one.figure}: " if one.figure else ""
+        figure = f"{say(one.figure)}: " if one.figure else ""
         lines.append(f"{one.verdict:<5}{result.title:<20}{figure}{one.sentence}")
         more = filter(None, (*one.details, seen_at(also)))
         lines += [f"{_INDENT}{detail}" for detail in more]
@@ -164,7 +164,7 @@ def message_title(report: ProbeReport) -> str:
 
 def as_short(report: ProbeReport) -> str:
     """Return a summary for a chat message, without anything secret."""
-    versions = f"{report.id}; {cut(report.base_url, 80)}; {environment_summary()}"
+    versions = f"{report.id}; {cut(say(report.base_url), 80)}; {environment_summary()}"
     # Similar steps are one.
     groups: dict[str, bool] = {}
     for result in report.results:
@@ -197,7 +197,7 @@ def cut(text: str, length: int) -> str:
 
 def comparison_as_json(comparison: Comparison) -> str:
     """Return one line of JSON: the comparison as a finding, and both reports."""
-    result = StepResult("compare", "comparison", comparison.diagnosis)
+    result = StepResult("compare", say("comparison"), comparison.diagnosis)
     reports = [document(run.report) for run in comparison.runs]
     return json.dumps(
         {"schema": SCHEMA, "comparison": finding(result), "reports": reports}

@@ -32,7 +32,7 @@ def show(report: ProbeReport, console: Console | None = None) -> None:
     console.print(_verdict(report))
     console.print()
     # Each hint is shown once; that of the verdict is above.
-    hints = {report.next_step, ""}
+    hints = {report.hint, ""}
     for result, also in report.findings:
         console.print(row(result.title, result.diagnosis, _text(result, hints, also)))
         hints.add(result.diagnosis.hint)
@@ -77,7 +77,7 @@ def _table_row(title: str, diagnosis: Diagnosis, text: Text) -> Table:
     table.add_row(
         Text(f"  {mark}", color),
         Text(title, _style(diagnosis)),
-        Text(diagnosis.figure),
+        Text(say(diagnosis.figure)),
         text,
     )
     return table
@@ -87,7 +87,7 @@ def _narrow_row(title: str, diagnosis: Diagnosis, text: Text) -> Group:
     mark, color = _MARKS[diagnosis.verdict]
     head = Text()
     head.append(f"  {mark}  ", color)
-    head.append(f"{title}  {diagnosis.figure}".rstrip(), _style(diagnosis))
+    head.append(f"{title}  {say(diagnosis.figure)}".rstrip(), _style(diagnosis))
     return Group(head, Padding(text, (0, 0, 0, 5)))
 
 
