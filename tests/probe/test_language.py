@@ -80,9 +80,50 @@ def test_phrases_inside_of_a_finding_are_translated() -> None:
     assert "«приём ключа»" in skipped.sentence
 
 
-@pytest.mark.parametrize("id", TEMPLATES)
-def test_every_finding_can_be_told_in_russian(id: str) -> None:
+def test_every_finding_can_be_told_in_russian() -> None:
     language.use("ru")
-    row = TEMPLATES[id]
-    names = re.findall(r"\{(\w+)\}", f"{row.sentence} {row.hint}")
-    language.localized(diagnose(id, **dict.fromkeys(names, "x")))
+    for id, row in TEMPLATES.items():
+        names = re.findall(r"\{(\w+)\}", f"{row.sentence} {row.hint}")
+        told = language.localized(diagnose(id, **dict.fromkeys(names, "x")))
+        assert re.search("[а-я]", told.sentence), id
+
+
+@pytest.mark.parametrize(
+    ("english", "russian"),
+    [
+        ("4.5 s", "4.5 с"),
+        ("502 (3) and no response (2)", "502 (3) и нет ответа (2)"),
+        ("curl, Node 22 and Java", "curl, Node 22 и Java"),
+        (
+            "address: 10.0.0.1 failed 3 of 5; 10.0.0.2 failed 0 of 5",
+            "адрес: 10.0.0.1: ошибок 3 из 5; 10.0.0.2: ошибок 0 из 5",
+        ),
+        (
+            "connect  p50  0.2 ms  p95  0.6 ms  max  1.2 s",
+            "соединение  p50  0.2 мс  p95  0.6 мс  макс.   1.2 с",
+        ),
+        (
+            "through 10.0.0.1:3128, from http_proxy: curl (7.88.1), openai 3 (3.3.0)",
+            "через 10.0.0.1:3128, из http_proxy: curl (7.88.1), openai 3 (3.3.0)",
+        ),
+    ],
+)
+def test_what_the_program_puts_together_is_translated(
+    english: str, russian: str
+) -> None:
+    language.use("ru")
+    assert language.say(english) == russian
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Sold out and closed", "Connection refused by peer, try again", "“a and b”"],
+)
+def test_the_words_of_others_stay(words: str) -> None:
+    language.use("ru")
+    assert language.say(words) == words
+
+
+def test_a_comparison_is_in_russian_as_well() -> None:
+    done = run(NOWHERE, "--compare", NOWHERE, "--language", "ru", key="")
+    assert "Оба адреса" in done.stdout and "прокси: " in done.stdout

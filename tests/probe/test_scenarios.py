@@ -11,6 +11,7 @@ from readback.probe.output import formats
 from readback.probe.transport.exchanges import MAX_REQUESTS
 from tests.probe.forms import QUICK_FORMS, REPORT_SCHEMA
 from tests.probe.probing import probed
+from tests.probe.russian import english_in
 from tests.probe.scenarios import SCENARIOS
 from tests.probe.setups import ProbeInput, Resources, Scenario
 
@@ -32,6 +33,7 @@ def test_a_scenario_gets_its_diagnosis(
     assert report.family == TEMPLATES[scenario.id].family
     assert report.requests <= MAX_REQUESTS
     REPORT_SCHEMA.validate(json.loads(formats.as_json(report)))
+    assert english_in(report) == []
     if probe_input.key:
         # Every form is made of the report, and of nothing else.
         assert probe_input.key not in repr(report)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from readback.probe.common.results import Culprit, Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
+from readback.probe.language import localized
 from readback.probe.report import ProbeReport
 from readback.probe.steps import RUN_PROGRAMS, STEPS
 from readback.probe.transport.context import ProbeContext
@@ -53,7 +54,8 @@ class Comparison:
             "certificate store": _same(stores, _shown_store(stores[0])),
         }
         lines = tuple(f"{name}: {text}" for name, text in common.items())
-        return replace(_diagnose(*self.runs, dict(common)), details=lines)
+        found = replace(_diagnose(*self.runs, dict(common)), details=lines)
+        return localized(found)
 
 
 def _diagnose(

@@ -1,8 +1,10 @@
 """The language of a report: English, or what a catalogue in `languages/` says instead.
 
 A catalogue has the texts of each finding by its id, and everything else by its English
-text, which may be a template. What it lacks is shown in English. Ids, facts and what
-machines say stay as they are.
+text, which may be a template: `{}` stands for one word, `{*}` for any text, which is
+translated in turn. Lists are translated item by item, if no item is the prose of a
+machine. What a catalogue lacks is shown in English. Ids, facts and what machines say
+stay as they are.
 """
 
 from __future__ import annotations
@@ -13,12 +15,35 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
+from string import Formatter
 
 from readback.probe.common.results import Diagnosis, Fact, StepResult
 from readback.probe.diagnoses import TEMPLATES, rendered
 
 LANGUAGES = ("en", "ru")
 _OPTION = "--language"
+# What helps an engineer, by the name of the fact.
+EVIDENCE = {
+    "host": "host",
+    "port": "port",
+    "addresses": "IP addresses",
+    "attempts": "attempts",
+    "proxy": "proxy",
+    "variable": "variable",
+    "status": "status",
+    "location": "redirect to",
+    "by": "responded by",
+    "reason": "reason",
+    "detail": "explanation",
+    "subject": "certificate for",
+    "issuer": "issued by",
+    "since": "valid from",
+    "until": "valid until",
+    "sent": "bytes sent",
+    "received": "bytes received",
+    "sent_to": "key sent to",
+}
+_PROSE = re.compile("[A-Za-z]{2,} [a-z]{2,}")
 
 
 class Catalogue:
@@ -33,19 +58,33 @@ class Catalogue:
         self.findings: dict[str, dict[str, str]] = content["findings"]
         self.phrases: dict[str, str] = content["phrases"]
         self._patterns = [
-            (re.compile(_as_pattern(english)), text)
-            for english, text in self.phrases.items()
-            if "{}" in english
+            (re.compile(_as_pattern(english)), self.phrases[english])
+            for english in sorted(self.phrases, key=len, reverse=True)
+            if "{}" in english or "{*}" in english
         ]
 
     def phrase(self, text: str) -> str:
         """Return a text that may be a filled template of the catalogue."""
-        if not self.phrases or self.phrases.get(text):
-            return str(self.phrases.get(text, text))
+        if text in self.phrases or not self.phrases or text.startswith("“"):
+            return str(self.phrases.get(text) or text)
+        if listed := self._listed(text, "; "):
+            return listed
         for pattern, translation in self._patterns:
             if match := pattern.fullmatch(text):
                 return str(translation.format(*map(self.phrase, match.groups())))
-        return text
+        found = (self._listed(text, one) for one in (", ", ": ", " and "))
+        return next(filter(None, found), text)
+
+    def _listed(self, text: str, separator: str) -> str:
+        """Return the text as a list of phrases, or "" if an item is others' prose."""
+        items = text.split(separator)
+        if len(items) == 1:
+            return ""
+        shown = [self.phrase(one) for one in items]
+        pairs = zip(items, shown)  # noqa: B905
+        if any(a == b and _PROSE.search(a) for a, b in pairs):
+            return ""
+        return str(self.phrases.get(separator, separator)).join(shown)
 
 
 _catalogue = Catalogue("en")
@@ -118,13 +157,31 @@ def localized_results(results: Iterable[StepResult]) -> list[StepResult]:
     ]
 
 
+def evidence(diagnosis: Diagnosis) -> dict[str, str]:
+    """Return the facts for an engineer that its texts do not contain."""
+    texts = TEMPLATES[diagnosis.id]
+    told = {name for _, name, _, _ in Formatter().parse(texts.sentence + texts.hint)}
+    return {
+        say(title): _as_text(diagnosis.facts[name])
+        for name, title in EVIDENCE.items()
+        if name not in told and diagnosis.facts.get(name) not in (None, "", [], {})
+    }
+
+
+def _as_text(fact: Fact) -> str:
+    if isinstance(fact, dict):
+        return "; ".join(f"{say(name)}: {_as_text(one)}" for name, one in fact.items())
+    if isinstance(fact, list):
+        return ", ".join(map(_as_text, fact))
+    return str(_localized_fact(fact))
+
+
 def _localized_fact(fact: Fact) -> Fact:
     return _catalogue.phrase(fact) if isinstance(fact, str) else fact
 
 
 def _as_pattern(english: str) -> str:
-    # One word, so that a sentence of a server is not taken for a phrase of ours; only a
-    # line with a title and a clause that is appended have more.
-    has_more = ": {}" in english or english.startswith(" ")
-    part = "(.+)" if has_more else r"(\S+)"
-    return part.join(map(re.escape, english.split("{}")))
+    # One word, so that a sentence of a server is not taken for a phrase of ours.
+    pattern = re.escape(english).replace(r"\{\}", r"(\S+)")
+    # Columns are aligned with more than one space.
+    return pattern.replace(r"\{\*\}", "(.+?)").replace(r"\ ", " +")

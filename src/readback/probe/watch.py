@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Fact, FailureFamily, Verdict
+from readback.probe.language import say
 from readback.probe.report import ProbeReport
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -51,7 +52,7 @@ class Trend:
         p50 = total["p50_ms"] if isinstance(total, dict) else None
         seconds = p50 / 1000 if isinstance(p50, float) else None
         self._seconds.append(seconds)
-        figure = "-" if seconds is None else format_duration(seconds)
+        figure = "-" if seconds is None else say(format_duration(seconds))
         comment = "" if report.verdict == Verdict.OK else f"  {report.sentence}"
         moment = f"{report.started:%H:%M:%SZ}"
         line = f"{moment}  {report.verdict:<4} {figure:>8}  {self.bars}{comment}"

@@ -53,8 +53,8 @@ def test_an_ordinary_machine_gets_no_warning(variables: dict[str, str]) -> None:
 def test_it_says_which_programs_use_the_proxy_and_which_do_not() -> None:
     [diagnosis] = found({"https_proxy": PROXY})
     assert diagnosis.sentence == (
-        "Programs reach this address in different ways. Through proxy.example:3128: "
-        "curl, requests, httpx and openai 3. Directly: Node 22 and Java."
+        "Programs reach this address in different ways. curl, requests, httpx and "
+        "openai 3: through proxy.example:3128; Node 22 and Java: directly."
     )
     assert diagnosis.details[0] == (
         "through proxy.example:3128, from https_proxy: curl (7.88.1), requests "
@@ -76,7 +76,7 @@ def test_everything_that_it_advises_makes_the_programs_agree() -> None:
     }
     [diagnosis] = found(variables)
     # No setting makes an older Node use a proxy.
-    assert diagnosis.sentence.endswith("Directly: Node 22.")
+    assert diagnosis.sentence.endswith("; Node 22: directly.")
 
 
 def test_it_says_where_openai_takes_its_settings_from(

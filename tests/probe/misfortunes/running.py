@@ -27,6 +27,7 @@ from tests.probe.misfortunes.judging import (
     judge,
 )
 from tests.probe.probing import probed
+from tests.probe.russian import english_in
 from tests.probe.setups import Resources
 
 # A process that takes longer is ended: the probe did not stop by itself.
@@ -113,7 +114,10 @@ def attempt(
         for name, value in probe_input.environment.items():
             set_variable(name, value)
         report = probed(probe_input)
-    return judge(one, report), report.seconds, formats.as_text(report)
+    judgment = judge(one, report)
+    if judgment.told == Told.RIGHTLY and (words := english_in(report)):
+        judgment = Judgment(Told.PARTLY, f"in Russian it says “{words[0]}”")
+    return judgment, report.seconds, formats.as_text(report)
 
 
 def write_report(folder: Path, outcome: Outcome) -> None:

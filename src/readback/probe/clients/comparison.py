@@ -135,17 +135,11 @@ def _proxy_differences(
     usable = ((program, choice) for program, choice in choices if not choice.problem)
     ways = _group((program, choice.way) for program, choice in usable)
     if len(ways) > 1:
+        variable = f"{target.scheme}_proxy"
+        facts = {"lower": variable, "upper": variable.upper(), "scheme": target.scheme}
         local = is_loopback(target.host)
-        found.append(
-            _diagnose(
-                "clients.proxy_for_loopback" if local else "clients.proxy_differs",
-                ways,
-                details,
-                lower=f"{target.scheme}_proxy",
-                upper=f"{target.scheme}_proxy".upper(),
-                scheme=target.scheme,
-            )
-        )
+        id = "clients.proxy_for_loopback" if local else "clients.proxy_differs"
+        found.append(_diagnose(id, ways, details, **facts))
     return found
 
 
@@ -178,8 +172,8 @@ def _diagnose(id: str, groups: Groups, details: Groups, **facts: str) -> Diagnos
     table: dict[str, Fact] = {
         program.name: action for action, those in details.items() for program in those
     }
-    who = " ".join(
-        f"{action[0].upper()}{action[1:]}: {listed(one.name for one in those)}."
+    who = "; ".join(
+        f"{listed(one.name for one in those)}: {action}"
         for action, those in groups.items()
     )
     diagnosis = diagnose(id, who=who, programs=table, **facts)

@@ -112,8 +112,8 @@ def _compare(outcomes: dict[str, str]) -> Diagnosis:
         return diagnose("run.no_response")
     if len(groups) == 1:
         return diagnose("run.same", outcome=next(iter(groups)))
-    said = (f"{one[0].upper()}{one[1:]}: {', '.join(groups[one])}." for one in groups)
-    return diagnose("run.differs", outcomes=" ".join(said))
+    said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
+    return diagnose("run.differs", outcomes="; ".join(said))
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def _explain_dates(
         here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
         return ProbeError("tls.clock", here=here, there=served, **facts)
     if wrong is not chain[0]:
-        period = f"{wrong.facts['since']} to {wrong.facts['until']}"
+        period = f"{wrong.facts['since']} – {wrong.facts['until']}"
         return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
     is_early = wrong.since is not None and now < wrong.since
     if is_early and there and abs(there - now) <= _CLOCK_TOLERANCE:

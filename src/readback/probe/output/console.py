@@ -13,6 +13,8 @@ import time
 from contextlib import suppress
 from typing import TextIO
 
+from readback.probe.language import say
+
 _DEFAULT_COLUMNS = 80
 _SUBSTITUTES = {
     "“": '"',
@@ -44,7 +46,8 @@ class ProgressLine:
         if self._started_at is None:
             self._started_at = time.monotonic()
         seconds = time.monotonic() - self._started_at
-        self._write(f"{step} ({done} steps done, {seconds:.0f} s)")
+        facts = {"step": say(step), "done": done, "seconds": f"{seconds:.0f}"}
+        self._write(say("{step} ({done} steps done, {seconds} s)", **facts))
 
     def clear(self) -> None:
         self._write("")

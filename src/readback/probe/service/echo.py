@@ -299,10 +299,10 @@ def _limit(context: ProbeContext, lost: ProbeError) -> ProbeError:
             except ProbeError as error:
                 _if_lost(error)
                 losses.append(size)
-        size, what = losses.pop(), "requests"
+        size, what = losses.pop(), "request bodies"
         try:
             _send_for_refusal(context, size)
-            what = "responses"
+            what = "response bodies"
             response = send(size)
         except ProbeError as error:
             lost = _if_lost(error)
@@ -312,7 +312,7 @@ def _limit(context: ProbeContext, lost: ProbeError) -> ProbeError:
     else:
         raise lost  # Every size passes, so it was chance.
     total = response.received_bytes
-    if what == "requests":
+    if what == "request bodies":
         total = len(request_body(_text_of(passed)))
     facts: dict[str, Fact] = {"passes": passed, "fails": size, "total": total}
     if lost.id in LATE and total in _PACKET_BYTES:

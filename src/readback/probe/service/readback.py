@@ -125,7 +125,10 @@ def check_cabinet(context: ProbeContext) -> Diagnosis:
     current = _normalize(shown.get("base_url"))
     if current == str(context.base_url):
         return diagnose("cabinet.same", cabinet=sanitize(cabinet))
-    facts = {"current": sanitize(current), "since": sanitize(str(shown.get("since")))}
+    facts = {
+        "current": sanitize(current),
+        "since": sanitize(str(shown.get("since") or "")),
+    }
     moved = _normalize(shown.get("previous")) == str(context.base_url)
     return diagnose("cabinet.moved" if moved else "cabinet.differs", **facts)
 
