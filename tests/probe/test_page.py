@@ -9,6 +9,7 @@ import pytest
 
 from readback.probe import runner, watch
 from readback.probe.command import main
+from readback.probe.diagnoses import diagnose
 from readback.probe.output import page
 from tests.probe.broken_servers import closed_port
 from tests.probe.test_command import run
@@ -68,6 +69,14 @@ def test_the_path_breaks_at_the_verdict() -> None:
         ("TCP and proxy", "fail break"),
         ("TLS", "skip"),
     ]
+
+
+def test_a_failure_of_the_proxy_breaks_the_path_there() -> None:
+    refused = diagnose("proxy.login_refused", proxy="127.0.0.1:3128", variable="x")
+    report = report_of(WORKS, refused)
+    results = [one._replace(step="tls") for one in report.results]
+    text = page.as_page(replace(report, results=results))
+    assert "<b>TCP and proxy</b><span>breaks here</span>" in text
 
 
 def test_a_run_writes_the_page_beside_its_output(

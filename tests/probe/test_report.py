@@ -187,7 +187,7 @@ def test_what_somebody_else_can_fix_ends_with_a_text_to_send(form) -> None:
     assert "A connection to https://echo.example/v1 does not work." in message
     assert "[tcp.refused]" in message and "port 443" in message
     # What the sentence does not say.
-    assert "Evidence: IP addresses: 192.0.2.1 Compare the port" in message
+    assert "Evidence: IP addresses: 192.0.2.1 The probe advised: Compare" in message
     assert "A text to send" not in form(report_of(WORKS, WARNING))
 
 

@@ -182,7 +182,9 @@ class ProbeReport:
             say("Tested at {time} UTC.", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
             *([say("Evidence: {facts}", facts="; ".join(facts))] if facts else []),
             *(" ".join(line.split()) for line in one.details),
-            one.hint,
+            self.hint
+            if one.takes_engineer
+            else say("The probe advised: {hint}", hint=self.hint),
             environment_summary(),
         ]
 

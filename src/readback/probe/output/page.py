@@ -141,6 +141,8 @@ def _path(report: ProbeReport) -> str:
 
 def _station(result: StepResult) -> str:
     step, one = result.step, result.diagnosis
+    if one.id.startswith("proxy."):  # It may show only when TLS or HTTP begins.
+        return "TCP and proxy"
     name = next((name for name in _STATIONS if step in _STATIONS[name]), "service")
     if one.verdict == Verdict.FAIL and name in ("gateway", "service"):
         return "gateway" if one.culprit in _LOOK_AT_GATEWAY else "service"
