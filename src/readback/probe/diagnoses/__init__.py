@@ -21,9 +21,8 @@ from readback.probe.diagnoses.between import BETWEEN
 from readback.probe.diagnoses.connection import NETWORK, PROXIES
 from readback.probe.diagnoses.endpoint import CLIENTS, ENDPOINT
 from readback.probe.diagnoses.entered import ADDRESS, KEY
-from readback.probe.diagnoses.run import RUN
+from readback.probe.diagnoses.run import RUN, SOMETIMES
 from readback.probe.diagnoses.service import CONTRACT, ECHO, HTTP
-from readback.probe.diagnoses.sometimes import SOMETIMES
 from readback.probe.diagnoses.tls import CERTIFICATES, STORES, TLS
 
 TABLES = (

@@ -1,4 +1,4 @@
-"""Diagnoses of the run itself, and of a comparison of two addresses."""
+"""Diagnoses of the run itself, of a comparison, and of a path that is not steady."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from readback.probe.diagnoses.templates import (
     network,
     ok,
     probe,
+    proxy,
     service,
     skip,
 )
@@ -55,4 +56,82 @@ RUN = {
         This step of the probe ended with an error of its own: {reason}.
         → The other steps are not affected. Please report it with the output of --json;
         it contains no key and no text."""),
+}
+
+_TELL = (
+    "Send the operator the lines below the finding: how often, when, and what the "
+    "failures have in common."
+)
+_REPEAT = "Until then, let your program repeat a request that fails."
+
+SOMETIMES = {
+    "steady.ok": ok("All {total} requests were answered."),
+    "again.asked": ok("{requests} more requests were sent, to every address."),
+    "sometimes.status": service.fail(f"""
+        {{bad}} of {{total}} requests got {{outcomes}}; the others were answered.
+        → Your address and key are right. Some of the servers behind this address fail,
+        or whatever balances them sends requests to one that is down. {_TELL}
+        {_REPEAT}"""),
+    "sometimes.reset": service.fail(f"""
+        {{bad}} of {{total}} requests ended with {{outcomes}}; the others were answered.
+        → Your address and key are right. Some of the servers behind this address close
+        connections, or a balancer or firewall in front of them does. {_TELL}
+        {_REPEAT}"""),
+    "sometimes.silent": service.fail(f"""
+        {{bad}} of {{total}} requests ended with {{outcomes}}; the others were answered.
+        → Some of the servers behind this address hang, or packets are lost on the way.
+        {_TELL} {_REPEAT}"""),
+    "sometimes.certificate": service.fail(f"""
+        {{bad}} of {{total}} connections got {{outcomes}}; the others got one that is
+        trusted.
+        → The certificate store of this machine is right. Some of the servers behind
+        this address have another certificate than the rest, or an expired one.
+        {_TELL}"""),
+    "sometimes.key": service.fail(f"""
+        {{bad}} of {{total}} requests with the key were refused with {{outcomes}}; the
+        others were accepted.
+        → The key is right, so do not replace it. Some of the servers behind this
+        address do not know it: they have an older database or belong to another
+        installation. {_TELL}"""),
+    "sometimes.other_service": service.fail(f"""
+        {{bad}} of {{total}} requests were answered by another service ({{outcomes}}).
+        → Some of the servers behind this name are not the service. If the addresses
+        differ below, one of them does not belong into the DNS record; otherwise look
+        at the balancer. {_TELL}"""),
+    "sometimes.changed": proxy.fail("""
+        {bad} of {total} texts were returned changed ({outcomes}); the others were not.
+        ⇒ Some of the gateways or servers on the way change texts, and others do not.
+        Look for the one that the failures below have in common."""),
+    "sometimes.differs": service.fail(f"""
+        All {{total}} requests failed, but not in the same way: {{outcomes}}.
+        → Several servers seem to be behind this address, and none of them works. Your
+        address may still be right. {_TELL}"""),
+    "sometimes.loss": network.warn("""
+        Packets are lost on the way: in {bad} of {total} requests, {packets} packets had
+        to be sent again. The slowest answer took {slowest}, the fastest {fastest}.
+        → Try a cable instead of Wi-Fi, and without the VPN. If that makes no
+        difference, send your network's administrator these figures."""),
+    "sometimes.slow": service.warn("""
+        {bad} of {total} answers took much longer than the others: up to {slowest},
+        while half of all took at most {median}.
+        → Some of the servers behind this address seem to be busy, or wait for something
+        else. Give your program a time-out longer than {slowest}, and send the operator
+        the lines below the finding."""),
+    "sometimes.proxy": proxy.fail("""
+        The proxy refused {bad} of {total} connections ({outcomes}); the others got
+        through.
+        → Your address is right. The proxy is busy, or some of the servers that it
+        consists of fail. Send its administrator the lines below the finding. Until
+        then, let your program repeat a request that fails."""),
+    "sometimes.rate_limited": service.warn("""
+        The requests of this run have used up a rate limit: {answered} were answered
+        within {seconds}, then the service responded with 429.
+        → The key works. The steps that were left out can be tested in another run after
+        {wait} s. A program that sends as many requests needs a higher limit."""),
+    "sometimes.rate_limited_early": service.fail("""
+        The requests of this run have used up a rate limit: {answered} were answered
+        within {seconds}, then the service responded with 429.
+        → It is not known whether the key works. Wait {wait} s and try again; other
+        programs with the same key or network address use the same limit. If it is
+        always so, ask the operator how many requests are allowed."""),
 }
