@@ -142,8 +142,8 @@ def test_a_block_of_every_program_is_not_put_down_to_the_user_agent(
 @pytest.mark.parametrize(
     ("what", "arrange"),
     [
-        ("requests", through_relay(cutting(larger_than(4000)))),
-        ("responses", through_relay(on_response=cutting(larger_than(4000)))),
+        ("request bodies", through_relay(cutting(larger_than(4000)))),
+        ("response bodies", through_relay(on_response=cutting(larger_than(4000)))),
     ],
     ids=["requests", "responses"],
 )

@@ -83,15 +83,16 @@ def test_markdown_is_a_report_to_paste(readback: Server) -> None:
 @pytest.mark.parametrize(
     ("address", "key", "family"),
     [
-        ("http://127.0.0.1:1/v1/models", None, FailureFamily.ADDRESS),
-        ("http://127.0.0.1:1/v1", None, FailureFamily.NETWORK),
-        ("http://127.0.0.1:1/v1", "sk-echo-nonsense", FailureFamily.KEY),
+        ("alice@example.org", None, FailureFamily.ADDRESS),
+        ("http://127.0.0.1:1/v1/models", None, FailureFamily.NETWORK),
+        ("http://127.0.0.1:1/v1", "sk-echo-nonsense", FailureFamily.NETWORK),
+        ("", "sk-echo-nonsense", FailureFamily.KEY),
     ],
 )
-def test_the_exit_code_is_the_family_of_the_first_failure(
+def test_the_exit_code_is_the_family_of_the_verdict(
     address: str, key: str | None, family: FailureFamily, readback: Server
 ) -> None:
-    done = run(address, key=key or readback.api_key)
+    done = run(address or readback.base_url, key=key or readback.api_key)
     assert done.returncode == family, done.stdout
 
 
@@ -265,8 +266,8 @@ def test_a_person_can_stop_at_the_prompt(key: str, code: int) -> None:
     assert terminal.shown.split() == ["Key", "(hidden):", "Stopped."]
 
 
-def test_a_pasted_key_that_is_not_text_is_reported() -> None:
-    terminal = terminal_with("http://127.0.0.1:1/v1")
+def test_a_pasted_key_that_is_not_text_is_reported(readback: Server) -> None:
+    terminal = terminal_with(readback.base_url)
     terminal.wait_for("Key (hidden)")
     terminal.send(b"sk-echo-\xff\xfe\n")
     assert terminal.exit_code() == FailureFamily.KEY

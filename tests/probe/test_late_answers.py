@@ -146,16 +146,16 @@ def outcome(error: ProbeError) -> tuple[str, object]:
 @pytest.mark.parametrize(
     ("limit", "what", "id"),
     [
-        (1340, "requests", "between.mtu"),
-        (1340, "responses", "between.mtu"),
-        (8250, "requests", "between.size_limit"),
-        (200, "responses", "between.size_limit"),
+        (1340, "request bodies", "between.mtu"),
+        (1340, "response bodies", "between.mtu"),
+        (8250, "request bodies", "between.size_limit"),
+        (200, "response bodies", "between.size_limit"),
     ],
 )
 def test_late_answers_at_any_two_steps_do_not_move_the_size(
     limit: int, what: str, id: str
 ) -> None:
-    loses_requests = what == "requests"
+    loses_requests = what == "request bodies"
     steps = range(1, STEPS_OF_HALVING + 4)  # Also when the halving is taken up again.
     for late in [(), *combinations(steps, 1), *combinations(steps, 2)]:
         network = Network(limit, loses_requests, set(late))

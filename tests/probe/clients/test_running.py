@@ -96,7 +96,7 @@ def test_a_program_that_fails_on_a_working_connection_is_the_finding(
     monkeypatch.setenv("OPENAI_ORG_ID", "организация")
     report = probed(readback.base_url, readback.api_key)
     assert (report.id, report.family) == ("run.differs", FailureFamily.LIBRARY)
-    assert "No response: Python openai." in report.results[-1].diagnosis.sentence
+    assert "; Python openai: no response." in report.results[-1].diagnosis.sentence
 
 
 def test_the_option_runs_the_programs(

@@ -33,8 +33,10 @@ LATE = {"http.silent", "http.stalled"}
 _REFUSED, _FAILED = 3, 4
 # What tells servers and balancers apart; of CF-Ray only the end, the name of a place.
 MARKS = ("Server", "Via", "X-Served-By", "X-Backend", "X-Amz-Cf-Pop", "CF-Ray")
-# struct tcp_info of Linux: the number of segments that were sent again.
+# struct tcp_info of Linux: the number of segments that were sent again, and of those
+# that had arrived already, as the other side says (DSACK), because a machine was busy.
 _RESENT_AT = slice(100, 104)
+_NEEDLESS_AT = slice(216, 220)
 
 
 @dataclass
@@ -231,12 +233,16 @@ def outcome_of(error: ProbeError) -> str:
 
 
 def count_resent(sock: socket.socket) -> int:
-    """Return how many segments this connection had to send again, 0 if not known."""
+    """Return how many segments of this connection were lost, 0 if not known."""
     if sys.platform != "linux":
         return 0
     try:
-        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RESENT_AT.stop)
-        return int.from_bytes(info[_RESENT_AT], sys.byteorder)
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _NEEDLESS_AT.stop)
+        resent, needless = (
+            int.from_bytes(info[one], sys.byteorder)
+            for one in (_RESENT_AT, _NEEDLESS_AT)
+        )
+        return max(0, resent - needless)
     except OSError:
         return 0
 
