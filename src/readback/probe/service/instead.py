@@ -53,6 +53,7 @@ _LOGIN = re.compile(
     r"|login\.|accounts\.google\.com|anmeld|вход\b|авториз",
     re.IGNORECASE,
 )
+_JSON_TYPES = {str: "string", list: "list", bool: "boolean"}
 _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
     r"|технические работы",
@@ -248,7 +249,8 @@ def changed(response: ProbeResponse) -> ProbeError | None:
     if response.body.startswith(_COMPRESSED):
         how = "it is compressed, and not marked as such, or compressed twice"
     elif content is not None:
-        how = f"it is a JSON {type(content).__name__}, not an object"
+        kind = _JSON_TYPES.get(type(content), "number")
+        how = f"it is a JSON {kind}, not an object"
     elif not response.body:
         how = "it is empty"
     elif 0 < text.find("{") < len(text) - 2 and "}" in text:
