@@ -213,8 +213,8 @@ class Restore:
         if os.geteuid() == 0:
             # Let the service read what root has created, and the files beside it.
             for path in filter(None, (self._key_path, database)):
-                owner = path.parent.stat()
                 for file in path.parent.glob(f"{path.name}*"):
+                    owner = path.parent.stat()  # which exists if there is a file
                     os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
         if not schema.pending():
             remember(self.manifest)
