@@ -1,12 +1,12 @@
 """Run a module in namespaces of its own: mounts, network, processes."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import environment_with
 from tests.support.namespaces import why_not
 from tests.support.programs import needed_program
 
@@ -25,7 +25,7 @@ def run_in_namespaces(module: str, *programs: str) -> None:
     done = subprocess.run(
         ["unshare", *_OPTIONS, sys.executable, "-m", module],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment_with({"PYTHONPATH": str(ROOT)}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
