@@ -187,6 +187,11 @@ def start_balancer(composition: Composition) -> None:
     path = STATE / "haproxy.cfg"
     path.write_text(re.sub(r"defined\((API|CABINET)_NAME\)", "defined(NOT_HERE)", text))
     composition.start("balancer", ["haproxy", "-f", str(path)], **here)
+    check = ["curl", "--silent", "--fail", "http://127.0.0.1:8404/healthz"]
+    wait_until(
+        lambda: not subprocess.run(check, capture_output=True).returncode,
+        "HAProxy is healthy",
+    )
 
 
 def start_mail(composition: Composition) -> None:
