@@ -121,11 +121,14 @@ class Rates:
             if self._owner[place] == owner:
                 return place
         free = min(places, key=self._full_at)  # an empty slot has 0
-        if self._owner[free]:
+        # Another worker may find the same party now. An empty slot needs no care; only
+        # in a full table both might clear it one after the other.
+        if self._owner[free] not in (0, owner):
             for number in range(free, free + width - 1):  # all but the owner
                 self.turn[number] = 0
         self._owner[free] = owner
-        self.turn[free] = self.worker
+        # Whoever answers first reads the entries of all workers.
+        self.turn[free] = _NOBODY
         return free
 
     def take(self, slot: int, now: float) -> bool:

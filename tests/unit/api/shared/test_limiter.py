@@ -85,7 +85,7 @@ def count_with_admit(limiter: Limiter, slot: int) -> bool:
     return bool(created)
 
 
-def call_held_up(call: Callable[[], bool], after: int, meanwhile: Callable) -> bool:
+def call_held_up(call: Callable[[], Any], after: int, meanwhile: Callable) -> Any:
     """Make a call that is held up once, before the instruction with this number."""
     instructions = 0
 
@@ -139,4 +139,41 @@ def test_a_worker_that_is_held_up_gives_nothing_back(count, first):
             break
         # One that was counted at the same instant as another may be lost.
         assert 50 <= allowed <= 51, instruction
+    assert instruction > 20
+
+
+def created_of(limiter: Limiter) -> int:
+    """Find the slot of a key, and number one answer."""
+    slot = limiter.slot(ALICE)
+    created = limiter.number(slot, 100.0)
+    if limiter.turn[slot] != limiter.worker:
+        created = limiter.settle(slot, 100.0)
+    return created
+
+
+def given_when_held_up(instruction: int) -> list[int]:
+    """Return the values of two workers that find a new key; [] if none was held up."""
+    slow = Limiter(rate=1, burst=50, slots=8, workers=2)
+    quick = copy.copy(slow)
+    quick._recent = {}
+    quick.join(1)
+    given: list[int] = []
+    last = call_held_up(
+        lambda: created_of(slow),
+        instruction,
+        lambda: given.extend(created_of(quick) for _ in range(20)),
+    )
+    if not given:
+        return []
+    again = [created_of(worker) for worker in (quick, slow) for _ in range(20)]
+    return [*given, last, *again]
+
+
+def test_two_workers_that_find_a_new_key_at_once_give_out_different_values():
+    """One is held up at each of its instructions, while another one answers."""
+    for instruction in range(1, 1000):
+        given = given_when_held_up(instruction)
+        if not given:
+            break
+        assert len(set(given)) == len(given), instruction
     assert instruction > 20
