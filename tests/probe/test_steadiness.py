@@ -28,9 +28,18 @@ from tests.probe.balancer import balancer
 from tests.probe.corruptions import PAGE
 from tests.probe.forward_proxy import LOGIN, forward_proxy
 from tests.probe.probing import found, probed
-from tests.probe.relay import Request, RequestFilter, Response, relay
+from tests.probe.relay import (
+    Relay,
+    Request,
+    RequestFilter,
+    Response,
+    relay,
+    running,
+    unchanged,
+)
 from tests.probe.setups import Arrange, ProbeInput, Resources, through_relay
 from tests.support.authority import Authority
+from tests.support.commands import free_port
 
 # What these steps find comes from names and variables of the tests.
 _ABOUT_THE_SETTING = ("address", "dns", "clients")
@@ -216,25 +225,19 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
 ) -> None:
     upstream, page = resources.readback.base_url, with_status(200)
     good = {"127.0.0.1": "127.0.0.2", "127.0.0.2": "127.0.0.1"}[other]
-    with relay(upstream, host=good) as server:
-        port = server.server_port
-        with another_service(other, port, page), two_addresses(monkeypatch):
-            url = f"http://two.example:{port}/v1"
-            report = probed(ProbeInput(url, resources.readback.api_key))
+    port = free_port()
+    with (
+        running(Relay(upstream, good, unchanged, unchanged, port)),
+        running(Relay("http://unused", other, page, unchanged, port)),
+        two_addresses(monkeypatch),
+    ):
+        url = f"http://two.example:{port}/v1"
+        report = probed(ProbeInput(url, resources.readback.api_key))
     assert_only(report, "sometimes.other_service")
     details = found(report, "sometimes.other_service").details
     (line,) = [one for one in details if one.startswith("address: ")]
     assert re.search(rf"{re.escape(other)} failed ([1-9]\d*) of \1\b", line)
     assert f"{good} failed 0 of " in line
-
-
-@contextmanager
-def another_service(host: str, port: int, answer: Callable) -> Iterator[None]:
-    from tests.probe.relay import Relay, running, unchanged
-
-    server = Relay("http://unused", host, answer, unchanged, port)
-    with running(server):
-        yield
 
 
 def test_answers_that_are_swapped_are_told(resources: Resources) -> None:
