@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.procedures.namespaces import ROOT
 from tests.support.waiting import PATIENCE, wait_until
 
 UNITS = Path("/etc/systemd/system")
@@ -25,9 +26,16 @@ CADDYFILE = Path("/etc/caddy/Caddyfile")
 CERTIFICATES = Path("/etc/caddy/certificates")
 _FIRST_SOCKET = 3
 
+# A clone in /tmp, which has the program, is put back there.
 _SANDBOX = f"""set -e
 mount --bind {STATE} {STATE}
+mkdir -p /run/clone
+mount --bind {ROOT} /run/clone
 mount -t tmpfs -o mode=1777 tmpfs /tmp
+case {ROOT} in /tmp/*)
+    (umask 022; mkdir -p {ROOT})
+    mount --bind /run/clone {ROOT}
+esac
 for place in / /etc /opt /root /usr/local /var/lib; do
     mount -o remount,bind,ro $place
 done
