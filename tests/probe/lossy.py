@@ -23,7 +23,7 @@ _WHOLE_PACKET = 0x40000
 
 
 def lose_packets(listener: socket.socket, one_in: int) -> None:
-    """Let the connections of a listening socket lose one of so many packets with data.
+    """Drop one in `one_in` packets with data that the connections of a socket receive.
 
     The packets of a connection are numbered, and what is sent again has a new number.
     """

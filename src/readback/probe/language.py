@@ -1,8 +1,8 @@
 """The language of a report: English, or what a catalogue in `languages/` says instead.
 
 A catalogue has the texts of each finding by its id, and everything else by its English
-text, which may be a template: `{}` stands for one word, `{*}` for any text, which is
-translated in turn. Lists are translated item by item, if no item is the prose of a
+text, which may be a template: `{}` matches one word, and `{*}` any text, which is then
+translated as well. Lists are translated item by item, if no item is the prose of a
 machine. What a catalogue lacks is shown in English. Ids, facts and what machines say
 stay as they are.
 """

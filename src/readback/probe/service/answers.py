@@ -19,7 +19,7 @@ from readback.probe.transport.exchanges import ProbeResponse
 
 _MAX_MESSAGE = 2000
 NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-# A type stands for any value of it.
+# Where a type is given, any value of it is right.
 COMPLETION: dict[str, Any] = {
     "id": str,
     "object": "chat.completion",
