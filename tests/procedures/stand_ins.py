@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.procedures.namespaces import ROOT
+from tests.support.pages import ROOT
 from tests.support.waiting import PATIENCE, wait_until
 
 UNITS = Path("/etc/systemd/system")

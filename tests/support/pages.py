@@ -1,10 +1,15 @@
 """The code blocks of docs/, so that a test runs what a reader copies."""
 
 import re
+import subprocess
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.support.waiting import PATIENCE
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 _BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
@@ -18,3 +23,15 @@ def block(words: str) -> str:
     found = {code for code in codes if f"\n{words}" in f"\n{code}"}
     assert len(found) == 1, f"{len(found)} code blocks have a line with {words!r}"
     return found.pop()
+
+
+def sh(script: str, prefix: tuple[str, ...] = (), **options: Any) -> str:
+    """Run a code block, in the clone unless told otherwise; return what it prints."""
+    done = subprocess.run(
+        [*prefix, "sh", "-e", "-c", script],
+        **{"cwd": ROOT, "timeout": 2 * PATIENCE, **options},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
