@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         found = registry.known_heads.find(head_bytes, len(data) - start, self)
         if found is None:
             return False
-        digest, head, responder = found
+        digest, head, responder, _, _ = found
         self._responder = responder  # which counts an error
         answer = responder.answer_known(data, start)
         self._responder = None

@@ -1,7 +1,7 @@
 """Find what answers a head that was received before, on whichever connection.
 
 Behind a balancer, one connection carries the requests of many clients, each of which
-repeats its own head. A head is known by its SHA-256, so that no key is kept. One that
+repeats its own head. A head is known by its BLAKE2b, so that no key is kept. One that
 is new, because its length or an id in it differs from request to request, is found by
 its lines (`head_cache.py`).
 
@@ -9,7 +9,7 @@ What is kept stays right: a responder decides for each request whether its key i
 accepted. If it cannot answer, it is forgotten here, and the head is read again.
 """
 
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any
 
 from readback.api.http.handler import Handler, RequestOrigin, Responder
@@ -19,9 +19,9 @@ from readback.api.http.head_cache import HeadCache
 # Beyond this many, all are forgotten.
 MAX_KNOWN = 8192
 
-# A head without its key, the size of its body, what answers it, and whose it must be:
-# the address of the peer, or None if the head alone decides.
-Known = tuple[Head, int, Responder, str | None]
+# The digest of a head, the head without its key, what answers it, the size of its body,
+# and whose it must be: the address of the peer, or None if the head alone decides.
+Known = tuple[bytes, Head, Responder, int, str | None]
 
 
 class KnownHeads:
@@ -32,20 +32,18 @@ class KnownHeads:
         self._heads = heads
         self._known: dict[bytes, Known] = {}
 
-    def find(
-        self, data: bytes, size: int, origin: RequestOrigin
-    ) -> tuple[bytes, Head, Responder] | None:
-        """Return the digest of a head, the head without its key, and what answers it.
+    def find(self, data: bytes, size: int, origin: RequestOrigin) -> Known | None:
+        """Return what is known of a head, or None if the message has to be parsed.
 
-        None if the message has to be parsed. `size` is that of the body as received.
+        `size` is that of the body as received.
         """
-        digest = sha256(data).digest()
+        digest = blake2b(data).digest()
         known = self._known.get(digest)
-        if known is None or (known[3] is not None and known[3] != origin.address):
+        if known is None or (known[4] is not None and known[4] != origin.address):
             known = self._find_by_lines(digest, data, origin)
-        if known is None or known[1] != size:
+        if known is None or known[3] != size:
             return None
-        return digest, known[0], known[2]
+        return known
 
     def forget(self, digest: bytes) -> None:
         self._known.pop(digest, None)
@@ -65,5 +63,5 @@ class KnownHeads:
             return None
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
-        self._known[digest] = known = head, size, responder, peer
+        self._known[digest] = known = digest, head, responder, size, peer
         return known

@@ -44,8 +44,8 @@ def test_heads_of_several_clients_are_known_without_their_keys(worker, client):
     for raw in requests * 3:
         assert send(worker, client, raw) == b"HTTP/1.1 200"
     assert len(all_known(worker)) == 3
-    for digest, (head, *_) in all_known(worker).items():
-        assert len(digest) == 32
+    for digest, (_, head, *_) in all_known(worker).items():
+        assert len(digest) == 64
         assert not any(keys.contains_key(value) for _, value in head.fields)
 
 
