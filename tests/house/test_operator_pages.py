@@ -33,7 +33,7 @@ def test_the_settings_page_has_a_row_for_every_setting_in_their_order():
 
 def test_the_settings_page_has_the_values_of_the_program():
     rows = f"the last {JOURNAL_ROWS} accepted and the last {JOURNAL_ROWS} refused"
-    assert f"Empty: {DATABASE_NAME} in READBACK_DATA_DIR." in SETTINGS
+    assert f"Empty: `{DATABASE_NAME}` in `READBACK_DATA_DIR`." in SETTINGS
     assert f"at least {MIN_SECRET_KEY_LENGTH} characters, the same" in SETTINGS
     assert rows in SETTINGS
 
