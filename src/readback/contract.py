@@ -87,9 +87,9 @@ _ROWS = (
     Refusal(
         "malformed_request",
         "The request is not well-formed HTTP/1.1.",
-        "Use an HTTP client library. If you do, look for a proxy that "
-        "rewrites requests, or for https:// where the port expects http://, or "
-        "http:// where it expects https://.",
+        "Use an HTTP client library. If you already do, check whether a proxy "
+        "rewrites requests, and whether the URL has https:// for a port that expects "
+        "http://, or the reverse.",
     ),
     Refusal(
         "unsupported_transfer_coding",
@@ -106,8 +106,8 @@ _ROWS = (
     ),
     Refusal(
         "headers_too_large",
-        f"The head of the request is larger than {MAX_HEAD_BYTES} bytes or "
-        f"has more than {MAX_HEAD_FIELDS} header fields.",
+        f"The request line and headers are larger than {MAX_HEAD_BYTES} bytes, or "
+        f"there are more than {MAX_HEAD_FIELDS} header fields.",
         "Remove headers that are not needed, such as large cookies or those "
         "that a proxy adds.",
         HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -136,7 +136,7 @@ _ROWS = (
     Refusal(
         "request_too_large",
         f"The body of the request is larger than {MAX_BODY_BYTES} bytes.",
-        f"Shorten the text; it may have at most {MAX_CONTENT_BYTES} bytes in UTF-8.",
+        f"Shorten the text to at most {MAX_CONTENT_BYTES} bytes in UTF-8.",
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     ),
     Refusal(
@@ -155,13 +155,13 @@ _ROWS = (
     Refusal(
         "unknown_field",
         "The body contains a field that is not part of the contract.",
-        "Send only model, messages, stream and max_tokens, and in the message"
-        " only role and content.",
+        "Send only model, messages, stream and max_tokens. The message may contain "
+        "only role and content.",
     ),
     Refusal(
         "missing_field",
         "A required field is missing.",
-        "Send model and messages, and in the message role and content.",
+        "Send model and messages. The message needs role and content.",
     ),
     Refusal("invalid_model", "The model does not exist.", f"Set model to {MODEL}."),
     Refusal(
