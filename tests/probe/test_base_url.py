@@ -108,6 +108,7 @@ def test_another_way_to_write_an_address_is_not_a_mistake(
         ("echo.example/v1", "address.no_scheme", GOOD),
         ("//echo.example/v1", "address.no_scheme", GOOD),
         ("localhost:8000/v1", "address.no_scheme", "http://localhost:8000/v1"),
+        ("echo.corp:8000/v1", "address.no_scheme", "http://echo.corp:8000/v1"),
         ("https:/echo.example/v1", "address.scheme_slashes", GOOD),
         ("https:///echo.example/v1", "address.scheme_slashes", GOOD),
         ("https:echo.example/v1", "address.scheme_slashes", GOOD),

@@ -1,6 +1,6 @@
 """The step "DNS": resolves the host name, times the lookup and judges the addresses.
 
-Some names and addresses have a reserved meaning: private, faked, this machine itself.
+Some addresses have a reserved meaning: private, faked, this machine itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import difflib
 import errno
 import ipaddress
 import os
-import re
 import secrets
 import socket
 import time
@@ -20,7 +19,12 @@ from pathlib import Path
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.base_url import is_ip_address
+from readback.probe.entered.base_url import (
+    is_ip_address,
+    is_mdns_name,
+    is_public_name,
+    private_name,
+)
 from readback.probe.transport.connecting import resolve_within
 from readback.probe.transport.route import Route
 
@@ -150,29 +154,6 @@ _RANGES = {
     "private": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 169.254.0.0/16 "
     "fc00::/7 fe80::/10",
 }
-# RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
-_PRIVATE_SUFFIX = re.compile(
-    r"\.(cluster\.local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
-    r"|localhost|private|svc|test)\Z"
-)
-
-
-def private_name(host: str) -> str:
-    """Return how one sees that a name exists only in a private network, or ""."""
-    name = host.rstrip(".").lower()
-    if "." not in name:
-        return "without a dot"
-    suffix = _PRIVATE_SUFFIX.search(name)
-    return f"that end in {suffix[0]}" if suffix else ""
-
-
-def is_mdns_name(host: str) -> bool:
-    name = host.rstrip(".").lower()
-    return name.endswith(".local") and not private_name(host)
-
-
-def is_public_name(host: str) -> bool:
-    return not private_name(host) and not is_mdns_name(host)
 
 
 def range_of(addresses: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
 from readback.probe.diagnoses import diagnose
-from readback.probe.entered.base_url import is_ip_address
+from readback.probe.entered.base_url import is_ip_address, is_public_name
 from readback.probe.transport.connecting import LOCAL_ERRORS, ConnectAttempt, try_all
 from readback.probe.transport.route import Route
 
@@ -108,7 +108,7 @@ def _no_connection_id(
     in_container = _container_id() if kind == "here" and is_refused else ""
     if route.proxy:
         return "proxy.in_container" if in_container else "proxy.unreachable"
-    is_public = not is_ip_address(route.host) and dns.is_public_name(route.host)
+    is_public = not is_ip_address(route.host) and is_public_name(route.host)
     if is_public and dns.is_in_hosts_file(route.host):
         return "tcp.hosts_file"
     if is_public and kind == "here":

@@ -1,4 +1,4 @@
-"""A base URL in its parts: whether its host can exist, and which version it ends with.
+"""A base URL in its parts: whether its host can exist or is private, and its version.
 
 Only the server can tell whether a missing or another version is a mistake: many
 services need one, and some do not have it.
@@ -17,7 +17,11 @@ from readback.probe.common.results import ProbeError
 from readback.probe.entered.corrections import script_of
 
 PORTS = {"http": 80, "https": 443}
-_LOCAL_SUFFIXES = (".local", ".localhost", ".internal", ".test", ".svc", ".lan")
+# RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
+_PRIVATE_SUFFIX = re.compile(
+    r"\.(cluster\.local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
+    r"|localhost|private|svc|test)\Z"
+)
 _SHOWN_SCHEME_LENGTH = 10
 _MAX_LENGTH = 253
 _HOST_NAME = re.compile(
@@ -99,7 +103,25 @@ def is_local(host: str) -> bool:
     """Return whether the host is on this machine or in a private network."""
     if is_ip_address(host):
         return ipaddress.ip_address(host).is_private
-    return "." not in host or host.endswith(_LOCAL_SUFFIXES)
+    return not is_public_name(host)
+
+
+def private_name(host: str) -> str:
+    """Return how one sees that a name exists only in a private network, or ""."""
+    name = host.rstrip(".").lower()
+    if "." not in name:
+        return "without a dot"
+    suffix = _PRIVATE_SUFFIX.search(name)
+    return f"that end in {suffix[0]}" if suffix else ""
+
+
+def is_mdns_name(host: str) -> bool:
+    name = host.rstrip(".").lower()
+    return name.endswith(".local") and not private_name(host)
+
+
+def is_public_name(host: str) -> bool:
+    return not private_name(host) and not is_mdns_name(host)
 
 
 def shown_scheme(scheme: str) -> str:
